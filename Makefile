@@ -1,0 +1,34 @@
+# The two commands a newcomer needs are `make demo` and `make test`; the rest serves development.
+PYTHON ?= python3
+BIN := .venv/bin
+UV := $(BIN)/uv
+# --find-links and indexes come from the machine's own pip/uv configuration, never from here.
+PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet
+
+.PHONY: help demo test check fmt lint types lock proto clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+.venv/bootstrap: requirements-bootstrap.txt
+	@echo "==> creating .venv"
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Shoal needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bootstrap.txt
+	@touch $@
+
+.venv/run: .venv/bootstrap requirements.txt pyproject.toml
+	@echo "==> installing Shoal and its pinned dependencies (PySpark is 450 MB: the first time takes a minute or two)"
+	$(PIP_INSTALL) --require-hashes -r requirements.txt
+	$(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/dev: .venv/run requirements-dev.txt
+	@echo "==> installing the test tools"
+	$(PIP_INSTALL) --require-hashes -r requirements-dev.txt
+	@touch $@
+
+lock: .venv/bootstrap  ## pin all dependencies anew, with hashes and without index addresses
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate requirements-bootstrap.in -o requirements-bootstrap.txt
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml --extra local --extra examples --group build -o requirements.txt
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml --extra local --extra examples --group build --group dev -c requirements.txt -o requirements-dev.txt

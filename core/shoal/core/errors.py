@@ -1,0 +1,26 @@
+"""The root of every error that Shoal raises on purpose.
+
+::
+
+    ShoalError
+    ├── core            InvalidDefinition, IllegalTransition, CommandRefused …
+    ├── coordination    SessionLost, NotOwner …
+    ├── sql             Fenced, StaleRow, NotFound …
+    ├── proto           Unauthenticated, PeerUnavailable …
+    └── client          PortTaken, JavaNotFound …
+
+Each package declares its own branch in its own ``errors.py``. A message says what happened,
+where, and what to do next.
+"""
+
+from typing import ClassVar
+
+
+class ShoalError(Exception):
+    """Base of all deliberate errors.
+
+    ``retriable`` says whether the same call may succeed later without anybody changing
+    anything; retry code reads this flag and never the text.
+    """
+
+    retriable: ClassVar[bool] = False
