@@ -1,0 +1,152 @@
+"""What is stored, as plain values: the types that repositories take and return.
+
+All times are aware UTC datetimes. Ids are database keys (positive integers).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from shoal.core.model import WorkflowSpec
+from shoal.core.states import TaskState, WorkflowState
+
+
+@dataclass(frozen=True)
+class Project:
+    """A name space for workflows."""
+
+    id: int
+    name: str
+    description: str
+    created_at: datetime
+    workflows: int = 0  # how many it holds
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """A workflow and its newest version; older versions stay readable."""
+
+    id: int
+    project: str
+    name: str
+    description: str
+    version: int
+    digest: str
+    tasks: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class WorkflowVersion:
+    """One published version; never changes."""
+
+    workflow_id: int
+    project: str
+    name: str
+    version: int
+    spec: WorkflowSpec
+    digest: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One workflow instance without its tasks."""
+
+    id: int
+    workflow_id: int
+    project: str
+    workflow: str
+    version: int
+    state: WorkflowState
+    reason: str | None
+    partition: int
+    priority: int
+    parameters: Mapping[str, str]
+    logical_time: datetime
+    command_id: int
+    rerun_of: int | None  # the instance that this one runs again
+    run_number: int  # 1, or one more than the instance it runs again
+    schedule_id: int | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True)
+class NewInstance:
+    """An instance about to be created, with one WAITING attempt for every task of its version."""
+
+    command_id: int
+    workflow_id: int
+    version: int
+    partition: int
+    priority: int
+    parameters: Mapping[str, str]
+    logical_time: datetime
+    created_at: datetime
+    rerun_of: int | None = None
+    run_number: int = 1
+    schedule_id: int | None = None
+
+
+@dataclass(frozen=True)
+class TaskInstance:
+    """One attempt of one task of an instance."""
+
+    id: int
+    workflow_instance_id: int
+    project: str
+    workflow: str
+    task: str
+    type: str
+    attempt: int
+    state: TaskState
+    worker_group: str
+    worker: str | None
+    reason: str | None
+    exit_code: int | None
+    due_at: datetime | None
+    queued_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True)
+class PartitionRow:
+    """Who owned a partition last. ``epoch`` only grows; 0 means nobody ever did."""
+
+    index: int
+    epoch: int
+    owner: str | None
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One timetable of a workflow. ``next_fire_at`` None: it never fires again."""
+
+    id: int
+    workflow_id: int
+    project: str
+    workflow: str
+    partition: int
+    cron: str
+    timezone: str
+    parameters: Mapping[str, str]
+    enabled: bool
+    next_fire_at: datetime | None
+
+
+@dataclass(frozen=True)
+class ChangeEvent:
+    """One line of the history that the live event stream replays, in order of ``id``."""
+
+    id: int
+    at: datetime
+    kind: str  # instance.state, task.state, workflow.published
+    project: str
+    workflow_instance_id: int | None
+    task_instance_id: int | None
+    data: Mapping[str, Any]

@@ -1,0 +1,178 @@
+"""One workflow instance in memory: its plan, the current attempt of every task, its state.
+
+``Run`` is changed only by ``Run.apply`` with a ``Decision``; the decisions come from ``decide``.
+Times are timezone-aware UTC datetimes and always come from outside.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from shoal.core.dag import successors_of
+from shoal.core.model import TaskSpec, WorkflowSpec
+from shoal.core.states import FINISHED_TASK, TaskState, WorkflowState
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The graph of one workflow version, shared by all its instances."""
+
+    spec: WorkflowSpec
+    tasks: Mapping[str, TaskSpec]
+    upstream: Mapping[str, tuple[str, ...]]
+    downstream: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, spec: WorkflowSpec) -> "Plan":
+        """Index a checked definition by task name."""
+        upstream = {task.name: task.depends_on for task in spec.tasks}
+        return cls(spec, {task.name: task for task in spec.tasks}, upstream,
+                   successors_of(upstream))
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt of one task: a task instance. ``id`` is None until it is stored.
+
+    ``failures`` and ``losses`` count the earlier attempts of the same task since its last
+    (re)start by a person: failures use up retries, losses (worker gone) do not.
+    """
+
+    task: str
+    number: int
+    state: TaskState = TaskState.WAITING
+    id: int | None = None
+    failures: int = 0
+    losses: int = 0
+    due_at: datetime | None = None  # not before; set while a retry delay runs
+    worker: str | None = None  # the member that claimed it
+    reason: str | None = None  # why it was skipped, failed, killed or lost; for people
+    exit_code: int | None = None
+    queued_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the state is final for this attempt."""
+        return self.state in FINISHED_TASK
+
+
+AttemptKey = tuple[str, int]  # (task name, attempt number)
+
+
+@dataclass(frozen=True)
+class Enqueue:
+    """Put the attempt into the queue of its worker group. Harmless when repeated."""
+
+    key: AttemptKey
+
+
+@dataclass(frozen=True)
+class Withdraw:
+    """Take the attempt out of the queue; it may be gone already."""
+
+    key: AttemptKey
+
+
+@dataclass(frozen=True)
+class Kill:
+    """Tell ``worker`` to end the attempt; its report brings the result."""
+
+    key: AttemptKey
+    worker: str | None
+
+
+@dataclass(frozen=True)
+class WakeAt:
+    """Send ``TimeReached`` at ``at`` (or later)."""
+
+    at: datetime
+
+
+Action = Enqueue | Withdraw | Kill | WakeAt
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What ``decide`` wants: rows to write, then actions to perform.
+
+    ``attempts`` holds every attempt that changed, new ones with ``id`` None. ``refusal`` is set
+    when the event was a request that the current state does not allow; then nothing changes.
+    """
+
+    attempts: Mapping[AttemptKey, Attempt] = field(default_factory=dict)
+    state: WorkflowState | None = None  # the new state of the instance, None if unchanged
+    reason: str | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    actions: tuple[Action, ...] = ()
+    refusal: str | None = None
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether there is nothing to store."""
+        return not self.attempts and self.state is None
+
+
+@dataclass
+class Run:
+    """A workflow instance as its owning master holds it."""
+
+    id: int
+    plan: Plan
+    state: WorkflowState
+    partition: int
+    attempts: dict[str, Attempt]  # the newest attempt of every task of the plan
+    created_at: datetime
+    logical_time: datetime
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    priority: int = 2
+    started_at: datetime | None = None
+    # Derived, kept in step by replace(): upstream tasks of each task that are unresolved,
+    # newest attempts by state, and the task of every newest attempt's id.
+    unresolved: dict[str, int] = field(init=False)
+    counts: Counter[TaskState] = field(init=False)
+    task_of: dict[int, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.unresolved = dict.fromkeys(self.plan.tasks, 0)
+        self.counts = Counter()
+        self.task_of = {}
+        for attempt in self.attempts.values():
+            self._count(attempt, +1)
+
+    def attempt_by_id(self, task_instance_id: int) -> Attempt | None:
+        """Return the newest attempt of a task if it has this id."""
+        task = self.task_of.get(task_instance_id)
+        return None if task is None else self.attempts[task]
+
+    def _count(self, attempt: Attempt, sign: int) -> None:
+        self.counts[attempt.state] += sign
+        if not attempt.finished:
+            for task in self.plan.downstream[attempt.task]:
+                self.unresolved[task] += sign
+        if attempt.id is not None:
+            if sign > 0:
+                self.task_of[attempt.id] = attempt.task
+            else:
+                self.task_of.pop(attempt.id, None)
+
+    def apply(self, decision: Decision) -> None:
+        """Take over a decision. O(changed attempts and their downstream edges)."""
+        self.replace(decision.attempts.values())
+        if decision.state is not None:
+            self.state = decision.state
+        if decision.started_at is not None:
+            self.started_at = decision.started_at
+
+    def replace(self, attempts: Iterable[Attempt]) -> None:
+        """Make these the newest attempts of their tasks; older numbers are ignored."""
+        for attempt in attempts:
+            current = self.attempts[attempt.task]
+            if attempt.number < current.number:
+                continue
+            self._count(current, -1)
+            self.attempts[attempt.task] = attempt
+            self._count(attempt, +1)

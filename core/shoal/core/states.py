@@ -1,0 +1,154 @@
+"""The two state machines of Shoal as data: workflow instances and task attempts.
+
+States change nowhere else. The diagrams in ``docs/states.md`` and the exhaustive tests are made
+from these tables. A *task instance* is one attempt: its terminal states are final, and a retry
+or a recovery is a new attempt with a new row.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from shoal.core.errors import ShoalError
+
+
+class WorkflowState(StrEnum):
+    """State of one workflow instance."""
+
+    QUEUED = "QUEUED"  # created, not yet decided upon
+    RUNNING = "RUNNING"  # tasks may start
+    PAUSING = "PAUSING"  # nothing new starts; what runs may finish
+    PAUSED = "PAUSED"  # nothing runs; resume continues
+    STOPPING = "STOPPING"  # what runs is being killed
+    STOPPED = "STOPPED"  # ended by request; resume starts the killed tasks anew
+    FAILED = "FAILED"  # ended, a required task failed; recover starts the failed tasks anew
+    SUCCEEDED = "SUCCEEDED"  # ended well; final
+
+
+class WorkflowSignal(StrEnum):
+    """What can happen to a workflow instance."""
+
+    START = "START"  # its first decision
+    PAUSE = "PAUSE"  # request
+    RESUME = "RESUME"  # request
+    STOP = "STOP"  # request
+    RECOVER = "RECOVER"  # request: run the failed tasks again, keep the successes
+    SETTLE = "SETTLE"  # a pause or stop is complete: nothing runs any more
+    SUCCEED = "SUCCEED"  # every task is resolved, no required one failed
+    FAIL = "FAIL"  # every task is resolved, a required one failed
+
+
+class TaskState(StrEnum):
+    """State of one task attempt."""
+
+    WAITING = "WAITING"  # for its upstream tasks
+    UP_FOR_RETRY = "UP_FOR_RETRY"  # a new attempt that waits for its retry delay
+    PAUSED = "PAUSED"  # was ready, held back by a pause
+    QUEUED = "QUEUED"  # stands in the queue of its worker group
+    CLAIMED = "CLAIMED"  # a worker took it and was given its payload
+    RUNNING = "RUNNING"  # its process has started
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    KILLED = "KILLED"  # ended by request
+    LOST = "LOST"  # its worker went away; says nothing about the task's own quality
+    SKIPPED = "SKIPPED"  # will not run; the reason says why
+
+
+class TaskSignal(StrEnum):
+    """What can happen to a task attempt."""
+
+    DELAY = "DELAY"  # ready, but its retry delay is not over
+    QUEUE = "QUEUE"  # ready: hand it to the workers
+    HOLD = "HOLD"  # the instance is being paused
+    RELEASE = "RELEASE"  # the instance goes on
+    CLAIM = "CLAIM"  # a worker asks for the payload
+    START = "START"  # the worker started the process
+    SUCCEED = "SUCCEED"
+    FAIL = "FAIL"
+    KILL = "KILL"
+    LOSE = "LOSE"  # the worker's session ended without a result
+    SKIP = "SKIP"
+
+
+class IllegalTransition(ShoalError):
+    """A signal that the current state does not allow."""
+
+    def __init__(self, state: StrEnum, signal: StrEnum) -> None:
+        self.state, self.signal = state, signal
+        super().__init__(f"{type(state).__name__} {state} does not allow {signal}")
+
+
+_W, _WS = WorkflowState, WorkflowSignal
+WORKFLOW_TRANSITIONS: Mapping[tuple[WorkflowState, WorkflowSignal], WorkflowState] = {
+    (_W.QUEUED, _WS.START): _W.RUNNING,
+    (_W.QUEUED, _WS.STOP): _W.STOPPING,
+    (_W.QUEUED, _WS.PAUSE): _W.PAUSING,
+    (_W.RUNNING, _WS.PAUSE): _W.PAUSING,
+    (_W.RUNNING, _WS.STOP): _W.STOPPING,
+    (_W.RUNNING, _WS.RECOVER): _W.RUNNING,
+    (_W.RUNNING, _WS.SUCCEED): _W.SUCCEEDED,
+    (_W.RUNNING, _WS.FAIL): _W.FAILED,
+    (_W.PAUSING, _WS.RESUME): _W.RUNNING,
+    (_W.PAUSING, _WS.STOP): _W.STOPPING,
+    (_W.PAUSING, _WS.SETTLE): _W.PAUSED,
+    (_W.PAUSING, _WS.SUCCEED): _W.SUCCEEDED,
+    (_W.PAUSING, _WS.FAIL): _W.FAILED,
+    (_W.PAUSED, _WS.RESUME): _W.RUNNING,
+    (_W.PAUSED, _WS.STOP): _W.STOPPING,
+    (_W.STOPPING, _WS.SETTLE): _W.STOPPED,
+    (_W.STOPPING, _WS.SUCCEED): _W.SUCCEEDED,
+    (_W.STOPPING, _WS.FAIL): _W.FAILED,
+    (_W.STOPPED, _WS.RESUME): _W.RUNNING,
+    (_W.FAILED, _WS.RECOVER): _W.RUNNING,
+}
+
+_T, _TS = TaskState, TaskSignal
+_ENDINGS: Mapping[TaskSignal, TaskState] = {
+    _TS.SUCCEED: _T.SUCCEEDED,
+    _TS.FAIL: _T.FAILED,
+    _TS.KILL: _T.KILLED,
+    _TS.LOSE: _T.LOST,
+}
+TASK_TRANSITIONS: Mapping[tuple[TaskState, TaskSignal], TaskState] = {
+    (_T.WAITING, _TS.DELAY): _T.UP_FOR_RETRY,
+    (_T.WAITING, _TS.QUEUE): _T.QUEUED,
+    (_T.WAITING, _TS.HOLD): _T.PAUSED,
+    (_T.WAITING, _TS.SKIP): _T.SKIPPED,
+    (_T.WAITING, _TS.KILL): _T.KILLED,
+    (_T.UP_FOR_RETRY, _TS.QUEUE): _T.QUEUED,
+    (_T.UP_FOR_RETRY, _TS.HOLD): _T.PAUSED,
+    (_T.UP_FOR_RETRY, _TS.SKIP): _T.SKIPPED,
+    (_T.UP_FOR_RETRY, _TS.KILL): _T.KILLED,
+    (_T.PAUSED, _TS.RELEASE): _T.WAITING,
+    (_T.PAUSED, _TS.SKIP): _T.SKIPPED,
+    (_T.PAUSED, _TS.KILL): _T.KILLED,
+    (_T.QUEUED, _TS.CLAIM): _T.CLAIMED,
+    (_T.QUEUED, _TS.HOLD): _T.PAUSED,
+    (_T.QUEUED, _TS.SKIP): _T.SKIPPED,
+    (_T.QUEUED, _TS.KILL): _T.KILLED,
+    (_T.CLAIMED, _TS.START): _T.RUNNING,
+    **{(_T.CLAIMED, signal): state for signal, state in _ENDINGS.items()},
+    **{(_T.RUNNING, signal): state for signal, state in _ENDINGS.items()},
+}
+
+# What a worker holds: a live process may exist for these and for no other state.
+HELD_BY_WORKER = frozenset({_T.CLAIMED, _T.RUNNING})
+FINISHED_TASK = frozenset({_T.SUCCEEDED, _T.FAILED, _T.KILLED, _T.LOST, _T.SKIPPED})
+# Instances that a master keeps in memory and works on.
+OPEN_WORKFLOW = frozenset({_W.QUEUED, _W.RUNNING, _W.PAUSING, _W.STOPPING})
+FINISHED_WORKFLOW = frozenset({_W.STOPPED, _W.FAILED, _W.SUCCEEDED})
+
+
+def next_workflow_state(state: WorkflowState, signal: WorkflowSignal) -> WorkflowState:
+    """Return the state after ``signal``. Raises IllegalTransition if no row matches."""
+    try:
+        return WORKFLOW_TRANSITIONS[state, signal]
+    except KeyError:
+        raise IllegalTransition(state, signal) from None
+
+
+def next_task_state(state: TaskState, signal: TaskSignal) -> TaskState:
+    """Return the state after ``signal``. Raises IllegalTransition if no row matches."""
+    try:
+        return TASK_TRANSITIONS[state, signal]
+    except KeyError:
+        raise IllegalTransition(state, signal) from None

@@ -1,0 +1,107 @@
+"""What a task type is, and how installed ones are found.
+
+A task type is a class with a pydantic ``Params`` model and ``async run``; it registers under the
+entry-point group ``shoal.task_types``, the built-in ones too. Its module must be cheap to import:
+the API and the command line load it to check ``params``; heavy libraries belong inside ``run``.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from shoal.core.errors import ShoalError
+
+ENTRY_POINT_GROUP = "shoal.task_types"
+
+
+@dataclass(frozen=True)
+class Verbatim:
+    """Marks a text field of ``Params`` that is a program in another language.
+
+    Parameters are never pasted into it (their values could become code); programs read them
+    from the environment. Date expressions and ``${system.…}`` are still rendered.
+    """
+
+
+Script = Annotated[str, Verbatim()]
+
+
+class TaskParams(BaseModel):
+    """Base of every ``Params`` model: unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a process ended. ``signal`` is set when one killed it; then ``code`` is None."""
+
+    code: int | None
+    signal: int | None = None
+
+
+class TaskContext(Protocol):
+    """What one attempt may use. Paths are on the worker."""
+
+    task_instance_id: int
+    work_dir: Path  # private to the attempt, the process's current directory
+    parameters: Mapping[str, str]
+
+    async def run_process(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None
+    ) -> Exit:
+        """Run one program of the attempt to its end, output into the attempt's log.
+
+        ``env`` is added to the attempt's environment. Every descendant is dead on return.
+        Call it once: its end is the attempt's durable result.
+        """
+        ...
+
+
+P = TypeVar("P", bound=TaskParams)
+
+
+class TaskType(ABC, Generic[P]):
+    """One kind of task. Stateless; one object serves one attempt."""
+
+    Params: ClassVar[type[TaskParams]]
+
+    @abstractmethod
+    async def run(self, context: TaskContext, params: P) -> Exit:
+        """Do the work of one attempt. An exception fails the attempt with its text."""
+
+
+class UnknownTaskType(ShoalError, ValueError):
+    """No installed plugin has this name."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.name = name
+        super().__init__(f"unknown task type {name!r}; installed: {', '.join(known)}")
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def task_type_names() -> list[str]:
+    """Names of all installed task types, sorted."""
+    return sorted(_installed())
+
+
+@cache
+def load_task_type(name: str) -> type[TaskType[Any]]:
+    """Import one installed task type; the others stay unimported. Raises UnknownTaskType."""
+    try:
+        found = _installed()[name].load()
+    except KeyError:
+        raise UnknownTaskType(name, task_type_names()) from None
+    if not (isinstance(found, type) and issubclass(found, TaskType)):
+        raise ShoalError(f"the plugin for task type {name!r} is no TaskType: {found!r}")
+    return found
