@@ -32,3 +32,6 @@ lock: .venv/bootstrap  ## pin all dependencies anew, with hashes and without ind
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate requirements-bootstrap.in -o requirements-bootstrap.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml --extra local --extra examples --group build -o requirements.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml --extra local --extra examples --group build --group dev -c requirements.txt -o requirements-dev.txt
+
+proto: .venv/dev  ## generate the gRPC stubs
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m grpc_tools.protoc -Iproto --python_out=proto --mypy_out=proto --grpc_python_out=proto --mypy_grpc_out=proto proto/shoal/proto/shoal.proto

@@ -4,7 +4,7 @@ Works on plain data (from YAML, JSON or the SDK). Each problem carries the path 
 speaks of, so that a loader can add the file and the line, and the API the field.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -15,7 +15,7 @@ from shoal.core import macros
 from shoal.core.dag import find_cycles
 from shoal.core.errors import ShoalError
 from shoal.core.model import WorkflowSpec, reserved_parameter
-from shoal.core.task_types import Verbatim, load_task_type, UnknownTaskType
+from shoal.core.task_types import UnknownTaskType, load_task_type
 
 Path = tuple[str | int, ...]
 
@@ -110,7 +110,7 @@ def _add_pydantic(error: ValidationError, prefix: Path, findings: _Findings) -> 
         findings.add(path, message)
 
 
-def _check_graph(tasks: list[Any], findings: _Findings) -> None:
+def _check_graph(tasks: Sequence[Any], findings: _Findings) -> None:
     """Names twice, edges to nowhere, cycles: judged even if other fields are wrong."""
     first_at: dict[str, int] = {}
     upstream: dict[str, list[str]] = {}
@@ -119,27 +119,32 @@ def _check_graph(tasks: list[Any], findings: _Findings) -> None:
         if not isinstance(name, str):
             continue
         if name in first_at:
-            findings.add(("tasks", index, "name"),
-                         f"task {name!r} stands already at tasks[{first_at[name]}]")
+            findings.add(
+                ("tasks", index, "name"), f"task {name!r} stands already at tasks[{first_at[name]}]"
+            )
             continue
         first_at[name] = index
         edges = task.get("depends_on", ())
         edges = (edges,) if isinstance(edges, str) else edges
-        upstream[name] = [e for e in edges if isinstance(e, str)] if isinstance(
-            edges, list | tuple) else []
+        upstream[name] = (
+            [e for e in edges if isinstance(e, str)] if isinstance(edges, list | tuple) else []
+        )
     for name, parents in upstream.items():
         for position, parent in enumerate(parents):
             where = ("tasks", first_at[name], "depends_on", position)
             if parent not in upstream:
                 close = get_close_matches(parent, upstream, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
-                findings.add(where, f"task {name!r} depends on {parent!r}, which does not exist"
-                             + hint)
+                findings.add(
+                    where, f"task {name!r} depends on {parent!r}, which does not exist" + hint
+                )
             elif parent in parents[:position]:
                 findings.add(where, f"task {name!r} names its upstream task {parent!r} twice")
     for cycle in find_cycles(upstream):
-        findings.add(("tasks", first_at[cycle[0]], "depends_on"),
-                     "the tasks wait for each other in a cycle: " + " → ".join(cycle))
+        findings.add(
+            ("tasks", first_at[cycle[0]], "depends_on"),
+            "the tasks wait for each other in a cycle: " + " → ".join(cycle),
+        )
 
 
 def _check_params(task: Mapping[str, Any], path: Path, findings: _Findings) -> None:
@@ -180,8 +185,11 @@ def _check_parameters(raw: Mapping[str, Any], findings: _Findings) -> None:
         if not isinstance(name, str):
             continue
         if reserved_parameter(name):
-            findings.add(("parameters", name), f"{name!r} is reserved: parameters become "
-                         "environment variables, and this one would change the process")
+            findings.add(
+                ("parameters", name),
+                f"{name!r} is reserved: parameters become "
+                "environment variables, and this one would change the process",
+            )
         twin = seen.setdefault(name.upper(), name)
         if twin != name:
             findings.add(("parameters", name), f"differs from {twin!r} only in case")
@@ -191,8 +199,7 @@ def _check_parameters(raw: Mapping[str, Any], findings: _Findings) -> None:
         given = schedule.get("parameters") if isinstance(schedule, Mapping) else None
         for name in given if isinstance(given, Mapping) else ():
             if name not in parameters:
-                findings.add(("schedules", index, "parameters", str(name)),
-                             "the workflow has no such parameter")
-
-
-__all__ = ["InvalidDefinition", "Problem", "Verbatim", "check_workflow"]
+                findings.add(
+                    ("schedules", index, "parameters", str(name)),
+                    "the workflow has no such parameter",
+                )

@@ -77,7 +77,9 @@ def _knots(depends_on: Mapping[str, Sequence[str]]) -> list[list[str]]:
     return sorted(knots)
 
 
-def _shortest_cycle(knot: Sequence[str], depends_on: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+def _shortest_cycle(
+    knot: Sequence[str], depends_on: Mapping[str, Sequence[str]]
+) -> tuple[str, ...]:
     """Breadth-first from the knot's first task along upstream edges back to itself."""
     start, members = knot[0], set(knot)
     came_from: dict[str, str] = {}

@@ -142,9 +142,14 @@ def _end(draft: Draft, event: TaskEnded) -> None:
         return
     was_failing = draft.failing
     task = attempt.task
-    ended = draft.signal(task, event.signal, reason=event.reason, exit_code=event.exit_code,
-                         started_at=event.started_at or attempt.started_at,
-                         finished_at=event.at)
+    ended = draft.signal(
+        task,
+        event.signal,
+        reason=event.reason,
+        exit_code=event.exit_code,
+        started_at=event.started_at or attempt.started_at,
+        finished_at=event.at,
+    )
     may_run_again = not was_failing or draft.spec(task).run_when in _HANDLERS
     if draft.state in _MAY_START and may_run_again:
         _try_again(draft, ended)
@@ -252,7 +257,9 @@ def _reopen_ended(draft: Draft, states: frozenset[TaskState]) -> None:
     """Open new attempts of the tasks in ``states`` and of what was skipped because of them."""
     again = [a.task for a in draft.attempts() if a.state in states]
     held_back = draft.run.plan.spec.on_failure in (
-        FailureStrategy.FAIL_FAST, FailureStrategy.FINISH_RUNNING)
+        FailureStrategy.FAIL_FAST,
+        FailureStrategy.FINISH_RUNNING,
+    )
     if again and held_back:
         again += [a.task for a in draft.attempts() if a.state is _T.SKIPPED]
     seen = set(again)
@@ -294,8 +301,14 @@ def _judge_upstream(draft: Draft, task: str, cause: str | None) -> None:
     match draft.spec(task).run_when:
         case RunWhen.ALL_SUCCESS:
             # Had an earlier one failed, the task would not be waiting any more.
-            bad = next((u for u in (upstream if cause is None else (cause,))
-                        if draft.attempt(u).finished and not draft.passed(u)), None)
+            bad = next(
+                (
+                    u
+                    for u in (upstream if cause is None else (cause,))
+                    if draft.attempt(u).finished and not draft.passed(u)
+                ),
+                None,
+            )
             if bad is not None:
                 draft.signal(task, TaskSignal.SKIP, reason=_because(draft, bad))
             elif done:

@@ -114,8 +114,9 @@ class Draft:
         self._put(before, after)
         return after
 
-    def reopen(self, task: str, *, failures: int = 0, losses: int = 0,
-               due_at: datetime | None = None) -> Attempt:
+    def reopen(
+        self, task: str, *, failures: int = 0, losses: int = 0, due_at: datetime | None = None
+    ) -> Attempt:
         """Add a new attempt of a task whose newest attempt is finished."""
         before = self.attempt(task)
         after = Attempt(task, before.number + 1, failures=failures, losses=losses, due_at=due_at)

@@ -34,7 +34,21 @@ ParameterName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
 
 # Parameters reach processes as environment variables; these would change the process itself.
 RESERVED_PARAMETERS = frozenset(
-    "PATH HOME USER SHELL IFS ENV BASH_ENV PWD TMPDIR LANG JAVA_HOME PYTHONPATH PYTHONHOME".split()
+    [
+        "PATH",
+        "HOME",
+        "USER",
+        "SHELL",
+        "IFS",
+        "ENV",
+        "BASH_ENV",
+        "PWD",
+        "TMPDIR",
+        "LANG",
+        "JAVA_HOME",
+        "PYTHONPATH",
+        "PYTHONHOME",
+    ]
 )
 RESERVED_PREFIXES = ("SHOAL_", "LD_", "BASH_FUNC")
 
@@ -176,8 +190,10 @@ class WorkflowSpec(_Strict):
     def _short_form(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return {k: v if isinstance(v, dict | ParameterSpec) else {"default": v}
-                for k, v in value.items()}
+        return {
+            k: v if isinstance(v, dict | ParameterSpec) else {"default": v}
+            for k, v in value.items()
+        }
 
     def canonical(self) -> dict[str, Any]:
         """Return the definition as plain JSON values without defaults, for storing and diffs."""
@@ -230,8 +246,11 @@ def launch_parameters(spec: WorkflowSpec, given: Mapping[str, str]) -> dict[str,
 
     Raises ValueError listing every unknown name, missing value and ill-typed value.
     """
-    problems = [f"{name}: the workflow has no such parameter"
-                for name in given if name not in spec.parameters]
+    problems = [
+        f"{name}: the workflow has no such parameter"
+        for name in given
+        if name not in spec.parameters
+    ]
     values: dict[str, str] = {}
     for name, parameter in spec.parameters.items():
         value = given.get(name, parameter.default)

@@ -27,8 +27,9 @@ class Plan:
     def of(cls, spec: WorkflowSpec) -> "Plan":
         """Index a checked definition by task name."""
         upstream = {task.name: task.depends_on for task in spec.tasks}
-        return cls(spec, {task.name: task for task in spec.tasks}, upstream,
-                   successors_of(upstream))
+        return cls(
+            spec, {task.name: task for task in spec.tasks}, upstream, successors_of(upstream)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""What the processes say to each other: generated gRPC stubs and thin helpers around them."""

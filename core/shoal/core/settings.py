@@ -1,0 +1,83 @@
+"""Settings that all processes of a cluster share, and how settings are read.
+
+Precedence: environment variables (``SHOAL_…``), then the section of the settings file
+(``shoal.toml`` in the data folder, or the file named by ``SHOAL_CONFIG``), then the defaults that
+``conf/shoal.toml`` lists. Each role has its own class and section beside this one.
+"""
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from shoal.core.errors import ShoalError
+
+
+class InvalidSettings(ShoalError):
+    """A setting is unknown or has a bad value; the text names it and where it was read."""
+
+
+class ClusterSettings(BaseSettings):
+    """Where the cluster's shared services are."""
+
+    model_config = SettingsConfigDict(env_prefix="SHOAL_", frozen=True, extra="forbid")
+
+    data: Path = Path("~/.shoal")  # folder of this machine's files; expanded by load_settings
+    zookeeper: str = "127.0.0.1:2181"  # host:port,host:port/chroot
+    database_url: str = ""  # empty: SQLite in the data folder
+    partitions: int = Field(default=128, ge=1, le=4096)  # fixed at the cluster's first start
+    session_timeout_s: float = Field(default=10.0, ge=1)  # of the ZooKeeper sessions
+    tls_ca: Path | None = None  # the three PEM files; default: tls/ in the data folder
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+
+    @property
+    def database(self) -> str:
+        """The database URL with its default filled in."""
+        return self.database_url or f"sqlite:///{self.data / 'shoal.db'}"
+
+    @property
+    def token_file(self) -> Path:
+        """The file with the API's bearer token."""
+        return self.data / "token"
+
+
+S = TypeVar("S", bound=BaseSettings)
+
+
+def load_settings(cls: type[S], section: str, data: Path) -> S:
+    """Read the settings of ``cls`` for the data folder ``data``. Raises InvalidSettings."""
+    file = Path(os.environ.get("SHOAL_CONFIG") or data / "shoal.toml")
+    from_file = _read_section(file, section)
+    prefix = cls.model_config.get("env_prefix", "")
+    values = {
+        key: value for key, value in from_file.items() if f"{prefix}{key}".upper() not in os.environ
+    }
+    if cls is ClusterSettings:
+        values["data"] = data.expanduser().absolute()
+    try:
+        return cls(**values)
+    except ValidationError as error:
+        lines = [f"  {'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()]
+        raise InvalidSettings(
+            f"settings of section [{section}] (from {file} or {prefix}… variables) are wrong:\n"
+            + "\n".join(lines)
+        ) from error
+
+
+def _read_section(file: Path, section: str) -> dict[str, Any]:
+    try:
+        content = tomllib.loads(file.read_text())
+    except FileNotFoundError:
+        if "SHOAL_CONFIG" in os.environ:
+            raise InvalidSettings(f"SHOAL_CONFIG names {file}, which does not exist") from None
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidSettings(f"cannot read the settings file {file}: {error}") from error
+    found = content.get(section, {})
+    if not isinstance(found, dict):
+        raise InvalidSettings(f"{file}: [{section}] must be a table")
+    return found

@@ -1,0 +1,103 @@
+"""The calling side: one cached channel per address, typed stubs, translated errors."""
+
+from collections.abc import Awaitable
+from types import TracebackType
+from typing import Self, TypeVar
+
+import grpc
+import grpc.aio
+
+from shoal.proto.errors import PeerRefused, PeerUnavailable
+from shoal.proto.shoal_pb2_grpc import (
+    LogServiceAsyncStub,
+    LogServiceStub,
+    MasterServiceAsyncStub,
+    MasterServiceStub,
+    WorkerServiceAsyncStub,
+    WorkerServiceStub,
+)
+from shoal.proto.tls import NODE_NAME, TlsFiles
+
+T = TypeVar("T")
+
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+_OPTIONS = [
+    ("grpc.ssl_target_name_override", NODE_NAME),
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    # Reconnect quickly: members come back at the same address only by chance, but their
+    # successors are looked for by asking again.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 2000),
+    ("grpc.enable_http_proxy", 0),
+]
+_UNAVAILABLE = frozenset(
+    {
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+    }
+)
+
+
+class Channels:
+    """Channels to peers by address (``host:port``). Close with the ``async with`` block."""
+
+    def __init__(self, tls: TlsFiles) -> None:
+        self._credentials = tls.channel_credentials()
+        self._channels: dict[str, grpc.aio.Channel] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for channel in self._channels.values():
+            await channel.close(None)
+        self._channels.clear()
+
+    def master(self, address: str) -> MasterServiceAsyncStub:
+        """Return the stub of a master."""
+        return MasterServiceStub(self._channel(address))
+
+    def worker(self, address: str) -> WorkerServiceAsyncStub:
+        """Return the stub of a worker."""
+        return WorkerServiceStub(self._channel(address))
+
+    def logs(self, address: str) -> LogServiceAsyncStub:
+        """Return the log service of a worker."""
+        return LogServiceStub(self._channel(address))
+
+    def _channel(self, address: str) -> grpc.aio.Channel:
+        channel = self._channels.get(address)
+        if channel is None:
+            channel = grpc.aio.secure_channel(address, self._credentials, options=_OPTIONS)
+            self._channels[address] = channel
+        return channel
+
+    async def forget(self, address: str) -> None:
+        """Close the channel to a peer that is gone for good."""
+        channel = self._channels.pop(address, None)
+        if channel is not None:
+            await channel.close(None)
+
+
+def translated(address: str, error: grpc.aio.AioRpcError) -> PeerUnavailable | PeerRefused:
+    """Return the Shoal error for a gRPC one."""
+    detail = error.details() or error.code().name
+    if error.code() in _UNAVAILABLE:
+        return PeerUnavailable(address, detail)
+    return PeerRefused(address, error.code().name, detail)
+
+
+async def call(address: str, pending: Awaitable[T]) -> T:
+    """Await one unary call. Raises PeerUnavailable or PeerRefused."""
+    try:
+        return await pending
+    except grpc.aio.AioRpcError as error:
+        raise translated(address, error) from error
