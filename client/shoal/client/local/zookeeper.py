@@ -1,0 +1,278 @@
+"""A real ZooKeeper server on loopback, from the jars that PySpark ships.
+
+The server is durable: it writes every change to its log before it answers, so it may be killed
+at any moment and finds its data again. PySpark is located, not imported.
+
+Files below ``data_dir``: ``data/`` (snapshots and transaction logs), ``zookeeper.cfg`` and
+``log4j2.properties`` (written anew at each start), ``zookeeper.log`` (rolled at 5 MB, 3 kept)
+and ``zookeeper.out`` (what the Java runtime itself says).
+"""
+
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import structlog
+
+from shoal.client.errors import JarsNotFound, PortTaken, ServerFailed
+from shoal.client.local.java import Java
+
+log = structlog.get_logger()
+
+HOST = "127.0.0.1"
+MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+# Not ZooKeeperServerMain: that one ignores the autopurge settings.
+
+# All that a single server loads. The whole jars folder would work, but takes 0.2 s longer and
+# twice the memory.
+JARS = (
+    "zookeeper",
+    "zookeeper-jute",
+    "metrics-core",
+    "snappy-java",
+    "slf4j-api",
+    "log4j-slf4j2-impl",
+    "log4j-api",
+    "log4j-core",
+)
+# Small and quick to start: one compiler level, one collector thread, memory given back when idle.
+JVM_FLAGS = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:ReservedCodeCacheSize=32m",
+    "-XX:MinHeapFreeRatio=20",
+    "-XX:MaxHeapFreeRatio=40",
+    "-Xms16m",
+    "-Xss512k",
+    "-XX:-UsePerfData",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-Djava.awt.headless=true",
+    "-Djava.net.preferIPv4Stack=true",
+    "-Dlog4j2.configurationFile=log4j2.properties",
+    "-Dlog4j2.disableJmx=true",
+    "-Dzookeeper.jmx.log4j.disable=true",
+)
+LOG_CONFIG = """\
+status = error
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = zookeeper.log
+appender.file.filePattern = zookeeper.log.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %-5p %c{1} [%t] %m%n
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 5MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 3
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+"""
+# Runs in the child before Java: asks the kernel to kill it when the starting thread ends, makes
+# sure the parent is not gone already, and becomes the wanted program (same process id).
+DIE_WITH_PARENT = """\
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9)
+if os.getppid() != int(sys.argv[1]):
+    sys.exit("the parent ended first")
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+PROBE_TIMEOUT_S = 0.25  # a server that is still loading takes the question and never answers
+PROBE_INTERVAL_S = 0.02
+TAIL_LINES = 15
+
+
+class ZooKeeperServer:
+    """One server process. Synchronous, not thread-safe.
+
+    It listens on loopback only and accepts session timeouts between two ticks and one minute.
+    On Linux it cannot outlive its parent: the kernel kills it when the *thread* that called
+    ``start`` ends, so call that from the main thread or one that lives as long as the server
+    is wanted (not from a worker of a short-lived thread pool).
+    """
+
+    def __init__(
+        self, data_dir: Path, port: int, java: Java, *, heap_mb: int = 256, tick_ms: int = 500
+    ) -> None:
+        self.data_dir, self.port, self.java = data_dir.absolute(), port, java
+        self.heap_mb, self.tick_ms = heap_mb, tick_ms
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log_start = 0  # bytes of zookeeper.log that earlier starts wrote
+
+    @property
+    def address(self) -> str:
+        """The connection string for clients, "127.0.0.1:port"."""
+        return f"{HOST}:{self.port}"
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while it runs, else None."""
+        return self._process.pid if self.running and self._process else None
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def __enter__(self) -> Self:
+        self.start()
+        try:
+            self.wait_ready()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the process and return at once. Raises JarsNotFound, PortTaken."""
+        if self.running:
+            return
+        jars = os.pathsep.join(map(str, find_jars()))
+        require_free_port(HOST, self.port, "ZooKeeper")
+        (self.data_dir / "data").mkdir(parents=True, exist_ok=True)
+        (self.data_dir / "zookeeper.cfg").write_text(self._config(), encoding="ascii")
+        (self.data_dir / "log4j2.properties").write_text(LOG_CONFIG, encoding="ascii")
+        self._log_start = self._log_size()
+        command = [str(self.java.executable), f"-Xmx{self.heap_mb}m", *JVM_FLAGS]
+        command += ["-cp", jars, MAIN_CLASS, "zookeeper.cfg"]
+        with (self.data_dir / "zookeeper.out").open("wb") as out:
+            self._process = subprocess.Popen(
+                die_with_parent(command),
+                # Everything the server is told about files is relative to here, so no character
+                # in this path has to survive properties files and Java's file encodings.
+                cwd=self.data_dir,
+                env={**os.environ, "LC_ALL": "C.UTF-8"},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for the parent, which stops us in order
+            )
+        log.debug("zookeeper started", pid=self._process.pid, address=self.address)
+
+    def wait_ready(self, timeout_s: float = 30.0) -> None:
+        """Return when the server answers. Raises ServerFailed with the end of its log."""
+        deadline = time.monotonic() + timeout_s
+        while self.running:
+            if b"Mode: " in four_letter_word(HOST, self.port, "srvr") and self.running:
+                return
+            if time.monotonic() >= deadline:
+                raise self._failed(f"did not answer on {self.address} within {timeout_s:g} s")
+            time.sleep(PROBE_INTERVAL_S)  # there is no event to wait for across processes
+        status = self._process.returncode if self._process else None
+        raise self._failed("was not started" if status is None else f"ended with status {status}")
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """End the process: ask first, kill after ``timeout_s``. Harmless when it is gone."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _config(self) -> str:
+        settings: dict[str, object] = {
+            "dataDir": "data",
+            "clientPort": self.port,
+            "clientPortAddress": HOST,
+            "tickTime": self.tick_ms,
+            "minSessionTimeout": 2 * self.tick_ms,
+            "maxSessionTimeout": 60_000,
+            "maxClientCnxns": 0,  # all clients of a local cluster share one address
+            "admin.enableServer": "false",
+            "4lw.commands.whitelist": "srvr,ruok,mntr",
+            "autopurge.snapRetainCount": 3,
+            "autopurge.purgeInterval": 1,  # hours
+        }
+        return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+    def _log_size(self) -> int:
+        try:
+            return (self.data_dir / "zookeeper.log").stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def _failed(self, reason: str) -> ServerFailed:
+        lines: deque[str] = deque(maxlen=TAIL_LINES)
+        for name, offset in (("zookeeper.log", self._log_start), ("zookeeper.out", 0)):
+            try:
+                with (self.data_dir / name).open("rb") as file:
+                    file.seek(offset)
+                    lines.extend(file.read().decode("utf-8", "replace").splitlines())
+            except FileNotFoundError:
+                continue
+        return ServerFailed("ZooKeeper", reason, self.data_dir / "zookeeper.log", list(lines))
+
+
+def find_jars() -> list[Path]:
+    """Return the jars that the server needs. Raises JarsNotFound."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise JarsNotFound("PySpark is not installed")
+    folder = Path(spec.origin).parent / "jars"
+    found = []
+    for name in JARS:
+        jars = sorted(folder.glob(f"{name}-[0-9]*.jar"))
+        if not jars:
+            raise JarsNotFound(f"there is no {name} jar", folder)
+        found.append(jars[-1])
+    return found
+
+
+def four_letter_word(host: str, port: int, word: str, timeout_s: float = PROBE_TIMEOUT_S) -> bytes:
+    """Return what the server at ``host:port`` answers to "srvr", "ruok" or "mntr"; b"" if not."""
+    try:
+        with socket.create_connection((host, port), timeout_s) as connection:
+            connection.settimeout(timeout_s)
+            connection.sendall(word.encode("ascii"))
+            answer = b""
+            while chunk := connection.recv(65536):
+                answer += chunk
+            return answer
+    except OSError:
+        return b""
+
+
+def free_port(host: str = HOST) -> int:
+    """Return a port that nobody listens on at this moment."""
+    with socket.create_server((host, 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def require_free_port(host: str, port: int, wanted_by: str) -> None:
+    """Raise PortTaken if somebody listens on ``host:port``."""
+    try:
+        socket.create_server((host, port)).close()
+    except OSError as error:
+        raise PortTaken(host, port, wanted_by) from error
+
+
+def die_with_parent(command: list[str]) -> list[str]:
+    """Return ``command`` so wrapped that the kernel kills it when its parent ends (Linux only).
+
+    Precisely, when the thread ends that starts it. ``command[0]`` must be an absolute path. The
+    process id is the program's own. Elsewhere than on Linux the command is returned as it is.
+    """
+    if sys.platform != "linux":
+        return command
+    # Not a preexec_fn: that runs Python between fork and exec, where other threads' locks hang.
+    return [sys.executable, "-I", "-S", "-c", DIE_WITH_PARENT, str(os.getpid()), *command]
