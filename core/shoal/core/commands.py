@@ -46,6 +46,7 @@ class NewCommand:
     version: int | None = None
     parameters: dict[str, str] = field(default_factory=dict)
     logical_time: datetime | None = None
+    timezone: str | None = None  # None: the workflow's own
     priority: int | None = None  # None: the workflow's own
     schedule_id: int | None = None
     requested_by: str = ""

@@ -146,6 +146,7 @@ class Draft:
         return Decision(
             attempts=self._written,
             state=self.state if changed else None,
+            previous=self.run.state if changed else None,
             reason=self.reason,
             started_at=self.at if started else None,
             finished_at=self.at if changed and self.state in FINISHED_WORKFLOW else None,

@@ -34,21 +34,8 @@ ParameterName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
 
 # Parameters reach processes as environment variables; these would change the process itself.
 RESERVED_PARAMETERS = frozenset(
-    [
-        "PATH",
-        "HOME",
-        "USER",
-        "SHELL",
-        "IFS",
-        "ENV",
-        "BASH_ENV",
-        "PWD",
-        "TMPDIR",
-        "LANG",
-        "JAVA_HOME",
-        "PYTHONPATH",
-        "PYTHONHOME",
-    ]
+    {"PATH", "HOME", "USER", "SHELL", "IFS", "ENV", "BASH_ENV", "PWD", "TMPDIR", "LANG"}
+    | {"JAVA_HOME", "PYTHONPATH", "PYTHONHOME"}
 )
 RESERVED_PREFIXES = ("SHOAL_", "LD_", "BASH_FUNC")
 
@@ -70,6 +57,17 @@ Level = Annotated[
     BeforeValidator(Priority.read, json_schema_input_type=str),
     PlainSerializer(lambda level: level.name, return_type=str),
 ]
+
+
+def _known_zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"{value!r} is no time zone of the tz database") from None
+    return value
+
+
+Zone = Annotated[str, AfterValidator(_known_zone)]
 
 
 class FailureStrategy(StrEnum):
@@ -146,19 +144,11 @@ class TaskSpec(_Strict):
         return (value,) if isinstance(value, str) else value
 
 
-def _known_zone(value: str) -> str:
-    try:
-        ZoneInfo(value)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"{value!r} is no time zone of the tz database") from None
-    return value
-
-
 class ScheduleSpec(_Strict):
     """One timetable of a workflow: it starts the newest published version at each fire time."""
 
     cron: str
-    timezone: Annotated[str, AfterValidator(_known_zone)] = "UTC"
+    timezone: Zone | None = None  # None: the workflow's
     parameters: dict[ParameterName, str] = Field(default_factory=dict)
     enabled: bool = True
 
@@ -169,7 +159,7 @@ class ScheduleSpec(_Strict):
 
     @model_validator(mode="after")
     def _cron_parses(self) -> Self:
-        cron.parse(self.cron, self.timezone)
+        cron.parse(self.cron, self.timezone or "UTC")
         return self
 
 
@@ -180,6 +170,7 @@ class WorkflowSpec(_Strict):
     name: Name
     description: str = ""
     parameters: dict[ParameterName, ParameterSpec] = Field(default_factory=dict)
+    timezone: Zone = "UTC"  # of date expressions, and of schedules that name none
     priority: Level = Priority.MEDIUM
     on_failure: FailureStrategy = FailureStrategy.CONTINUE
     schedules: tuple[ScheduleSpec, ...] = ()

@@ -66,6 +66,7 @@ class Instance:
     priority: int
     parameters: Mapping[str, str]
     logical_time: datetime
+    timezone: str  # of date expressions; the schedule's, else the workflow's
     command_id: int
     rerun_of: int | None  # the instance that this one runs again
     run_number: int  # 1, or one more than the instance it runs again
@@ -87,6 +88,7 @@ class NewInstance:
     parameters: Mapping[str, str]
     logical_time: datetime
     created_at: datetime
+    timezone: str = "UTC"
     rerun_of: int | None = None
     run_number: int = 1
     schedule_id: int | None = None

@@ -105,6 +105,7 @@ class Decision:
 
     attempts: Mapping[AttemptKey, Attempt] = field(default_factory=dict)
     state: WorkflowState | None = None  # the new state of the instance, None if unchanged
+    previous: WorkflowState | None = None  # its state before, set with ``state``: the guard
     reason: str | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
@@ -130,6 +131,8 @@ class Run:
     logical_time: datetime
     parameters: Mapping[str, str] = field(default_factory=dict)
     priority: int = 2
+    version: int = 1
+    timezone: str = "UTC"
     started_at: datetime | None = None
     # Derived, kept in step by replace(): upstream tasks of each task that are unresolved,
     # newest attempts by state, and the task of every newest attempt's id.
