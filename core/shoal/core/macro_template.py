@@ -1,0 +1,164 @@
+"""Find ``${name}`` and ``$[expression]`` in a text, in one pass and linear time.
+
+``$${`` and ``$$[`` stand for the two characters ``${`` and ``$[``. A ``${`` that is never closed
+is plain text, as in a shell script; a ``$[`` that is never closed is a problem. A ``]`` between
+single quotes does not close an expression.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from shoal.core.errors import ShoalError
+
+_OPENING = re.compile(r"\$\$[{\[]|\$[{\[]")
+_MARK = re.compile(_OPENING.pattern + r"|[}\]']")
+_DEEPEST = 32  # closed placeholders inside each other
+
+
+class InvalidMacro(ShoalError, ValueError):
+    """A placeholder that means nothing.
+
+    ``position`` counts characters of the text from 0, ``line`` and ``column`` from 1;
+    ``parameter`` names the parameter whose value is that text, None for the text itself.
+    """
+
+    def __init__(
+        self, text: str, position: int, reason: str, *, parameter: str | None = None
+    ) -> None:
+        self.position, self.reason, self.parameter = position, reason, parameter
+        self.line = text.count("\n", 0, position) + 1
+        self.column = position - text.rfind("\n", 0, position)
+        where = "" if parameter is None else f"value of parameter {parameter!r}, "
+        super().__init__(f"{where}line {self.line}, column {self.column}: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """``${…}``; the name itself may hold placeholders."""
+
+    position: int
+    name: tuple["Node", ...]
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """``$[…]``; the source may hold ``${…}``."""
+
+    position: int
+    source: tuple["Node", ...]
+    depth: int
+
+
+Node = str | Parameter | Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A text taken apart, with everything wrong about its structure."""
+
+    nodes: tuple[Node, ...]
+    problems: tuple[InvalidMacro, ...]
+
+
+@dataclass(slots=True)
+class _Frame:
+    """One ``${`` or ``$[`` that is still open; ``mark`` is empty for the text itself."""
+
+    mark: str
+    position: int
+    nodes: list[Node] = field(default_factory=list)
+    depth: int = 0
+    quoted: bool = False
+
+
+@lru_cache(maxsize=256)
+def _parse_small(text: str) -> Template:
+    return _Scanner(text).scan()
+
+
+def parse(text: str) -> Template:
+    """Take ``text`` apart. Raises nothing: see ``Template.problems``."""
+    # Task scripts repeat from run to run; megabytes of data do not belong in memory.
+    return _parse_small(text) if len(text) <= 4_096 else _Scanner(text).scan()
+
+
+def static_text(nodes: tuple[Node, ...]) -> str | None:
+    """Return the text of ``nodes`` if it holds no placeholder, else None."""
+    if all(isinstance(node, str) for node in nodes):
+        return "".join(str(node) for node in nodes)
+    return None
+
+
+def placeholders(nodes: tuple[Node, ...]) -> Iterator[Parameter | Expression]:
+    """Yield every placeholder, the outer one before those inside it."""
+    for node in nodes:
+        if isinstance(node, Parameter):
+            yield node
+            yield from placeholders(node.name)
+        elif isinstance(node, Expression):
+            yield node
+            yield from placeholders(node.source)
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._stack = [_Frame("", 0)]
+        self._problems: list[InvalidMacro] = []
+
+    def scan(self) -> Template:
+        done = 0
+        # Outside every placeholder the closing marks, frequent in JSON and shell, mean nothing.
+        while mark := (_MARK if len(self._stack) > 1 else _OPENING).search(self._text, done):
+            if mark.start() > done:
+                self._stack[-1].nodes.append(self._text[done : mark.start()])
+            self._take(mark[0], mark.start())
+            done = mark.end()
+        if done < len(self._text):
+            self._stack[-1].nodes.append(self._text[done:])
+        return Template(tuple(self._close_rest()), tuple(self._problems))
+
+    def _take(self, mark: str, position: int) -> None:
+        top = self._stack[-1]
+        if mark in ("${", "$["):
+            self._stack.append(_Frame(mark, position))
+        elif mark == "}" and top.mark == "${":
+            self._close(Parameter(top.position, tuple(top.nodes), top.depth + 1))
+        elif mark == "]" and top.mark == "$[" and not top.quoted:
+            self._close(Expression(top.position, tuple(top.nodes), top.depth + 1))
+        else:
+            if mark == "'" and top.mark == "$[":
+                top.quoted = not top.quoted
+            top.nodes.append(mark[1:] if mark.startswith("$$") else mark)
+
+    def _close(self, node: Parameter | Expression) -> None:
+        self._stack.pop()
+        if node.depth > _DEEPEST:
+            reason = f"placeholders are nested more than {_DEEPEST} deep"
+            self._problem(node.position, reason)
+            return
+        if isinstance(node, Expression) and any(isinstance(n, Expression) for n in node.source):
+            reason = "$[…] cannot stand inside $[…]; write one expression"
+            self._problem(node.position, reason)
+        self._stack[-1].nodes.append(node)
+        self._stack[-1].depth = max(self._stack[-1].depth, node.depth)
+
+    def _close_rest(self) -> list[Node]:
+        """Return the whole text's nodes, every ``${`` that stayed open being plain text."""
+        nodes: list[Node] = []
+        unclosed = False
+        for frame in self._stack:
+            if frame.mark == "$[" and not unclosed:
+                unclosed = True  # what follows is inside it: one problem, not many
+                quote = "a quote inside it is not closed" if frame.quoted else "its ] is missing"
+                self._problem(frame.position, f"$[ is not closed ({quote}); write $$[ for the text")
+            if frame.mark:
+                nodes.append(frame.mark)
+            nodes.extend(frame.nodes)
+        return nodes
+
+    def _problem(self, position: int, reason: str) -> None:
+        self._problems.append(InvalidMacro(self._text, position, reason))
