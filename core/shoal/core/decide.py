@@ -25,7 +25,6 @@ from shoal.core.events import (
 from shoal.core.model import FailureStrategy, RunWhen
 from shoal.core.run import (
     Attempt,
-    AttemptKey,
     Decision,
     Enqueue,
     Kill,
@@ -113,29 +112,29 @@ def _wake(draft: Draft) -> None:
             draft.act(Kill((attempt.task, attempt.number), attempt.worker))
 
 
-def _newest(draft: Draft, key: AttemptKey) -> Attempt | None:
-    """Return the attempt if it is still the newest of its task."""
-    task, number = key
-    if task not in draft.run.plan.tasks:
+def _newest(draft: Draft, task_instance_id: int) -> Attempt | None:
+    """Return the attempt with this id if it is still the newest of its task."""
+    attempt = draft.run.attempt_by_id(task_instance_id)
+    if attempt is None:
         return None
-    attempt = draft.attempt(task)
-    return attempt if attempt.number == number else None
+    newest = draft.attempt(attempt.task)
+    return newest if newest.id == task_instance_id else None
 
 
 def _claim(draft: Draft, event: TaskClaimed) -> None:
-    attempt = _newest(draft, event.key)
+    attempt = _newest(draft, event.task_instance_id)
     if attempt is not None and attempt.state is _T.QUEUED:
         draft.signal(attempt.task, TaskSignal.CLAIM, worker=event.worker)
 
 
 def _start(draft: Draft, event: TaskStarted) -> None:
-    attempt = _newest(draft, event.key)
+    attempt = _newest(draft, event.task_instance_id)
     if attempt is not None and attempt.state is _T.CLAIMED and attempt.worker == event.worker:
         draft.signal(attempt.task, TaskSignal.START, started_at=event.at)
 
 
 def _end(draft: Draft, event: TaskEnded) -> None:
-    attempt = _newest(draft, event.key)
+    attempt = _newest(draft, event.task_instance_id)
     if attempt is None or attempt.state not in HELD_BY_WORKER:
         return  # repeated, or from a worker that was given up
     if event.worker is not None and event.worker != attempt.worker:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from shoal.core.run import AttemptKey
 from shoal.core.states import TaskSignal
 
 
@@ -25,7 +24,7 @@ class TimeReached:
 class TaskClaimed:
     """``worker`` has taken the attempt out of the queue and asks for its payload."""
 
-    key: AttemptKey
+    task_instance_id: int
     worker: str
     at: datetime
 
@@ -34,7 +33,7 @@ class TaskClaimed:
 class TaskStarted:
     """The attempt's process runs."""
 
-    key: AttemptKey
+    task_instance_id: int
     worker: str
     at: datetime
 
@@ -46,7 +45,7 @@ class TaskEnded:
     ``worker`` is who reports it; None when a master declares the attempt lost.
     """
 
-    key: AttemptKey
+    task_instance_id: int
     signal: TaskSignal
     at: datetime
     worker: str | None = None
