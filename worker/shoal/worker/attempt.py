@@ -1,0 +1,104 @@
+"""What the agent asks the launcher to run, and how it ended."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Self
+
+ATTEMPT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+
+
+class Outcome(StrEnum):
+    SUCCEEDED = "SUCCEEDED"  # exit code 0
+    FAILED = "FAILED"  # another exit code, a signal, or the timeout
+    KILLED = "KILLED"  # because somebody asked for it, the lease ran out or the agent ended
+
+
+@dataclass(frozen=True)
+class LaunchRequest:
+    """What to run. Paths are absolute; ``id`` is a slug, unique among the running attempts.
+
+    The program gets exactly ``env``, nothing is inherited, and is looked up in its ``PATH``. Both
+    output streams are appended to ``log_path``; missing folders of ``log_path`` and
+    ``record_path`` are made, ``cwd`` must exist. After ``timeout_s`` seconds all processes get
+    TERM and, ``timeout_grace_s`` later, KILL. ``context`` is copied into the exit record: put
+    there what a later agent needs to report the result, plain JSON values.
+    """
+
+    id: str
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    cwd: Path
+    log_path: Path
+    record_path: Path
+    stdin_path: Path | None = None  # an empty standard input if None
+    timeout_s: float | None = None
+    timeout_grace_s: float = 10.0
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if ATTEMPT_ID.fullmatch(self.id) is None:
+            raise ValueError(f"attempt id {self.id!r} is no slug ({ATTEMPT_ID.pattern})")
+        if not self.argv or isinstance(self.argv, str):
+            raise ValueError(f"attempt {self.id}: argv must be a list with at least the program")
+        for path in (self.cwd, self.log_path, self.record_path, self.stdin_path):
+            if path is not None and not path.is_absolute():
+                raise ValueError(f"attempt {self.id}: {path} must be an absolute path")
+        if any("\0" in text for text in (*self.argv, *self.env.keys(), *self.env.values())):
+            raise ValueError(f"attempt {self.id}: arguments and environment cannot contain NUL")
+        if any("=" in name or not name for name in self.env):
+            raise ValueError(f"attempt {self.id}: environment names cannot be empty or contain '='")
+        if self.timeout_s is not None and not self.timeout_s > 0:
+            raise ValueError(f"attempt {self.id}: timeout_s must be positive, or None for no limit")
+
+    def message(self) -> dict[str, Any]:
+        """Return the ``launch`` message."""
+        return {
+            "type": "launch",
+            "id": self.id,
+            "argv": list(self.argv),
+            "env": dict(self.env),
+            "cwd": str(self.cwd),
+            "log_path": str(self.log_path),
+            "record_path": str(self.record_path),
+            "stdin_path": None if self.stdin_path is None else str(self.stdin_path),
+            "timeout_s": self.timeout_s,
+            "timeout_grace_s": self.timeout_grace_s,
+            "context": dict(self.context),
+        }
+
+
+@dataclass(frozen=True)
+class ExitRecord:
+    """How an attempt ended; also the JSON in its record file. Nothing of it is alive any more.
+
+    Exactly one of ``exit_code`` and ``signal`` is set. ``started_at`` and ``finished_at`` are
+    seconds since the Unix epoch. ``max_rss_kb`` is the largest resident size of any single process
+    that was waited for (never below the launcher's own, about 10 MB), ``cpu_s`` the sum of all.
+    ``durable`` is not in the file: False if the file could not be written (disk full …); the
+    reason says why then, and such an attempt never counts as SUCCEEDED.
+    """
+
+    id: str
+    outcome: Outcome
+    exit_code: int | None
+    signal: int | None
+    reason: str
+    timed_out: bool
+    started_at: float
+    finished_at: float
+    max_rss_kb: int
+    cpu_s: float
+    context: Mapping[str, Any]
+    durable: bool = True
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any], *, durable: bool = True) -> Self:
+        """Build it from what the launcher wrote. Raises ValueError if that is something else."""
+        try:
+            outcome = Outcome(record["outcome"])
+            return cls(**{**record, "outcome": outcome, "durable": durable})
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not an exit record: {error}") from error

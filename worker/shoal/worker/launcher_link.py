@@ -1,0 +1,60 @@
+"""The launcher's end of the socket to the agent: JSON objects, one per line, never blocking."""
+
+from __future__ import annotations
+
+import json
+import os
+
+READ_SIZE = 1 << 18  # bytes
+
+
+class AgentLink:
+    """Messages to and from the agent. After ``closed`` is set, sends go nowhere.
+
+    Works on the bare descriptor: importing ``socket`` would double the launcher's start time.
+    """
+
+    def __init__(self, fd: int) -> None:
+        os.set_blocking(fd, False)
+        self.fd = fd
+        self._unread = bytearray()
+        self._unsent = bytearray()
+        self.closed = False
+
+    @property
+    def wants_to_write(self) -> bool:
+        """Whether the agent reads more slowly than we send."""
+        return bool(self._unsent) and not self.closed
+
+    def send(self, kind: str, **fields: object) -> None:
+        """Queue one message; ``flush`` sends it."""
+        if not self.closed:
+            self._unsent += json.dumps({"type": kind, **fields}).encode() + b"\n"
+
+    def flush(self) -> None:
+        """Send as much as the agent takes now."""
+        while self.wants_to_write:
+            try:
+                sent = os.write(self.fd, self._unsent)
+            except BlockingIOError:
+                return
+            except OSError:
+                self.closed = True
+                return
+            del self._unsent[:sent]
+
+    def receive(self) -> list[dict[str, object]]:
+        """Return the messages that are complete; sets ``closed`` at the agent's end."""
+        while not self.closed:
+            try:
+                chunk = os.read(self.fd, READ_SIZE)
+            except BlockingIOError:
+                break
+            except OSError:
+                chunk = b""
+            if not chunk:
+                self.closed = True
+            self._unread += chunk
+        *lines, rest = bytes(self._unread).split(b"\n")
+        self._unread = bytearray(rest)
+        return [json.loads(line) for line in lines]

@@ -1,0 +1,322 @@
+"""The agent's side of the launcher: start it, hand it attempts, learn how they ended.
+
+::
+
+    async with Launcher() as launcher:
+        launched = await launcher.launch(request)      # the program runs
+        await launcher.kill(launched.id, "stopped by the user", grace_s=10)
+        record = await launched.wait()                 # nothing of the attempt is left
+
+Messages are JSON objects, one per line, over a socket pair.
+
+======================  ====================================================================
+to the launcher         ``launch`` (the fields of LaunchRequest), ``kill`` id reason grace_s,
+                        ``lease`` deadline, ``shutdown`` reason grace_s
+from the launcher       ``ready`` pid, ``started`` id pid at, ``failed`` id error,
+                        ``exited`` durable record
+======================  ====================================================================
+
+Everything here belongs to one event loop.
+"""
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import structlog
+
+from shoal.core.errors import ShoalError
+from shoal.worker.attempt import ExitRecord, LaunchRequest
+
+LAUNCHER_MAIN = Path(__file__).with_name("launcher_main.py")
+LINE_LIMIT = 16 << 20  # bytes of one message; a failure may quote a whole PATH
+START_TIMEOUT_S = 30.0
+FIRST_RETRY_S, LAST_RETRY_S = 0.1, 5.0  # between attempts to replace a dead launcher
+
+log = structlog.get_logger()
+
+
+class LaunchFailed(ShoalError):
+    """The program of an attempt could not be started. Nothing of it runs."""
+
+    def __init__(self, attempt_id: str, why: str) -> None:
+        self.id, self.why = attempt_id, why
+        super().__init__(f"attempt {attempt_id} could not be started: {why}")
+
+
+class LauncherDied(ShoalError):
+    """The launcher process ended unexpectedly. All processes of the attempt are dead."""
+
+    retriable: ClassVar[bool] = True
+
+    def __init__(self, attempt_id: str) -> None:
+        self.id = attempt_id
+        super().__init__(
+            f"attempt {attempt_id}: the launcher process died, so all task processes of this "
+            "worker were killed; look for its message on the worker's standard error"
+        )
+
+
+class LauncherUnavailable(ShoalError):
+    """The launcher is not running: it cannot be started, or is being closed."""
+
+    retriable: ClassVar[bool] = True
+
+
+OnExit = Callable[[ExitRecord], None]
+
+
+class Launched:
+    """One attempt in the launcher's hands. ``started_at`` is in seconds since the Unix epoch."""
+
+    def __init__(self, attempt_id: str) -> None:
+        loop = asyncio.get_running_loop()
+        self.id = attempt_id
+        self.pid = 0
+        self.started_at = 0.0
+        self._started: asyncio.Future[None] = loop.create_future()
+        self._ended: asyncio.Future[ExitRecord] = loop.create_future()
+        for future in (self._started, self._ended):
+            future.add_done_callback(_retrieve)  # nobody is obliged to wait
+
+    async def wait(self) -> ExitRecord:
+        """Return the record once nothing of the attempt is left. Raises LauncherDied.
+
+        Any number of tasks may wait; cancelling one of them leaves the attempt running.
+        """
+        return await asyncio.shield(self._ended)
+
+    def _set_started(self, pid: int, at: float) -> None:
+        self.pid, self.started_at = pid, at
+        self._started.set_result(None)
+
+    def _fail(self, error: ShoalError) -> None:
+        for future in (self._started, self._ended):
+            if not future.done():
+                future.set_exception(error)
+
+
+class Launcher:
+    """Starts the launcher process, keeps it alive, and speaks to it.
+
+    ``on_exit`` is called in the event loop with every record, also of attempts nobody waits for.
+    ``held_fds`` stay open in the launcher until all its processes are dead, even if the agent is
+    killed: pass the descriptor of a locked file, and whoever locks it next is alone.
+
+    If the launcher process dies, its guardian kills everything it ran; then all pending calls
+    raise LauncherDied and a new launcher is started, with the lease that was set last. If the
+    agent dies, the launcher kills everything, stores the records and ends.
+    """
+
+    def __init__(self, *, on_exit: OnExit | None = None, held_fds: Sequence[int] = ()) -> None:
+        self._on_exit = on_exit
+        self._held_fds = tuple(held_fds)
+        self._attempts: dict[str, Launched] = {}
+        self._lease: float | None = None
+        self._closing = False
+        self._ready = asyncio.Event()
+        self._pid = 0
+        self._writer: asyncio.StreamWriter | None = None
+        self._supervisor: asyncio.Task[None] | None = None
+
+    @property
+    def pid(self) -> int:
+        """Number of the launcher process that is serving now."""
+        return self._pid
+
+    @property
+    def running(self) -> dict[str, Launched]:
+        """The attempts whose end has not been reported, by id."""
+        return dict(self._attempts)
+
+    async def __aenter__(self) -> Self:
+        process, reader = await self._start()
+        self._supervisor = asyncio.create_task(self._supervise(process, reader))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close("the worker agent ended")
+
+    async def launch(self, request: LaunchRequest) -> Launched:
+        """Start the program; return when it runs.
+
+        Raises LaunchFailed with the reason if it cannot run, LauncherDied or LauncherUnavailable.
+        If the caller is cancelled meanwhile, the attempt is killed.
+        """
+        await self._until_ready()
+        if request.id in self._attempts:
+            raise LaunchFailed(request.id, "an attempt with this id is running already")
+        launched = self._attempts[request.id] = Launched(request.id)
+        try:
+            await self._send(request.message())
+            await asyncio.shield(launched._started)
+        except asyncio.CancelledError:
+            self._write({"type": "kill", "id": request.id, "reason": "cancelled", "grace_s": 0.0})
+            raise
+        return launched
+
+    async def kill(self, attempt_id: str, reason: str, grace_s: float) -> bool:
+        """Ask all processes of the attempt to end (TERM), kill them after ``grace_s`` seconds.
+
+        Returns whether the attempt was still running; ``wait`` tells when it has ended. The first
+        reason stays in the record; a later call can only shorten the grace period.
+        """
+        known = attempt_id in self._attempts
+        if known:
+            await self._send(
+                {"type": "kill", "id": attempt_id, "reason": reason, "grace_s": grace_s}
+            )
+        return known
+
+    def extend_lease(self, deadline: float) -> None:
+        """Let the attempts live until ``deadline`` (``time.monotonic()`` seconds).
+
+        When it passes, the launcher kills everything at once, whether the agent acts or hangs,
+        and refuses launches until the next call. Without any call there is no limit.
+        """
+        self._lease = deadline
+        self._write({"type": "lease", "deadline": deadline})
+
+    async def close(self, reason: str, grace_s: float = 0.0) -> None:
+        """End all attempts and the launcher; return when all of it is dead and reported."""
+        self._closing = True
+        if self._supervisor is None:
+            return
+        self._write({"type": "shutdown", "reason": reason, "grace_s": grace_s})
+        try:
+            await self._supervisor
+        finally:
+            if self._writer is not None:
+                self._writer.close()  # if we were cancelled, this makes the launcher kill all
+
+    # -- process ----------------------------------------------------------------------------
+
+    async def _start(self) -> tuple[Process, asyncio.StreamReader]:
+        """Start a launcher and wait for its first message. Raises LauncherUnavailable."""
+        ours, theirs = socket.socketpair()
+        fds = (theirs.fileno(), *self._held_fds)
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", "-X", "utf8", str(LAUNCHER_MAIN), *map(str, fds)),
+                pass_fds=fds,
+                stdin=DEVNULL,
+                stdout=DEVNULL,
+                cwd="/",
+                env={k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"},
+                start_new_session=True,  # a terminal's Ctrl-C is not for it
+            )
+        reader, self._writer = await asyncio.open_unix_connection(sock=ours, limit=LINE_LIMIT)
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                line = await reader.readline()
+        except TimeoutError:
+            line = b""
+        if not line:
+            self._writer.close()
+            raise LauncherUnavailable(
+                f"the launcher process ({LAUNCHER_MAIN}) did not start; look for its message on "
+                "the worker's standard error"
+            )
+        self._pid = json.loads(line)["pid"]
+        if self._lease is not None:
+            self._write({"type": "lease", "deadline": self._lease})
+        self._ready.set()
+        return process, reader
+
+    async def _supervise(self, process: Process, reader: asyncio.StreamReader) -> None:
+        while True:
+            await self._read(reader)
+            # The socket tells that the launcher is gone, the process that its guardian is, too:
+            # only now nothing is left of the attempts.
+            self._ready.clear()
+            await process.wait()
+            assert self._writer is not None
+            self._writer.close()
+            self._give_up_attempts()
+            if self._closing:
+                return
+            log.error("launcher died", pid=self._pid, returncode=process.returncode)
+            process, reader = await self._restart()
+
+    async def _restart(self) -> tuple[Process, asyncio.StreamReader]:
+        delay_s = FIRST_RETRY_S
+        while True:
+            try:
+                return await self._start()
+            except (LauncherUnavailable, OSError) as error:
+                log.error("launcher cannot be restarted", error=str(error), retry_s=delay_s)
+            await asyncio.sleep(delay_s)
+            delay_s = min(2 * delay_s, LAST_RETRY_S)
+
+    def _give_up_attempts(self) -> None:
+        attempts, self._attempts = self._attempts, {}
+        for launched in attempts.values():
+            launched._fail(LauncherDied(launched.id))
+
+    # -- messages ---------------------------------------------------------------------------
+
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        """Handle messages until the launcher closes its end."""
+        while True:
+            try:
+                line = await reader.readline()
+            except ConnectionError:
+                return
+            if not line.endswith(b"\n"):
+                return  # nothing more, or it died in the middle of a line
+            self._handle(json.loads(line))
+
+    def _handle(self, message: dict[str, Any]) -> None:
+        match message["type"]:
+            case "started":
+                self._attempts[message["id"]]._set_started(message["pid"], message["at"])
+            case "failed":
+                launched = self._attempts.pop(message["id"])
+                launched._fail(LaunchFailed(launched.id, message["error"]))
+            case "exited":
+                self._handle_exit(
+                    ExitRecord.from_json(message["record"], durable=message["durable"])
+                )
+
+    def _handle_exit(self, record: ExitRecord) -> None:
+        self._attempts.pop(record.id)._ended.set_result(record)
+        if self._on_exit is not None:
+            try:
+                self._on_exit(record)
+            except Exception:  # somebody else's mistake must not end the supervision
+                log.exception("exit callback failed", attempt=record.id)
+
+    async def _until_ready(self) -> None:
+        if self._closing or self._supervisor is None:
+            raise LauncherUnavailable("the launcher is not open: it takes no attempts now")
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                await self._ready.wait()
+        except TimeoutError:
+            raise LauncherUnavailable(
+                f"the launcher process has been down for {START_TIMEOUT_S:g} s; look for its "
+                "message on the worker's standard error"
+            ) from None
+
+    def _write(self, message: dict[str, Any]) -> None:
+        if self._writer is not None and not self._writer.is_closing():
+            self._writer.write(json.dumps(message).encode() + b"\n")
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        """Write and wait for room. A launcher that has died is noticed by the reader."""
+        self._write(message)
+        assert self._writer is not None
+        with suppress(ConnectionError):
+            await self._writer.drain()
+
+
+def _retrieve(future: asyncio.Future[Any]) -> None:
+    if not future.cancelled():
+        future.exception()

@@ -1,0 +1,107 @@
+"""Process trees of this machine: who descends from whom, and signalling exactly that process.
+
+Everything is read from ``/proc`` (see proc_pid_stat(5)); names and command lines are never looked
+at. A process is identified by its number *and* its start time, so a number that was given to a
+new process in the meantime is never signalled. Linux only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from collections import namedtuple
+from contextlib import suppress
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+# Fields 4, 5 and 22 of /proc/PID/stat, counted from behind the parenthesised name (field 2).
+_PARENT, _GROUP, _START = 1, 2, 19
+
+#: One process. ``start`` is in clock ticks since boot.
+Process = namedtuple("Process", "pid parent group start")
+
+
+def prctl(option: int, value: int) -> None:
+    """Set an attribute of the calling process, see prctl(2). Raises OSError."""
+    if _libc.prctl(option, value, 0, 0, 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"prctl({option}, {value}): {os.strerror(number)}")
+
+
+def become_subreaper() -> None:
+    """Adopt every orphan below the calling process. Survives execve, is not inherited by fork."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def read_process(pid: int) -> Process | None:
+    """Return the process with that number, None if there is none (any more)."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            stat = file.read()
+    except OSError:
+        return None
+    fields = stat[stat.rindex(b")") + 1 :].split()  # the name itself may contain ")"
+    return Process(pid, int(fields[_PARENT]), int(fields[_GROUP]), int(fields[_START]))
+
+
+def own_children() -> list[int]:
+    """Return the numbers of the caller's direct children, zombies included, oldest first.
+
+    Exact for a single-threaded caller: a child leaves the list only when the caller reaps it.
+    """
+    pid = os.getpid()
+    try:
+        with open(f"/proc/self/task/{pid}/children", "rb", buffering=0) as file:
+            return [int(child) for child in file.readall().split()]
+    except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
+        return [process.pid for process in scan() if process.parent == pid]
+
+
+def scan() -> list[Process]:
+    """Return all processes of the machine. Not atomic: they start and end meanwhile."""
+    found = (read_process(int(name)) for name in os.listdir("/proc") if name.isdigit())
+    return [process for process in found if process is not None]
+
+
+def descendants(root: int, processes: list[Process]) -> list[Process]:
+    """Return everything below ``root`` in the snapshot, parents before children."""
+    children: dict[int, list[Process]] = {}
+    for process in processes:
+        children.setdefault(process.parent, []).append(process)
+    found = list(children.get(root, ()))
+    for process in found:  # grows while we walk it
+        found.extend(children.get(process.pid, ()))
+    return found
+
+
+def signal_exactly(process: Process, number: int) -> None:
+    """Send a signal to that very process; do nothing if it has ended. Raises PermissionError.
+
+    The process is pinned by a descriptor first and compared afterwards, so its number cannot be
+    handed to somebody else in between.
+    """
+    try:
+        pin = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        return
+    try:
+        now = read_process(process.pid)
+        if now is not None and now.start == process.start:
+            signal.pidfd_send_signal(pin, number)
+    except ProcessLookupError:
+        pass
+    finally:
+        os.close(pin)
+
+
+def kill_child(pid: int) -> None:
+    """Send SIGKILL to a direct child of the caller. Raises PermissionError.
+
+    Safe by number: the number of a child stays taken until its parent has reaped it.
+    """
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
