@@ -1,0 +1,129 @@
+"""What can go wrong between Shoal and ZooKeeper.
+
+::
+
+    CoordinationError
+    ├── CannotConnect        no server answered in time            (retriable)
+    ├── ConnectionLoss       no answer: it may or may not be done  (retriable)
+    ├── SessionLost          the session ended, with all its ephemeral nodes
+    │   └── SessionClosed    … because we closed it
+    ├── NoNode, NodeExists, NotEmpty, BadVersion, AccessDenied     (an answer about one path)
+    ├── TransactionFailed    a multi was rolled back; carries every result
+    ├── NotOwner             the partition belongs to somebody else, or to nobody
+    ├── Mismatch             the tree was made for other settings than ours
+    └── ServerError          any other answer of the server
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from shoal.core.errors import ShoalError
+
+
+class CoordinationError(ShoalError):
+    """Base of everything that this package raises on purpose."""
+
+
+class CannotConnect(CoordinationError):
+    retriable = True
+
+    def __init__(self, hosts: str, timeout_s: float) -> None:
+        self.hosts = hosts
+        super().__init__(
+            f"no ZooKeeper server at {hosts} gave us a session within {timeout_s:g} s; "
+            "check that it runs and that the address is right"
+        )
+
+
+class ConnectionLoss(CoordinationError):
+    """The connection broke before an answer came.
+
+    A write may have happened, so repeat only what is idempotent or recognises its own work.
+    """
+
+    retriable = True
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"the connection to ZooKeeper was lost during {what}; try again")
+
+
+class SessionLost(CoordinationError):
+    """The session is over and everything ephemeral that it held is gone."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"the ZooKeeper session ended before {what} was answered; "
+            "what it owned now belongs to nobody: start over with the new session"
+        )
+
+
+class SessionClosed(SessionLost):
+    """This side closed the session."""
+
+
+class PathError(CoordinationError):
+    """The server's answer concerns one path."""
+
+    reason = "refused"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"znode {path}: {self.reason}")
+
+
+class NoNode(PathError):
+    reason = "it does not exist"
+
+
+class NodeExists(PathError):
+    reason = "it exists already"
+
+
+class NotEmpty(PathError):
+    reason = "it still has children"
+
+
+class BadVersion(PathError):
+    reason = "somebody changed it since it was read"
+
+
+class AccessDenied(PathError):
+    reason = "its access list does not let us; check the credentials of this process"
+
+
+class ServerError(PathError):
+    """Any other error code. ``code`` is ZooKeeper's number."""
+
+    def __init__(self, path: str, code: int, name: str) -> None:
+        self.code, self.reason = code, f"the server answered {name} ({code})"
+        super().__init__(path)
+
+
+class TransactionFailed(CoordinationError):
+    """Nothing of a multi happened.
+
+    ``results`` has one entry for each operation: None, except at ``failed_at``, where the
+    PathError says why that operation could not be done.
+    """
+
+    def __init__(self, results: Sequence[PathError | None]) -> None:
+        self.results: list[Any] = list(results)
+        self.failed_at = next(index for index, result in enumerate(results) if result is not None)
+        self.cause: PathError = self.results[self.failed_at]
+        super().__init__(
+            f"transaction of {len(results)} operations rolled back by number {self.failed_at}: "
+            f"{self.cause}"
+        )
+
+
+class NotOwner(CoordinationError):
+    def __init__(self, partition: int, owner_id: str) -> None:
+        self.partition, self.owner_id = partition, owner_id
+        super().__init__(
+            f"{owner_id} does not own partition {partition} (any more); "
+            "ask Owners.owner_of who does"
+        )
+
+
+class Mismatch(CoordinationError):
+    """The tree in ZooKeeper was prepared with something that this program cannot work with."""

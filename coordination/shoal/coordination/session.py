@@ -1,0 +1,383 @@
+"""One ZooKeeper session for an event loop.
+
+Calls are sent when they are made and return futures, so calls made one after the other travel
+together (ZooKeeper answers a session's requests in their order)::
+
+    nodes = await asyncio.gather(*(session.get(path) for path in paths))
+
+Nothing here blocks the loop. All methods belong to the loop that entered the session.
+"""
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import structlog
+
+from shoal.coordination import wire
+from shoal.coordination.errors import (
+    CannotConnect,
+    ConnectionLoss,
+    CoordinationError,
+    SessionClosed,
+    SessionLost,
+)
+from shoal.coordination.nodes import (
+    EventKind,
+    SessionState,
+    WatchCallback,
+    WatchEvent,
+)
+from shoal.coordination.requests import Requests
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+# Fractions of the negotiated session timeout.
+PROOF = 0.7  # how long an answer proves the session, counted from the sending of its request
+HEARTBEAT = 1 / 6  # pause between heartbeats
+SILENCE = 2 / 3  # an unanswered heartbeat of this age breaks the connection
+LATE = 0.3  # a heartbeat that starts so late means that the loop was blocked
+
+
+class ZkSession(Requests):
+    """Hold a session for the life of the ``async with`` block; make a new one when it is lost.
+
+    ``hosts`` is "host:port,host:port/chroot"; the chroot is created if missing, and all paths
+    are below it.
+
+    **Is the session alive?** Not having heard of its end proves nothing: a client that is cut off
+    hears of it only after it reconnects. ``proven_until`` is the moment (``time.monotonic``)
+    until which the server cannot have ended the session: the time at which the last answered
+    request was *sent*, plus 0.7 of the timeout. Only requests that the leader has seen count
+    (writes and ``sync``, which the heartbeat sends every sixth of the timeout): a follower that
+    is cut off from its leader still answers reads for a while. Who owns something by an ephemeral
+    node stops acting when that moment passes.
+
+    **Lost connections.** A call without an answer fails with ConnectionLoss (retriable; a write
+    may have happened), and so does a call made while there is no connection. All pending watches
+    fire with EventKind.NONE. After SUSPENDED comes either CONNECTED, in the same session, or LOST
+    and then CONNECTED in a new one: then ``generation`` is one higher.
+    """
+
+    def __init__(
+        self,
+        hosts: str,
+        *,
+        session_timeout_s: float = 10.0,
+        name: str = "",
+        connect_timeout_s: float = 15.0,
+        close_timeout_s: float = 3.0,
+    ) -> None:
+        servers, slash, chroot = hosts.partition("/")
+        self._servers, self._chroot = servers, (slash + chroot).rstrip("/")
+        self.name = name
+        self.timeout_s = session_timeout_s  # negotiated, once connected
+        self._connect_timeout_s = connect_timeout_s
+        self._close_timeout_s = close_timeout_s
+        self.state = SessionState.LOST
+        self.generation = 0  # sessions so far; 0 before the first
+        self.session_id = 0
+        self._client: wire.Client
+        self._loop: asyncio.AbstractEventLoop
+        self._closed = False
+        # Written by the connection thread, emptied by the loop.
+        self._inbox: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        self._drain_is_due = False
+        self._inflight: dict[asyncio.Future[Any], str] = {}  # what each one asks
+        self._listeners: list[Callable[[SessionState], None]] = []
+        self._connected = asyncio.Event()
+        self._lost = asyncio.Event()
+        self._lost.set()
+        self._proof_began = float("-inf")
+        self._proved = asyncio.Event()
+        self._heartbeat_now = asyncio.Event()
+        self._heartbeat: asyncio.Task[None] | None = None
+
+    # ------------------------------------------------------------------ life
+
+    async def __aenter__(self) -> Self:
+        """Connect, create the chroot, prove the session. Raises CannotConnect."""
+        self._loop = asyncio.get_running_loop()
+        self._client = wire.Client(self._servers, self.timeout_s)
+        self._client.add_listener(self._state_changed)
+        try:
+            async with asyncio.timeout(self._connect_timeout_s):
+                await asyncio.to_thread(self._client.start_async)
+                await self.retry(self._begin)
+        except TimeoutError as error:
+            await self._close()
+            raise CannotConnect(self._servers, self._connect_timeout_s) from error
+        except BaseException:
+            await self._close()
+            raise
+        self._heartbeat = asyncio.create_task(self._beat(), name=f"zk heartbeat {self.name}")
+        return self
+
+    async def _begin(self) -> None:
+        await self.connected()
+        await self.ensure("/")
+        await self.sync("/")
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        await self._close()
+
+    async def _close(self) -> None:
+        """End the session at the server and the thread here; takes ``close_timeout_s`` at most.
+
+        If the server cannot be reached in that time the session ends there by its timeout.
+        """
+        self._closed = True
+        if self._heartbeat:
+            self._heartbeat.cancel()
+            await asyncio.gather(self._heartbeat, return_exceptions=True)
+        done = asyncio.Event()
+        # Not to_thread: kazoo may wait much longer than we want to, and the loop's executor is
+        # waited for when the loop ends.
+        threading.Thread(target=self._stop_client, args=(done,), daemon=True).start()
+        try:
+            async with asyncio.timeout(self._close_timeout_s):
+                await done.wait()
+        except TimeoutError:
+            log.warning("session not closed in time", session=self.name, hosts=self._servers)
+            self._client.drop_connection()
+        self._set_state(SessionState.LOST)
+        self._fail_inflight(SessionClosed)
+
+    def _stop_client(self, done: asyncio.Event) -> None:
+        try:
+            self._client.stop()
+            self._client.close()
+        except Exception:
+            # Runs on a thread of its own: nobody else could see it.
+            log.warning("closing the session failed", session=self.name, exc_info=True)
+        finally:
+            self._post(done.set)
+
+    # ------------------------------------------------------------------ state
+
+    @property
+    def proven_until(self) -> float:
+        """Until when (``time.monotonic()``, seconds) the session is certainly alive."""
+        return self._proof_began + PROOF * self.timeout_s
+
+    @property
+    def is_proven(self) -> bool:
+        return time.monotonic() < self.proven_until
+
+    @property
+    def credentials(self) -> tuple[int, bytes]:
+        """Id and password of the session: whoever has them can take it over or end it."""
+        return self._client._session_id, self._client._session_passwd
+
+    def on_state(self, listener: Callable[[SessionState], None]) -> Callable[[], None]:
+        """Call ``listener`` on the loop at every change. Returns a function that ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def connected(self) -> None:
+        """Return when there is a connection."""
+        await self._connected.wait()
+
+    async def lost(self) -> None:
+        """Return when the present session is known to be over (at once if there is none)."""
+        await self._lost.wait()
+
+    async def proven(self) -> None:
+        """Return when the session is certainly alive."""
+        while not self.is_proven:
+            self._proved.clear()
+            await self._proved.wait()
+
+    async def unproven(self) -> None:
+        """Return when the session is no longer certainly alive."""
+        while (remaining_s := self.proven_until - time.monotonic()) > 0:
+            lost = asyncio.create_task(self.lost())
+            try:
+                await asyncio.wait([lost], timeout=remaining_s)
+            finally:
+                lost.cancel()
+
+    def drop_connection(self) -> None:
+        """Break the connection, but not the session: it is resumed with another one."""
+        self._client.drop_connection()
+
+    async def retry(self, call: Callable[[], Awaitable[T]], *, timeout_s: float | None = None) -> T:
+        """Return what ``call`` returns, calling again after every retriable error.
+
+        Only for what may safely happen twice. After ``timeout_s`` seconds (None: never) the last
+        error is raised.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            try:
+                return await call()
+            except CoordinationError as error:
+                if not error.retriable or (self._closed and not self._connected.is_set()):
+                    raise
+                remaining_s = None if deadline is None else deadline - time.monotonic()
+                if remaining_s is not None and remaining_s <= 0:
+                    raise
+                last = error
+            # The news that there is no connection is at most one turn of the loop away.
+            await asyncio.sleep(0)
+            try:
+                async with asyncio.timeout(remaining_s):
+                    await self.connected()
+            except TimeoutError:
+                raise last from None
+
+    # ------------------------------------------------------------------ requests
+
+    def _watch(self, callback: WatchCallback | None) -> "_Watch | None":
+        return None if callback is None else _Watch(self, callback)
+
+    def _request(
+        self, verb: str, path: str, request: Any, convert: Callable[[Any], T], proves: bool = False
+    ) -> "asyncio.Future[T]":
+        future: asyncio.Future[T] = self._loop.create_future()
+        what = f"{verb} {path}"
+        if self.state is not SessionState.CONNECTED:
+            future.set_exception(SessionClosed(what) if self._closed else ConnectionLoss(what))
+            return future
+        self._inflight[future] = what
+        future.add_done_callback(self._inflight.__delitem__)
+        sent, generation = time.monotonic(), self.generation
+
+        def answered(answer: Any, error: Exception | None) -> None:
+            if future.done():
+                return
+            if error is not None:
+                future.set_exception(wire.translate(error, verb, path))
+                return
+            if proves and generation == self.generation:
+                self._prove(sent)
+            try:
+                future.set_result(convert(answer))
+            except CoordinationError as failure:
+                future.set_exception(failure)
+
+        self._client.submit(request, lambda *answer: self._post(answered, *answer))
+        return future
+
+    # ------------------------------------------------------------------ hand-over
+
+    def _post(self, function: Callable[..., None], *args: Any) -> None:
+        """Have ``function(*args)`` called on the loop. Any thread; keeps the order.
+
+        One wake-up of the loop serves everything that is posted until it has woken.
+        """
+        self._inbox.append((function, args))
+        if not self._drain_is_due:
+            self._drain_is_due = True
+            try:
+                self._loop.call_soon_threadsafe(self._drain)
+            except RuntimeError:
+                return  # the loop is closed: nobody is left to hear it
+
+    def _drain(self) -> None:
+        self._drain_is_due = False  # before emptying: what is posted from now on wakes us again
+        while self._inbox:
+            function, args = self._inbox.popleft()
+            function(*args)
+
+    def _state_changed(self, state: str) -> None:
+        """kazoo's listener, on the connection thread."""
+        client = self._client
+        self._post(self._take_state, SessionState(state), client._session_id or 0)
+
+    def _take_state(self, state: SessionState, session_id: int) -> None:
+        if state is SessionState.CONNECTED and session_id != self.session_id:
+            self.session_id = session_id
+            self.generation += 1
+            self._proof_began = float("-inf")
+        self._set_state(state)
+        if state is SessionState.SUSPENDED:
+            # Sent after kazoo noticed but before we did: kazoo may still deliver them later.
+            self._fail_inflight(ConnectionLoss)
+        elif state is SessionState.LOST:
+            self._fail_inflight(SessionLost)
+
+    def _set_state(self, state: SessionState) -> None:
+        if state is self.state:
+            return
+        self.state = state
+        if state is SessionState.LOST:
+            self._proof_began = float("-inf")
+            self._lost.set()
+        elif state is SessionState.CONNECTED:
+            self._lost.clear()
+            self._heartbeat_now.set()
+        (self._connected.set if state is SessionState.CONNECTED else self._connected.clear)()
+        log.debug("session state", session=self.name, state=state, generation=self.generation)
+        for listener in list(self._listeners):
+            listener(state)
+
+    def _fail_inflight(self, error: Callable[[str], CoordinationError]) -> None:
+        for future, what in list(self._inflight.items()):
+            if not future.done():
+                future.set_exception(error(what))
+
+    # ------------------------------------------------------------------ proof
+
+    def _prove(self, sent: float) -> None:
+        self.timeout_s = self._client.negotiated_timeout_s
+        if sent > self._proof_began:
+            self._proof_began = sent
+            self._proved.set()
+
+    async def _beat(self) -> None:
+        """Prove the session again and again; break connections that have fallen silent."""
+        while True:
+            await self.connected()
+            self._heartbeat_now.clear()
+            try:
+                async with asyncio.timeout(SILENCE * self.timeout_s):
+                    await self.sync("/")
+            except TimeoutError:
+                log.warning("no answer to the heartbeat", session=self.name)
+                self._client.drop_connection()
+            except CoordinationError as error:
+                log.debug("heartbeat failed", session=self.name, error=str(error))
+            pause_s = HEARTBEAT * self.timeout_s
+            due = time.monotonic() + pause_s
+            try:
+                async with asyncio.timeout(pause_s):
+                    await self._heartbeat_now.wait()  # a new connection: prove it at once
+            except TimeoutError:
+                late_s = time.monotonic() - due
+                if late_s > LATE * self.timeout_s:
+                    log.warning("heartbeat late", session=self.name, late_s=round(late_s, 3))
+
+
+class _Watch:
+    """A one-shot watch that fires on the loop.
+
+    Two watches of one callback are equal, so kazoo keeps one of them for a path: re-reading a
+    path with the same callback does not pile watches up.
+    """
+
+    __slots__ = ("_callback", "_session")
+
+    def __init__(self, session: ZkSession, callback: WatchCallback) -> None:
+        self._session, self._callback = session, callback
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Watch) and self._callback == other._callback
+
+    def __hash__(self) -> int:
+        return hash(self._callback)
+
+    def __call__(self, event: Any) -> None:
+        path = (event.path or "")[len(self._session._chroot) :] if event.path else ""
+        self._session._post(self._callback, WatchEvent(EventKind(event.type), path))
