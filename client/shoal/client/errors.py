@@ -5,6 +5,7 @@
     ClientError
     ├── JavaNotFound     no Java runtime that is new enough
     ├── JarsNotFound     PySpark, whose jars hold the ZooKeeper server, is not installed
+    ├── AlreadyRunning   a local cluster holds this data folder
     ├── PortTaken        another program listens where we want to
     └── ServerFailed     a program of the local cluster ended or did not answer in time
 """
@@ -65,3 +66,15 @@ class ServerFailed(ClientError):
         self.program, self.log, self.log_tail = program, log, tuple(log_tail)
         said = "\n".join(f"    {line}" for line in log_tail) or "    (it wrote nothing)"
         super().__init__(f"{program} {reason}; its log is {log}, which ends with\n{said}")
+
+
+class AlreadyRunning(ClientError):
+    """A supervisor holds the data folder."""
+
+    def __init__(self, data: Path, api: str | None, pid: int | None) -> None:
+        self.data, self.api, self.pid = data, api, pid
+        where = f" at {api} (process {pid})" if api else ""
+        super().__init__(
+            f"a cluster with the data folder {data} runs already{where}; use it, stop it with "
+            "`shoal down`, or choose another folder with --data"
+        )

@@ -8,7 +8,7 @@ Precedence: environment variables (``SHOAL_…``), then the section of the setti
 import os
 import tomllib
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -33,6 +33,8 @@ class ClusterSettings(BaseSettings):
     tls_ca: Path | None = None  # the three PEM files; default: tls/ in the data folder
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["text", "json"] = "text"  # one line per event either way
 
     @property
     def database(self) -> str:

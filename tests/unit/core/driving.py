@@ -16,12 +16,16 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 def spec(tasks: dict[str, dict[str, Any]], **fields: Any) -> WorkflowSpec:
     """A definition of SHELL tasks: ``{"b": {"depends_on": ["a"]}}``."""
-    return WorkflowSpec.model_validate({
-        "name": "w",
-        "tasks": [{"name": name, "type": "SHELL", "params": {"script": "true"}, **task}
-                  for name, task in tasks.items()],
-        **fields,
-    })
+    return WorkflowSpec.model_validate(
+        {
+            "name": "w",
+            "tasks": [
+                {"name": name, "type": "SHELL", "params": {"script": "true"}, **task}
+                for name, task in tasks.items()
+            ],
+            **fields,
+        }
+    )
 
 
 class Driver:
@@ -83,8 +87,12 @@ class Driver:
         open_tasks = [a for a in run.attempts.values() if not a.finished]
         if run.state is WorkflowState.RUNNING:
             assert open_tasks, "a run without work must end"
-            moving = (TaskState.QUEUED, TaskState.CLAIMED, TaskState.RUNNING,
-                      TaskState.UP_FOR_RETRY)
+            moving = (
+                TaskState.QUEUED,
+                TaskState.CLAIMED,
+                TaskState.RUNNING,
+                TaskState.UP_FOR_RETRY,
+            )
             assert any(a.state in moving for a in open_tasks), "nothing moves any more"
         for attempt in open_tasks:
             if attempt.state is TaskState.QUEUED:
@@ -126,6 +134,10 @@ class Driver:
         self.wakes = [at for at in self.wakes if at > self.now]
         if due:
             self.send(TimeReached(self.now))
+
+    def state(self) -> WorkflowState:
+        """The instance's state now."""
+        return self.run.state
 
     def states(self) -> dict[str, str]:
         """State names by task."""

@@ -18,8 +18,12 @@ from shoal.core.states import TaskSignal, TaskState, WorkflowState
 from tests.unit.core.driving import Driver, spec
 
 FAIL, KILL, LOSE = TaskSignal.FAIL, TaskSignal.KILL, TaskSignal.LOSE
-DIAMOND = {"a": {}, "b": {"depends_on": ["a"]}, "c": {"depends_on": ["a"]},
-           "d": {"depends_on": ["b", "c"]}}
+DIAMOND = {
+    "a": {},
+    "b": {"depends_on": ["a"]},
+    "c": {"depends_on": ["a"]},
+    "d": {"depends_on": ["b", "c"]},
+}
 
 
 def test_diamond_runs_in_dependency_order() -> None:
@@ -31,7 +35,7 @@ def test_diamond_runs_in_dependency_order() -> None:
     assert set(run.queue.values()) == {"b"}
     run.do("b")
     run.do("d")
-    assert run.run.state is WorkflowState.SUCCEEDED
+    assert run.state() is WorkflowState.SUCCEEDED
 
 
 def test_failure_skips_what_depends_on_it_and_nothing_else() -> None:
@@ -41,7 +45,7 @@ def test_failure_skips_what_depends_on_it_and_nothing_else() -> None:
     assert run.states()["d"] == run.states()["e"] == "SKIPPED"
     assert run.run.attempts["d"].reason == "upstream task b failed"
     run.do("c")
-    assert run.run.state is WorkflowState.FAILED
+    assert run.state() is WorkflowState.FAILED
 
 
 def test_retry_waits_for_its_delay_and_is_a_new_attempt() -> None:
@@ -55,7 +59,7 @@ def test_retry_waits_for_its_delay_and_is_a_new_attempt() -> None:
     run.do("a", FAIL)
     run.pass_time(30)
     run.do("a", FAIL)
-    assert run.run.state is WorkflowState.FAILED
+    assert run.state() is WorkflowState.FAILED
     assert [run.history["a", n].state for n in (1, 2, 3)] == [TaskState.FAILED] * 3
 
 
@@ -65,14 +69,14 @@ def test_lost_attempt_runs_again_without_using_up_retries() -> None:
     assert run.run.attempts["a"].failures == 0
     run.do("a", FAIL)
     run.do("a")
-    assert run.run.state is WorkflowState.SUCCEEDED
+    assert run.state() is WorkflowState.SUCCEEDED
 
 
 def test_task_that_keeps_killing_its_workers_is_given_up() -> None:
     run = Driver(spec({"a": {}}))
     for _ in range(MAX_LOSSES + 1):
         run.do("a", LOSE)
-    assert run.run.state is WorkflowState.FAILED
+    assert run.state() is WorkflowState.FAILED
     assert run.states() == {"a": "LOST"}
 
 
@@ -100,22 +104,30 @@ def test_second_claim_of_one_attempt_changes_nothing() -> None:
 
 
 def test_fail_fast_kills_the_running_and_starts_no_more() -> None:
-    run = Driver(spec(
-        {"a": {}, "b": {}, "c": {"depends_on": ["b"]},
-         "clean": {"depends_on": ["a", "b"], "run_when": "always"}},
-        on_failure="fail_fast"))
+    run = Driver(
+        spec(
+            {
+                "a": {},
+                "b": {},
+                "c": {"depends_on": ["b"]},
+                "clean": {"depends_on": ["a", "b"], "run_when": "always"},
+            },
+            on_failure="fail_fast",
+        )
+    )
     run.claim("b")
     run.do("a", FAIL)
     assert run.states()["c"] == "SKIPPED"
     run.obey_kills()
     assert run.states()["b"] == "KILLED"
     run.do("clean")
-    assert run.run.state is WorkflowState.FAILED
+    assert run.state() is WorkflowState.FAILED
 
 
 def test_finish_running_lets_running_tasks_end_but_starts_no_more() -> None:
-    run = Driver(spec({"a": {}, "b": {}, "c": {"depends_on": ["b"]}, "q": {}},
-                      on_failure="finish_running"))
+    run = Driver(
+        spec({"a": {}, "b": {}, "c": {"depends_on": ["b"]}, "q": {}}, on_failure="finish_running")
+    )
     run.claim("b")
     run.do("a", FAIL)
     assert run.states()["q"] == "SKIPPED"
@@ -123,30 +135,34 @@ def test_finish_running_lets_running_tasks_end_but_starts_no_more() -> None:
     assert not run.to_kill
     run.end("b")
     assert run.states() == {"a": "FAILED", "b": "SUCCEEDED", "c": "SKIPPED", "q": "SKIPPED"}
-    assert run.run.state is WorkflowState.FAILED
+    assert run.state() is WorkflowState.FAILED
 
 
 def test_ignored_failure_lets_the_workflow_succeed_and_says_so() -> None:
     run = Driver(spec({"a": {}, "b": {"depends_on": ["a"]}}, on_failure="ignore"))
     run.do("a", FAIL)
     decision = run.do("b")
-    assert run.run.state is WorkflowState.SUCCEEDED
+    assert run.state() is WorkflowState.SUCCEEDED
     assert decision.reason is not None
     assert "1 task failed" in decision.reason
 
 
-@pytest.mark.parametrize(("rule", "signals", "expected"), [
-    ("all_done", (FAIL, TaskSignal.SUCCEED), "QUEUED"),
-    ("one_success", (FAIL, TaskSignal.SUCCEED), "QUEUED"),
-    ("one_success", (FAIL, FAIL), "SKIPPED"),
-    ("any_failed", (TaskSignal.SUCCEED, FAIL), "QUEUED"),
-    ("any_failed", (TaskSignal.SUCCEED, TaskSignal.SUCCEED), "SKIPPED"),
-    ("always", (FAIL, FAIL), "QUEUED"),
-    ("all_success", (TaskSignal.SUCCEED, FAIL), "SKIPPED"),
-])
+@pytest.mark.parametrize(
+    ("rule", "signals", "expected"),
+    [
+        ("all_done", (FAIL, TaskSignal.SUCCEED), "QUEUED"),
+        ("one_success", (FAIL, TaskSignal.SUCCEED), "QUEUED"),
+        ("one_success", (FAIL, FAIL), "SKIPPED"),
+        ("any_failed", (TaskSignal.SUCCEED, FAIL), "QUEUED"),
+        ("any_failed", (TaskSignal.SUCCEED, TaskSignal.SUCCEED), "SKIPPED"),
+        ("always", (FAIL, FAIL), "QUEUED"),
+        ("all_success", (TaskSignal.SUCCEED, FAIL), "SKIPPED"),
+    ],
+)
 def test_run_conditions(rule: str, signals: tuple[TaskSignal, ...], expected: str) -> None:
-    run = Driver(spec({"a": {}, "b": {}, "c": {"depends_on": ["a", "b"], "run_when": rule},
-                       "other": {}}))
+    run = Driver(
+        spec({"a": {}, "b": {}, "c": {"depends_on": ["a", "b"], "run_when": rule}, "other": {}})
+    )
     for task, signal in zip("ab", signals, strict=True):
         run.do(task, signal)
     assert run.states()["c"] == expected
@@ -156,7 +172,7 @@ def test_disabled_task_counts_as_done() -> None:
     run = Driver(spec({"a": {"enabled": False}, "b": {"depends_on": ["a"]}}))
     assert run.states()["a"] == "SKIPPED"
     run.do("b")
-    assert run.run.state is WorkflowState.SUCCEEDED
+    assert run.state() is WorkflowState.SUCCEEDED
 
 
 def test_pause_lets_running_tasks_end_and_holds_the_rest() -> None:
@@ -165,14 +181,14 @@ def test_pause_lets_running_tasks_end_and_holds_the_rest() -> None:
     run.send(PauseRequested(run.now))
     assert run.states()["x"] == "PAUSED"
     assert not run.queue
-    assert run.run.state is WorkflowState.PAUSING
+    assert run.state() is WorkflowState.PAUSING
     run.end("a")
-    assert run.run.state is WorkflowState.PAUSED
+    assert run.state() is WorkflowState.PAUSED
     run.send(ResumeRequested(run.now))
     assert set(run.queue.values()) == {"b", "c", "x"}
     for task in "bcdx":
         run.do(task)
-    assert run.run.state is WorkflowState.SUCCEEDED
+    assert run.state() is WorkflowState.SUCCEEDED
 
 
 def test_pause_of_a_run_that_just_ends_ends_it() -> None:
@@ -180,7 +196,7 @@ def test_pause_of_a_run_that_just_ends_ends_it() -> None:
     run.claim("a")
     run.send(PauseRequested(run.now))
     run.end("a")
-    assert run.run.state is WorkflowState.SUCCEEDED
+    assert run.state() is WorkflowState.SUCCEEDED
 
 
 def test_retry_that_falls_into_a_pause_is_held() -> None:
@@ -188,11 +204,11 @@ def test_retry_that_falls_into_a_pause_is_held() -> None:
     run.claim("a")
     run.send(PauseRequested(run.now))
     run.end("a", FAIL)
-    assert (run.run.state, run.states()["a"]) == (WorkflowState.PAUSED, "PAUSED")
+    assert (run.state(), run.states()["a"]) == (WorkflowState.PAUSED, "PAUSED")
     run.send(ResumeRequested(run.now))
     run.pass_time(5)
     run.do("a")
-    assert run.run.state is WorkflowState.SUCCEEDED
+    assert run.state() is WorkflowState.SUCCEEDED
 
 
 def test_stop_kills_and_resume_runs_the_killed_again() -> None:
@@ -201,14 +217,14 @@ def test_stop_kills_and_resume_runs_the_killed_again() -> None:
     run.claim("b")
     run.send(StopRequested(run.now))
     assert not run.queue
-    assert run.run.state is WorkflowState.STOPPING
+    assert run.state() is WorkflowState.STOPPING
     run.obey_kills()
-    assert run.run.state is WorkflowState.STOPPED
+    assert run.state() is WorkflowState.STOPPED
     assert run.states() == {"a": "SUCCEEDED", "b": "KILLED", "c": "KILLED", "d": "KILLED"}
     run.send(ResumeRequested(run.now))
     for task in "bcd":
         run.do(task)
-    assert run.run.state is WorkflowState.SUCCEEDED
+    assert run.state() is WorkflowState.SUCCEEDED
     assert run.run.attempts["a"].number == 1
 
 
@@ -217,7 +233,7 @@ def test_stop_of_a_worker_that_died_ends_as_stopped() -> None:
     run.claim("a")
     run.send(StopRequested(run.now))
     run.end("a", LOSE)
-    assert run.run.state is WorkflowState.STOPPED
+    assert run.state() is WorkflowState.STOPPED
 
 
 def test_recover_runs_failed_and_skipped_tasks_and_keeps_successes() -> None:
@@ -225,12 +241,12 @@ def test_recover_runs_failed_and_skipped_tasks_and_keeps_successes() -> None:
     run.do("a")
     run.do("b", FAIL)
     run.do("c")
-    assert run.run.state is WorkflowState.FAILED
+    assert run.state() is WorkflowState.FAILED
     run.send(RecoverRequested(run.now))
     assert set(run.queue.values()) == {"b"}
     run.do("b")
     run.do("d")
-    assert run.run.state is WorkflowState.SUCCEEDED
+    assert run.state() is WorkflowState.SUCCEEDED
     assert {n: a.number for n, a in run.run.attempts.items()} == {"a": 1, "b": 2, "c": 1, "d": 2}
 
 
@@ -242,12 +258,18 @@ def test_recover_while_other_branches_run() -> None:
     run.do("a")
     run.do("b")
     run.end("long")
-    assert run.run.state is WorkflowState.SUCCEEDED
+    assert run.state() is WorkflowState.SUCCEEDED
 
 
-@pytest.mark.parametrize(("request_type", "words"), [
-    (PauseRequested, "cannot pause"), (StopRequested, "cannot stop"),
-    (ResumeRequested, "cannot resume"), (RecoverRequested, "cannot recover")])
+@pytest.mark.parametrize(
+    ("request_type", "words"),
+    [
+        (PauseRequested, "cannot pause"),
+        (StopRequested, "cannot stop"),
+        (ResumeRequested, "cannot resume"),
+        (RecoverRequested, "cannot recover"),
+    ],
+)
 def test_requests_that_make_no_sense_are_refused_with_the_reason(
     request_type: type, words: str
 ) -> None:
@@ -263,7 +285,7 @@ def test_requests_that_make_no_sense_are_refused_with_the_reason(
 def test_recover_of_a_healthy_run_is_refused() -> None:
     run = Driver(spec({"a": {}}))
     assert run.send(RecoverRequested(run.now)).refusal
-    assert run.run.state is WorkflowState.RUNNING
+    assert run.state() is WorkflowState.RUNNING
 
 
 def test_takeover_derives_the_actions_again() -> None:

@@ -21,8 +21,11 @@ def workflows(draw: st.DrawFn) -> tuple[dict[str, dict[str, Any]], dict[str, int
     failures: dict[str, int] = {}
     for index in range(count):
         name = f"t{index}"
-        upstream = draw(st.lists(st.sampled_from(list(tasks)), unique=True, max_size=4)
-                        if tasks else st.just([]))
+        upstream = draw(
+            st.lists(st.sampled_from(list(tasks)), unique=True, max_size=4)
+            if tasks
+            else st.just([])
+        )
         tasks[name] = {
             "depends_on": upstream,
             "run_when": draw(st.sampled_from(RULES)),
@@ -33,15 +36,19 @@ def workflows(draw: st.DrawFn) -> tuple[dict[str, dict[str, Any]], dict[str, int
     return tasks, failures, draw(st.sampled_from(["continue", "ignore"]))
 
 
-def reference(tasks: dict[str, dict[str, Any]], failures: dict[str, int],
-              strategy: str) -> dict[str, str]:
+def reference(
+    tasks: dict[str, dict[str, Any]], failures: dict[str, int], strategy: str
+) -> dict[str, str]:
     """What each task must end as: straight from the rules, in order of definition."""
     state: dict[str, str] = {}
 
     def passed(name: str) -> bool:
         disabled = not tasks[name]["enabled"]
-        return disabled or state[name] == "SUCCEEDED" or (
-            strategy == "ignore" and state[name] == "FAILED")
+        return (
+            disabled
+            or state[name] == "SUCCEEDED"
+            or (strategy == "ignore" and state[name] == "FAILED")
+        )
 
     for name, task in tasks.items():
         upstream = task["depends_on"]
@@ -69,13 +76,13 @@ def test_every_order_of_events_ends_as_the_rules_say(
     run = Driver(spec(tasks, on_failure=strategy))
     left = dict(failures)
     for _ in range(1000):
-        if run.run.state in (WorkflowState.SUCCEEDED, WorkflowState.FAILED):
+        if run.state() in (WorkflowState.SUCCEEDED, WorkflowState.FAILED):
             break
         moves = ["claim"] * bool(run.queue) + ["end"] * bool(run.workers)
-        if run.run.state is WorkflowState.RUNNING and dice.random() < 0.05:
+        if run.state() is WorkflowState.RUNNING and dice.random() < 0.05:
             run.send(PauseRequested(run.now))
             continue
-        if run.run.state is WorkflowState.PAUSED or not moves:
+        if run.state() is WorkflowState.PAUSED or not moves:
             run.send(ResumeRequested(run.now))
             continue
         if dice.choice(moves) == "claim":
@@ -92,4 +99,4 @@ def test_every_order_of_events_ends_as_the_rules_say(
     expected = reference(tasks, failures, strategy)
     assert run.states() == expected
     failed = "FAILED" in expected.values() and strategy != "ignore"
-    assert run.run.state is (WorkflowState.FAILED if failed else WorkflowState.SUCCEEDED)
+    assert run.state() is (WorkflowState.FAILED if failed else WorkflowState.SUCCEEDED)

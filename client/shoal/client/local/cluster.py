@@ -1,0 +1,315 @@
+"""A whole cluster on one machine: ZooKeeper, masters, workers and the API under one supervisor.
+
+The supervisor starts the processes in order, starts again what ends by itself, and stops them in
+order. None of them can outlive it (``die_with_parent``). Synchronous and single-threaded; call
+it from the main thread.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import httpx
+
+from shoal.client.errors import PortTaken, ServerFailed
+from shoal.client.local.java import find_java, spark_java_home
+from shoal.client.local.state import (
+    ClusterState,
+    cluster_lock,
+    ensure_token,
+    read_state,
+    write_state,
+)
+from shoal.client.local.zookeeper import (
+    HOST,
+    ZooKeeperServer,
+    die_with_parent,
+    free_port,
+    require_free_port,
+)
+from shoal.core.settings import ClusterSettings, load_settings
+from shoal.proto.tls import create_identity
+
+DEFAULT_API_PORT = 8765
+READY_TIMEOUT_S = 90.0
+STOP_TIMEOUT_S = 45.0  # workers give running tasks 30 s
+_TAIL_LINES = 15
+_BACKOFF_S = (0.5, 1.0, 2.0, 5.0, 10.0)
+# A process that ran at least this long was healthy: its next failure starts a new count.
+_HEALTHY_S = 60.0
+
+Progress = Callable[[str], None]
+
+
+@dataclass
+class _Child:
+    """One supervised process."""
+
+    name: str
+    arguments: list[str]
+    log: Path
+    environment: dict[str, str]
+    process: subprocess.Popen[bytes] | None = None
+    started: float = 0.0
+    failures: int = 0
+    restart_at: float | None = None
+    output: IO[bytes] | None = field(default=None, repr=False)
+
+    def start(self) -> None:
+        """Start it; its output goes behind what earlier starts wrote."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "shoal.client.local.roles", *self.arguments]
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(
+                die_with_parent(command),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self.environment,
+                start_new_session=True,  # Ctrl-C is for the supervisor, which stops in order
+            )
+        self.started = time.monotonic()
+        self.restart_at = None
+
+    def look(self, now: float) -> str | None:
+        """Plan a restart if it has ended; return news for people."""
+        if self.process is None or self.process.poll() is None:
+            return None
+        if self.restart_at is None:
+            healthy = now - self.started > _HEALTHY_S
+            self.failures = 1 if healthy else self.failures + 1
+            pause = _BACKOFF_S[min(self.failures, len(_BACKOFF_S)) - 1]
+            self.restart_at = now + pause
+            return (
+                f"{self.name} ended with status {self.process.returncode}; starting it again "
+                f"in {pause:g} s (log: {self.log})"
+            )
+        if now >= self.restart_at:
+            self.start()
+        return None
+
+    def tail(self) -> list[str]:
+        """Return the last lines of its log."""
+        try:
+            lines = self.log.read_text(errors="replace").splitlines()
+        except OSError:
+            return []
+        return lines[-_TAIL_LINES:]
+
+
+class LocalCluster:
+    """A running local cluster; a context manager that starts and stops it.
+
+    ``api_port`` None: 8765, or the next free one. ``progress`` is told each step in words.
+    """
+
+    def __init__(
+        self,
+        data: Path,
+        *,
+        masters: int = 2,
+        workers: int = 2,
+        api_port: int | None = None,
+        slots: int | None = None,
+        progress: Progress = lambda _text: None,
+    ) -> None:
+        self.data = data.expanduser().absolute()
+        self.masters, self.workers, self.slots = masters, workers, slots
+        self.api_port = api_port
+        self.progress = progress
+        self.token = ""
+        self.url = ""
+        self._zookeeper: ZooKeeperServer | None = None
+        self._children: list[_Child] = []
+        self._lock = cluster_lock(self.data)
+
+    def __enter__(self) -> Self:
+        self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock.__enter__()
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            self._lock.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.stop()
+        finally:
+            self._lock.__exit__(kind, error, trace)
+
+    # -- start -------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        settings = load_settings(ClusterSettings, "cluster", self.data)
+        before = read_state(self.data)
+        port = self._choose_api_port()
+        self.token = ensure_token(self.data)
+        create_identity(self.data / "tls")
+        java = find_java()
+        self.progress(f"Java {java.version} ({java.origin})")
+        zookeeper = settings.zookeeper
+        if "zookeeper" not in settings.model_fields_set:
+            zookeeper = self._start_zookeeper(before)
+        self.url = f"http://{HOST}:{port}"
+        write_state(
+            self.data,
+            ClusterState(
+                self.url, zookeeper, settings.database_url, os.getpid(), self.masters, self.workers
+            ),
+        )
+        environment = {
+            **os.environ,
+            "SHOAL_ZOOKEEPER": zookeeper,
+            "JAVA_HOME": str(spark_java_home(java, self.data / "java")),
+        }
+        self._children = self._plan(port, environment)
+        for child in self._children:
+            child.start()
+        self._wait_ready()
+
+    def _choose_api_port(self) -> int:
+        """A port that was asked for must be free; the default one may give way to the next."""
+        if self.api_port is not None:
+            require_free_port(HOST, self.api_port, "the API")
+            return self.api_port
+        for port in range(DEFAULT_API_PORT, DEFAULT_API_PORT + 100):
+            try:
+                require_free_port(HOST, port, "the API")
+            except PortTaken:
+                self.progress(f"port {port} is taken, trying the next one")
+                continue
+            return port
+        return free_port()
+
+    def _start_zookeeper(self, before: ClusterState | None) -> str:
+        """Start the embedded server, on the same port as last time if that is free."""
+        port = free_port()
+        if before is not None:
+            previous = int(before.zookeeper.rpartition(":")[2])
+            try:
+                require_free_port(HOST, previous, "ZooKeeper")
+                port = previous
+            except PortTaken:
+                self.progress(f"ZooKeeper's port {previous} is taken, using {port}")
+        started = time.monotonic()
+        self._zookeeper = ZooKeeperServer(self.data / "zookeeper", port, find_java())
+        self._zookeeper.start()
+        self._zookeeper.wait_ready()
+        self.progress(f"ZooKeeper on port {port} ({time.monotonic() - started:.1f} s)")
+        return self._zookeeper.address
+
+    def _plan(self, port: int, environment: dict[str, str]) -> list[_Child]:
+        def child(name: str, role: str, *arguments: str) -> _Child:
+            return _Child(
+                name,
+                [role, "--data", str(self.data), *arguments],
+                self.data / "logs" / f"{name}.log",
+                environment,
+            )
+
+        slots = ["--set", f"slots={self.slots}"] if self.slots else []
+        return [
+            child("api", "api", "--set", f"port={port}"),
+            *(child(f"master-{n}", "master") for n in range(1, self.masters + 1)),
+            *(
+                child(f"worker-{n}", "worker", "--set", f"name=worker-{n}", *slots)
+                for n in range(1, self.workers + 1)
+            ),
+        ]
+
+    def _wait_ready(self) -> None:
+        """Return when the API answers and sees every master and worker."""
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        started = time.monotonic()
+        told: str | None = None
+        with httpx.Client(
+            headers={"Authorization": f"Bearer {self.token}"}, timeout=2.0, trust_env=False
+        ) as client:
+            while time.monotonic() < deadline:
+                self._require_alive()
+                try:
+                    health = client.get(f"{self.url}/api/v1/health").json()
+                except (httpx.TransportError, ValueError):
+                    time.sleep(0.05)  # there is no event to wait for across processes
+                    continue
+                masters, workers = health.get("masters", 0), health.get("workers", 0)
+                text = f"{masters} of {self.masters} masters, {workers} of {self.workers} workers"
+                if masters >= self.masters and workers >= self.workers:
+                    self.progress(
+                        f"API on {self.url}, {self.masters} masters, {self.workers} "
+                        f"workers ({time.monotonic() - started:.1f} s)"
+                    )
+                    return
+                if text != told:
+                    self.progress(f"waiting: {text}")
+                    told = text
+                time.sleep(0.05)
+        slow = next((c for c in self._children if c.failures), self._children[0])
+        raise ServerFailed(
+            "the cluster",
+            f"was not ready within {READY_TIMEOUT_S:g} s ({told or 'the API does not answer'})",
+            slow.log,
+            slow.tail(),
+        )
+
+    def _require_alive(self) -> None:
+        for child in self._children:
+            if child.process is not None and child.process.poll() is not None:
+                raise ServerFailed(
+                    child.name,
+                    f"ended with status {child.process.returncode}",
+                    child.log,
+                    child.tail(),
+                )
+
+    # -- while it runs -----------------------------------------------------------------------
+
+    def watch(self) -> None:
+        """Start again what has ended. Call a few times a second."""
+        now = time.monotonic()
+        if self._zookeeper is not None and not self._zookeeper.running:
+            self.progress("ZooKeeper ended; starting it again")
+            self._zookeeper.start()
+        for child in self._children:
+            news = child.look(now)
+            if news:
+                self.progress(news)
+
+    def stop(self) -> None:
+        """Stop in order: no new work, workers finish, masters take the results, the rest."""
+        for prefix in ("api", "worker", "master"):
+            group = [c for c in self._children if c.name.startswith(prefix)]
+            for child in group:
+                if child.process is not None and child.process.poll() is None:
+                    child.process.terminate()
+            deadline = time.monotonic() + STOP_TIMEOUT_S
+            for child in group:
+                self._await_end(child, deadline)
+        self._children = []
+        if self._zookeeper is not None:
+            self._zookeeper.stop()
+            self._zookeeper = None
+
+    def _await_end(self, child: _Child, deadline: float) -> None:
+        if child.process is None:
+            return
+        try:
+            child.process.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self.progress(f"{child.name} does not stop; killing it")
+            child.process.kill()
+            child.process.wait()

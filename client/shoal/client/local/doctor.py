@@ -1,0 +1,180 @@
+"""``shoal doctor``: is everything here that Shoal needs, and if not, what to do."""
+
+import os
+import platform
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+
+from shoal.client.local.cluster import DEFAULT_API_PORT
+from shoal.client.local.java import find_java
+from shoal.client.local.state import is_running, read_state
+from shoal.client.local.zookeeper import HOST, find_jars, four_letter_word
+from shoal.core.errors import ShoalError
+from shoal.core.settings import ClusterSettings, load_settings
+
+_MIN_FREE_MB = 1024
+_CONNECT_TIMEOUT_S = 3.0
+
+
+class Verdict(StrEnum):
+    """How a check went."""
+
+    OK = "ok"
+    WARNING = "warning"  # works, but look at it
+    FAILED = "failed"  # Shoal cannot run like this
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check: what was looked at, what was found, what to do if it is not fine."""
+
+    check: str
+    verdict: Verdict
+    found: str
+    advice: str = ""
+
+
+def examine(data: Path) -> Iterator[Finding]:
+    """Look at this machine and the cluster of ``data``; yield findings as they come."""
+    yield _python()
+    yield _system()
+    yield from _packages()
+    yield _guarded("Java", _java)
+    yield _guarded("data folder", lambda: _data_folder(data))
+    yield _guarded("disk", lambda: _disk(data))
+    running = is_running(data)
+    try:
+        settings = load_settings(ClusterSettings, "cluster", data)
+    except ShoalError as error:
+        yield Finding("settings", Verdict.FAILED, str(error), "correct the setting it names")
+        return
+    yield Finding("settings", Verdict.OK, f"partitions {settings.partitions}, sessions "
+                  f"{settings.session_timeout_s:g} s")
+    yield _guarded("API port", lambda: _api_port(data, running))
+    yield _guarded("ZooKeeper", lambda: _zookeeper(data, settings, running))
+    yield _guarded("database", lambda: _database(settings))
+
+
+def _guarded(check: str, look: Callable[[], Finding]) -> Finding:
+    """A check that fails in an unforeseen way is a finding, not the end of the examination."""
+    try:
+        return look()
+    except ShoalError as error:
+        return Finding(check, Verdict.FAILED, str(error))
+    except OSError as error:
+        return Finding(check, Verdict.FAILED, f"{error.filename or ''} {error.strerror}".strip())
+
+
+def _python() -> Finding:
+    version = platform.python_version()
+    if sys.version_info < (3, 11):
+        return Finding("Python", Verdict.FAILED, version, "install Python 3.11 or newer")
+    return Finding("Python", Verdict.OK, f"{version} ({sys.executable})")
+
+
+def _system() -> Finding:
+    name = f"{platform.system()} {platform.release()}, {os.cpu_count()} CPUs"
+    if sys.platform != "linux":
+        return Finding("system", Verdict.WARNING, name,
+                       "workers rely on Linux to end every process of a task; run them there")
+    return Finding("system", Verdict.OK, name)
+
+
+def _packages() -> Iterator[Finding]:
+    wanted = {"kazoo": "coordination", "grpc": "rpc", "sqlalchemy": "sql", "fastapi": "api",
+              "pyspark": "spark"}
+    missing = {package: extra for package, extra in wanted.items() if find_spec(package) is None}
+    if missing:
+        yield Finding("packages", Verdict.FAILED, f"missing: {', '.join(missing)}",
+                      "pip install 'shoal[local]'")
+    else:
+        yield Finding("packages", Verdict.OK, "all roles can run here")
+
+
+def _java() -> Finding:
+    java = find_java()
+    find_jars()
+    return Finding("Java", Verdict.OK, f"{java.version} ({java.origin}: {java.executable})")
+
+
+def _data_folder(data: Path) -> Finding:
+    place = next(p for p in (data, *data.parents) if p.exists())
+    with tempfile.TemporaryFile(dir=place) as file:
+        file.write(b"shoal")
+        file.flush()
+        os.fsync(file.fileno())
+    what = str(data) if place == data else f"{data} (will be created)"
+    return Finding("data folder", Verdict.OK, what)
+
+
+def _disk(data: Path) -> Finding:
+    place = next(p for p in (data, *data.parents) if p.exists())
+    free_mb = shutil.disk_usage(place).free // 2**20
+    if free_mb < _MIN_FREE_MB:
+        return Finding("disk", Verdict.WARNING, f"{free_mb} MB free below {place}",
+                       f"logs and ZooKeeper want {_MIN_FREE_MB} MB; free some, or use --data")
+    return Finding("disk", Verdict.OK, f"{free_mb / 1024:.0f} GB free below {place}")
+
+
+def _api_port(data: Path, running: bool) -> Finding:
+    state = read_state(data)
+    if running and state is not None:
+        return Finding("API port", Verdict.OK, f"this cluster's API is at {state.api}")
+    try:
+        socket.create_server((HOST, DEFAULT_API_PORT)).close()
+    except OSError:
+        return Finding("API port", Verdict.WARNING, f"{DEFAULT_API_PORT} is taken",
+                       "`shoal up` will take the next free port, or give one with --port")
+    return Finding("API port", Verdict.OK, f"{DEFAULT_API_PORT} is free")
+
+
+def _zookeeper(data: Path, settings: ClusterSettings, running: bool) -> Finding:
+    state = read_state(data)
+    configured = "zookeeper" in settings.model_fields_set
+    if not configured and not (running and state):
+        return Finding("ZooKeeper", Verdict.OK, "`shoal up` starts an embedded server")
+    hosts = settings.zookeeper if configured or state is None else state.zookeeper
+    dead = []
+    for part in hosts.partition("/")[0].split(","):
+        host, _, port = part.strip().rpartition(":")
+        answer = four_letter_word(host, int(port), "srvr", _CONNECT_TIMEOUT_S)
+        if b"Mode: " not in answer and not _listens(host, int(port)):
+            dead.append(part)
+    if dead:
+        return Finding("ZooKeeper", Verdict.FAILED, f"no answer from {', '.join(dead)}",
+                       "start it, or correct the setting zookeeper / SHOAL_ZOOKEEPER")
+    return Finding("ZooKeeper", Verdict.OK, hosts)
+
+
+def _listens(host: str, port: int) -> bool:
+    """Whether somebody accepts connections: servers may have the four-letter words off."""
+    try:
+        socket.create_connection((host, port), _CONNECT_TIMEOUT_S).close()
+    except OSError:
+        return False
+    return True
+
+
+def _database(settings: ClusterSettings) -> Finding:
+    import asyncio
+
+    from shoal.sql import Database
+
+    async def ping() -> None:
+        async with Database(settings.database) as database:
+            await database.ping()
+
+    if settings.database.startswith("sqlite"):
+        file = Path(settings.database.partition("///")[2])
+        if not file.exists():
+            return Finding("database", Verdict.OK, f"SQLite, {file} (will be created)")
+    asyncio.run(ping())
+    kind = settings.database.partition(":")[0]
+    return Finding("database", Verdict.OK, f"{kind} answers")

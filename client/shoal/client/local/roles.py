@@ -1,0 +1,124 @@
+"""Run one role in this process: what ``shoal master``, ``worker`` and ``api`` do.
+
+Imports a role's package only when that role is asked for, so each process loads its own alone.
+``python -m shoal.client.local.roles master --data DIR`` is the same without the command line's
+own imports; the local cluster starts its processes that way.
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from shoal.client.local.state import read_state
+from shoal.core.errors import ShoalError
+from shoal.core.settings import ClusterSettings, load_settings
+
+ROLES = ("master", "worker", "api")
+# The role ended because it was told to; anything else is an error.
+EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
+
+
+def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
+    """Run ``role`` until it is told to stop; return the exit status.
+
+    ``overrides`` are settings of the role that go before file and environment.
+    """
+    try:
+        cluster = load_cluster(data)
+        configure_logging(cluster)
+        asyncio.run(_serve(role, cluster, overrides))
+    except ShoalError as error:
+        print(f"shoal {role}: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        return EXIT_OK
+    return EXIT_OK
+
+
+def load_cluster(data: Path) -> ClusterSettings:
+    """Return the cluster's settings; a local cluster's own address fills the gap."""
+    cluster = load_settings(ClusterSettings, "cluster", data)
+    state = read_state(cluster.data)
+    if state is not None and "zookeeper" not in cluster.model_fields_set:
+        cluster = cluster.model_copy(update={"zookeeper": state.zookeeper})
+    return cluster
+
+
+async def _serve(role: str, cluster: ClusterSettings, overrides: Mapping[str, Any]) -> None:
+    match role:
+        case "master":
+            from shoal.master.main import serve as serve_master
+            from shoal.master.settings import MasterSettings
+
+            master = load_settings(MasterSettings, "master", cluster.data)
+            await serve_master(_with(master, overrides), cluster)
+        case "worker":
+            from shoal.worker.main import serve as serve_worker
+            from shoal.worker.settings import WorkerSettings
+
+            worker = load_settings(WorkerSettings, "worker", cluster.data)
+            await serve_worker(_with(worker, overrides), cluster)
+        case "api":
+            from shoal.api.main import serve as serve_api
+            from shoal.api.settings import ApiSettings
+
+            api = load_settings(ApiSettings, "api", cluster.data)
+            await serve_api(_with(api, overrides), cluster)
+        case _:
+            raise ShoalError(f"unknown role {role!r}; there are {', '.join(ROLES)}")
+
+
+def _with(settings: Any, overrides: Mapping[str, Any]) -> Any:
+    """Return the settings with ``overrides`` in place, checked again."""
+    given = {name: value for name, value in overrides.items() if value is not None}
+    return type(settings)(**{**settings.model_dump(), **given})
+
+
+def configure_logging(cluster: ClusterSettings) -> None:
+    """Send one line per event to standard error."""
+    level = getattr(logging, cluster.log_level.upper())
+    text = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info
+            if cluster.log_format == "json"
+            else structlog.processors.StackInfoRenderer(),
+            structlog.processors.JSONRenderer() if cluster.log_format == "json" else text,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    logging.basicConfig(
+        level=max(level, logging.WARNING),
+        stream=sys.stderr,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+    )
+
+
+def main() -> int:
+    """Entry point of the local cluster's processes."""
+    parser = argparse.ArgumentParser(prog="shoal.client.local.roles")
+    parser.add_argument("role", choices=ROLES)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    arguments = parser.parse_args()
+    overrides = dict(item.split("=", 1) for item in arguments.set)
+    return run_role(arguments.role, arguments.data, overrides)
+
+
+if __name__ == "__main__":
+    # Thread pools of libraries must not hold up the end of a role that has ended in order.
+    status = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)

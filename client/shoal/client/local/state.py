@@ -1,0 +1,93 @@
+"""What a local cluster leaves in its data folder so that others find it.
+
+``cluster.json`` tells the addresses; ``cluster.lock`` is held by the running ``shoal up``;
+``token`` opens the API; ``tls/`` holds the identity that the processes show each other.
+"""
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from shoal.client.errors import AlreadyRunning
+
+STATE_FILE = "cluster.json"
+LOCK_FILE = "cluster.lock"
+
+
+@dataclass(frozen=True)
+class ClusterState:
+    """Where the parts of a local cluster are. ``pid`` is the supervisor's."""
+
+    api: str  # http://127.0.0.1:8765
+    zookeeper: str
+    database_url: str  # empty: SQLite in the data folder
+    pid: int
+    masters: int
+    workers: int
+
+
+def read_state(data: Path) -> ClusterState | None:
+    """Return what the newest start left, None if there is nothing readable."""
+    try:
+        return ClusterState(**json.loads((data / STATE_FILE).read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def write_state(data: Path, state: ClusterState) -> None:
+    """Replace the state file in one step."""
+    write_private(data / STATE_FILE, json.dumps(asdict(state), indent=2) + "\n")
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write ``text`` so that only this user can read it and nobody sees half of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    temporary.replace(path)
+
+
+def ensure_token(data: Path) -> str:
+    """Return the API's token, made at the first start."""
+    file = data / "token"
+    if not file.exists():
+        write_private(file, secrets.token_urlsafe(32) + "\n")
+    return file.read_text().strip()
+
+
+@contextmanager
+def cluster_lock(data: Path) -> Iterator[None]:
+    """Hold the data folder for one supervisor. Raises AlreadyRunning."""
+    descriptor = os.open(data / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            state = read_state(data)
+            raise AlreadyRunning(
+                data, state.api if state else None, state.pid if state else None
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_running(data: Path) -> bool:
+    """Whether a supervisor holds the data folder now."""
+    try:
+        descriptor = os.open(data / LOCK_FILE, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

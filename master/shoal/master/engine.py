@@ -1,0 +1,274 @@
+"""The engine: events in, decisions stored, actions out.
+
+One loop per master. It takes whatever events wait, decides them run by run with the pure
+``decide``, stores all decisions in one transaction fenced by the partitions' epochs, and only
+then performs the actions and answers those who wait. Memory is a cache of the database: a batch
+that could not be stored is dropped from memory and read again.
+
+``runs`` and ``epochs`` belong to the loop's task and to ``take``/``drop``, which run on the same
+event loop between batches under ``_lock``.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import structlog
+
+from shoal.core.commands import Command
+from shoal.core.decide import decide
+from shoal.core.errors import ShoalError
+from shoal.core.events import Begun, Event
+from shoal.core.run import Action, Decision, Run
+from shoal.core.states import OPEN_WORKFLOW
+from shoal.master.errors import NotOwner, NotStored
+from shoal.sql import Database, UnitOfWork
+from shoal.sql.errors import Fenced, NotFound
+
+log = structlog.get_logger()
+
+Clock = Callable[[], datetime]
+Perform = Callable[[Sequence[tuple[Run, tuple[Action, ...]]]], Awaitable[None]]
+
+
+@dataclass
+class _Item:
+    """One event on its way through the engine."""
+
+    partition: int
+    instance_id: int
+    event: Event
+    done: asyncio.Future[Run]  # the run after the event was stored
+    command: Command | None = None  # the request behind the event: its outcome is stored too
+
+
+@dataclass
+class _Change:
+    """All decisions of one batch about one run, merged."""
+
+    run: Run
+    decision: Decision = field(default_factory=Decision)
+
+    def add(self, decision: Decision) -> None:
+        """Merge: later attempts win, the first ``previous`` state is the guard."""
+        before = self.decision
+        moved = decision.state is not None
+        self.decision = Decision(
+            attempts={**before.attempts, **decision.attempts},
+            state=decision.state if moved else before.state,
+            previous=decision.previous if before.state is None else before.previous,
+            reason=decision.reason if moved else before.reason,
+            started_at=before.started_at or decision.started_at,
+            finished_at=decision.finished_at if moved else before.finished_at,
+            actions=before.actions + decision.actions,
+        )
+
+
+class Engine:
+    """Holds the open runs of this master's partitions and moves them on."""
+
+    def __init__(self, database: Database, perform: Perform, clock: Clock, batch: int) -> None:
+        self._database = database
+        self._perform = perform
+        self._clock = clock
+        self._batch_size = batch
+        self._inbox: asyncio.Queue[_Item] = asyncio.Queue()
+        self._lock = asyncio.Lock()
+        self.epochs: dict[int, int] = {}  # of the partitions held; read by rpc and scanners
+        self.runs: dict[int, Run] = {}  # open runs by instance id
+        self._stale: set[int] = set()  # thrown out after a failed store, to be read again
+
+    # -- partitions --------------------------------------------------------------------------
+
+    async def take(self, epochs: dict[int, int], owner: str) -> None:
+        """Take over partitions: raise their epochs, load their open runs, carry on with them.
+
+        Raises Fenced if somebody with a newer epoch was quicker.
+        """
+        async with self._lock:
+            async with self._database.unit_of_work() as uow:
+                await uow.partitions.raise_epochs(epochs, owner)
+                await uow.commit()
+            self.epochs.update(epochs)
+            await self._load(epochs)
+        log.info("partitions taken", count=len(epochs), open_runs=len(self.runs))
+
+    async def drop(self, partitions: Iterable[int]) -> None:
+        """Give partitions up. A batch under way is finished first; later events are refused."""
+        async with self._lock:
+            self._forget(set(partitions))
+
+    def _forget(self, partitions: set[int]) -> None:
+        for partition in partitions:
+            self.epochs.pop(partition, None)
+        self.runs = {i: run for i, run in self.runs.items() if run.partition not in partitions}
+
+    async def _load(self, partitions: Iterable[int]) -> None:
+        async with self._database.unit_of_work(read_only=True) as uow:
+            for partition in partitions:
+                for run in await uow.instances.open_runs(partition):
+                    self.adopt(run)
+
+    def adopt(self, run: Run) -> None:
+        """Hold a run that is stored and open, and carry on with it."""
+        self.runs[run.id] = run
+        self.post(run.partition, run.id, Begun(self._clock()))
+
+    # -- events ------------------------------------------------------------------------------
+
+    def post(self, partition: int, instance_id: int, event: Event) -> None:
+        """Hand over an event whose fate nobody waits for: the sweeper heals what is lost."""
+        done = asyncio.get_running_loop().create_future()
+        done.add_done_callback(_retrieve)
+        self._inbox.put_nowait(_Item(partition, instance_id, event, done))
+
+    async def submit(
+        self, partition: int, instance_id: int, event: Event, command: Command | None = None
+    ) -> Run:
+        """Hand over an event and return the run once the outcome is stored.
+
+        Raises NotOwner, NotStored, or NotFound if there is no such instance.
+        """
+        done: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
+        self._inbox.put_nowait(_Item(partition, instance_id, event, done, command))
+        return await done
+
+    async def work(self) -> None:
+        """Run for ever."""
+        while True:
+            items = [await self._inbox.get()]
+            while len(items) < self._batch_size and not self._inbox.empty():
+                items.append(self._inbox.get_nowait())
+            async with self._lock:
+                performed = await self._process(items)
+            if performed:
+                await self._perform(performed)
+
+    async def _process(self, items: list[_Item]) -> list[tuple[Run, tuple[Action, ...]]]:
+        """Decide and store one batch; return the actions of what was stored."""
+        items = [item for item in items if self._is_ours(item)]
+        try:
+            await self._bring_in(items)
+            changes, refusals = self._decide_all(items)
+            await self._store(items, changes, refusals)
+        except Fenced as error:
+            self._forget(set(error.partitions))
+            log.warning("fenced: another master owns these", partitions=sorted(error.partitions))
+            self._mistrust(items)
+            for item in items:
+                if item.partition in error.partitions:
+                    _fail(item, NotOwner(item.partition))
+                else:
+                    self._inbox.put_nowait(item)
+            return []
+        except ShoalError as error:
+            self._mistrust(items)
+            log.warning("decisions not stored", error=str(error), events=len(items))
+            for item in items:
+                _fail(item, NotStored(str(error)))
+            return []
+        for item in items:
+            if not item.done.done():
+                item.done.set_result(self.runs[item.instance_id])
+        actions = [(c.run, c.decision.actions) for c in changes.values() if c.decision.actions]
+        for change in changes.values():
+            if change.run.state not in OPEN_WORKFLOW:
+                self.runs.pop(change.run.id, None)
+        return actions
+
+    def _is_ours(self, item: _Item) -> bool:
+        if item.partition in self.epochs:
+            return True
+        _fail(item, NotOwner(item.partition))
+        return False
+
+    async def _bring_in(self, items: list[_Item]) -> None:
+        """Load the runs that events speak of and that are not open: paused, ended."""
+        missing = {i.instance_id for i in items} - self.runs.keys()
+        if not missing:
+            return
+        async with self._database.unit_of_work(read_only=True) as uow:
+            for instance_id in missing:
+                try:
+                    self.runs[instance_id] = await uow.instances.run(instance_id)
+                except NotFound as error:
+                    for item in [i for i in items if i.instance_id == instance_id]:
+                        items.remove(item)
+                        _fail(item, error)
+        for item in list(items):
+            if self.runs[item.instance_id].partition != item.partition:
+                items.remove(item)
+                _fail(item, NotOwner(item.partition))
+
+    def _decide_all(self, items: list[_Item]) -> tuple[dict[int, _Change], dict[int, str]]:
+        changes: dict[int, _Change] = {}
+        refusals: dict[int, str] = {}
+        for item in items:
+            run = self.runs[item.instance_id]
+            decision = decide(run, item.event)
+            if decision.refusal is not None and item.command is not None:
+                refusals[item.command.id] = decision.refusal
+            run.apply(decision)
+            changes.setdefault(run.id, _Change(run)).add(decision)
+        return changes, refusals
+
+    async def _store(
+        self, items: list[_Item], changes: dict[int, _Change], refusals: dict[int, str]
+    ) -> None:
+        to_save = [(c.run, c.decision) for c in changes.values() if not c.decision.changes_nothing]
+        commands = [item for item in items if item.command is not None]
+        if not to_save and not commands:
+            return
+        now = self._clock()
+        async with self._database.unit_of_work() as uow:
+            await uow.fence({item.partition: self.epochs[item.partition] for item in items})
+            ids = await uow.instances.save(to_save, now)
+            await self._store_outcomes(uow, commands, refusals, now)
+            await uow.commit()
+        for (run_id, task, number), new_id in ids.items():
+            run = self.runs[run_id]
+            attempt = run.attempts[task]
+            if attempt.number == number:
+                run.replace([replace(attempt, id=new_id)])
+
+    @staticmethod
+    async def _store_outcomes(
+        uow: UnitOfWork, items: list[_Item], refusals: dict[int, str], now: datetime
+    ) -> None:
+        for item in items:
+            assert item.command is not None
+            reason = refusals.get(item.command.id)
+            if reason is None:
+                await uow.commands.done(item.command.id, item.instance_id, now)
+            else:
+                await uow.commands.refuse(item.command.id, reason, now)
+
+    def _mistrust(self, items: list[_Item]) -> None:
+        """After a failed store: what memory decided did not happen, so it is read again."""
+        for item in items:
+            self.runs.pop(item.instance_id, None)
+            self._stale.add(item.instance_id)
+
+    async def heal(self) -> None:
+        """Read the runs again that a failed store threw out of memory, and carry on with them."""
+        async with self._lock:
+            stale = self._stale - self.runs.keys()
+            if stale:
+                async with self._database.unit_of_work(read_only=True) as uow:
+                    found = [await uow.instances.run(instance_id) for instance_id in stale]
+                for run in found:
+                    if run.partition in self.epochs and run.state in OPEN_WORKFLOW:
+                        self.adopt(run)
+            self._stale.clear()
+
+
+def _fail(item: _Item, error: ShoalError) -> None:
+    if not item.done.done():
+        item.done.set_exception(error)
+
+
+def _retrieve(done: asyncio.Future[Run]) -> None:
+    """Mark the exception of an unobserved future as seen."""
+    if not done.cancelled():
+        done.exception()

@@ -1,0 +1,31 @@
+"""Errors inside a master.
+
+::
+
+    ShoalError
+    └── MasterError
+        ├── NotOwner    the partition belongs to another master now
+        └── NotStored   the database did not take the decision; try again (retriable)
+"""
+
+from typing import ClassVar
+
+from shoal.core.errors import ShoalError
+
+
+class MasterError(ShoalError):
+    """Base of this branch."""
+
+
+class NotOwner(MasterError):
+    """This master does not own the partition (any more)."""
+
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        super().__init__(f"this master does not own partition {partition}; ask its present owner")
+
+
+class NotStored(MasterError):
+    """A decision could not be stored, and nothing of it happened."""
+
+    retriable: ClassVar[bool] = True

@@ -1,0 +1,124 @@
+"""Carry out the actions of stored decisions: the queue, the workers, the timers.
+
+Everything here may fail or be cut off half-way: each action is harmless when repeated, and the
+sweeper and ``Begun`` derive them again from the stored state.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+
+import structlog
+
+from shoal.coordination import Entry, Members, TaskQueue
+from shoal.core.errors import ShoalError
+from shoal.core.run import Action, Attempt, AttemptKey, Enqueue, Kill, Run, WakeAt, Withdraw
+from shoal.master.timers import Timers
+from shoal.proto import shoal_pb2 as pb
+from shoal.proto.channels import Channels, call
+
+log = structlog.get_logger()
+
+_KILL_TIMEOUT_S = 5.0
+
+
+def queue_entry(run: Run, attempt: Attempt) -> Entry:
+    """Return the queue entry of a stored attempt."""
+    assert attempt.id is not None
+    spec = run.plan.tasks[attempt.task]
+    return Entry(
+        group=spec.worker_group,
+        workflow_priority=run.priority,
+        workflow_instance_id=run.id,
+        task_priority=int(spec.priority),
+        task_instance_id=attempt.id,
+        partition=run.partition,
+    )
+
+
+class Performer:
+    """Performs actions for one master."""
+
+    def __init__(
+        self,
+        queue: TaskQueue,
+        workers: Members,
+        channels: Channels,
+        timers: Timers,
+        clock: Callable[[], datetime],
+        kill_retry_s: float,
+        on_trouble: Callable[[], None],
+    ) -> None:
+        self._queue = queue
+        self._workers = workers
+        self._channels = channels
+        self._timers = timers
+        self._clock = clock
+        self._kill_retry = timedelta(seconds=kill_retry_s)
+        self._on_trouble = on_trouble  # the sweeper shall look soon
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, performed: Sequence[tuple[Run, tuple[Action, ...]]]) -> None:
+        """Perform the actions of one stored batch."""
+        put: list[Entry] = []
+        withdraw: list[Entry] = []
+        kills: dict[str, list[int]] = defaultdict(list)
+        for run, actions in performed:
+            for action in actions:
+                match action:
+                    case Enqueue(key):
+                        put.extend(_entries(run, key))
+                    case Withdraw(key):
+                        withdraw.extend(_entries(run, key))
+                    case Kill(key, worker):
+                        kills[worker or ""].extend(_ids(run, key))
+                        self._timers.add(self._clock() + self._kill_retry, run.id)
+                    case WakeAt(at):
+                        self._timers.add(at, run.id)
+        try:
+            # Withdrawn first: a pause and a resume in one batch must end up queued.
+            if withdraw:
+                await self._queue.remove(withdraw)
+            if put:
+                await self._queue.put(put)
+        except ShoalError as error:
+            log.warning("queue not reached; the sweeper will repeat", error=str(error))
+            self._on_trouble()
+        for worker, ids in kills.items():
+            self._spawn(self._kill(worker, ids))
+
+    def _spawn(self, work: "asyncio.Future[None] | object") -> None:
+        task = asyncio.ensure_future(work)  # type: ignore[call-overload]
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _kill(self, worker: str, ids: Iterable[int]) -> None:
+        """Ask a worker to end attempts; repeated by a timer until their reports are in."""
+        member = self._workers.current().get(worker)
+        if member is None:
+            return  # gone: its claims vanish, and the sweeper declares them lost
+        request = pb.KillRequest(task_instance_ids=list(ids), reason="stopped by request")
+        address = str(member.data["address"])
+        try:
+            await call(
+                address, self._channels.worker(address).Kill(request, timeout=_KILL_TIMEOUT_S)
+            )
+        except ShoalError as error:
+            log.warning("worker did not take the kill", worker=worker, error=str(error))
+
+    async def aclose(self) -> None:
+        """Wait for kills that are on their way."""
+        await asyncio.gather(*self._background, return_exceptions=True)
+
+
+def _entries(run: Run, key: AttemptKey) -> list[Entry]:
+    task, number = key
+    attempt = run.attempts[task]
+    return [queue_entry(run, attempt)] if attempt.number == number and attempt.id else []
+
+
+def _ids(run: Run, key: AttemptKey) -> list[int]:
+    task, number = key
+    attempt = run.attempts[task]
+    return [attempt.id] if attempt.number == number and attempt.id else []

@@ -1,0 +1,132 @@
+"""The master's gRPC service: workers fetch payloads here and report results."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import grpc
+import structlog
+
+from shoal.core.errors import ShoalError
+from shoal.core.events import TaskClaimed, TaskEnded, TaskStarted
+from shoal.core.run import Run
+from shoal.core.states import TaskSignal, TaskState
+from shoal.master.engine import Clock, Engine
+from shoal.master.errors import NotOwner
+from shoal.master.payloads import payload
+from shoal.proto import shoal_pb2 as pb
+from shoal.proto.shoal_pb2_grpc import MasterServiceServicer
+from shoal.sql.errors import NotFound
+
+log = structlog.get_logger()
+
+_ENDS = {
+    pb.SUCCEEDED: TaskSignal.SUCCEED,
+    pb.FAILED: TaskSignal.FAIL,
+    pb.KILLED: TaskSignal.KILL,
+}
+
+
+class MasterRpc(MasterServiceServicer):
+    """Answers workers; every answer follows from what is stored."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        self._engine = engine
+        self._clock = clock
+
+    async def Fetch(  # noqa: N802 - the name is the contract's
+        self,
+        request: pb.FetchRequest,
+        context: grpc.aio.ServicerContext[pb.FetchRequest, pb.FetchResponse],
+    ) -> pb.FetchResponse:
+        """Grant claimed attempts: each is stored as CLAIMED before its payload leaves."""
+        verdicts = await asyncio.gather(
+            *(self._fetch(request.worker_id, ref) for ref in request.attempts)
+        )
+        return pb.FetchResponse(verdicts=verdicts)
+
+    async def _fetch(self, worker: str, ref: pb.AttemptRef) -> pb.FetchVerdict:
+        event = TaskClaimed(ref.task_instance_id, worker, self._clock())
+        try:
+            run = await self._engine.submit(ref.partition, ref.workflow_instance_id, event)
+        except NotOwner as error:
+            return _refused(ref, pb.Refusal.NOT_OWNER, error)
+        except NotFound as error:
+            return _refused(ref, pb.Refusal.SUPERSEDED, error)
+        except ShoalError as error:
+            return _refused(ref, pb.Refusal.RETRY, error)
+        attempt = run.attempt_by_id(ref.task_instance_id)
+        if attempt is None or attempt.state is not TaskState.CLAIMED or attempt.worker != worker:
+            found = "an older attempt" if attempt is None else f"{attempt.state} already"
+            return _refused(ref, pb.Refusal.SUPERSEDED, found)
+        try:
+            return pb.FetchVerdict(
+                task_instance_id=ref.task_instance_id,
+                payload=payload(run, attempt, self._engine.epochs[run.partition]),
+            )
+        except KeyError:
+            return _refused(ref, pb.Refusal.NOT_OWNER, "just lost")
+        except ShoalError as error:
+            return await self._fail_unrenderable(worker, ref, run, error)
+
+    async def _fail_unrenderable(
+        self, worker: str, ref: pb.AttemptRef, run: Run, error: ShoalError
+    ) -> pb.FetchVerdict:
+        """A task whose text cannot be rendered fails with the reason, without a process."""
+        event = TaskEnded(ref.task_instance_id, TaskSignal.FAIL, self._clock(), worker, str(error))
+        try:
+            await self._engine.submit(run.partition, run.id, event)
+        except ShoalError as trouble:
+            return _refused(ref, pb.Refusal.RETRY, trouble)
+        return _refused(ref, pb.Refusal.SUPERSEDED, error)
+
+    async def Report(  # noqa: N802 - the name is the contract's
+        self,
+        request: pb.ReportRequest,
+        context: grpc.aio.ServicerContext[pb.ReportRequest, pb.ReportResponse],
+    ) -> pb.ReportResponse:
+        """Store reports; the verdicts say which ones the worker may forget."""
+        verdicts = await asyncio.gather(
+            *(self._report(request.worker_id, report) for report in request.reports)
+        )
+        return pb.ReportResponse(verdicts=verdicts)
+
+    async def _report(self, worker: str, report: pb.Report) -> pb.ReportVerdict:
+        ref = report.attempt
+        verdict = pb.ReportVerdict(task_instance_id=ref.task_instance_id)
+        event = _event(worker, report)
+        try:
+            run = await self._engine.submit(ref.partition, ref.workflow_instance_id, event)
+        except NotOwner:
+            verdict.kind = pb.ReportVerdict.NOT_OWNER
+        except NotFound:
+            verdict.kind = pb.ReportVerdict.SUPERSEDED
+        except ShoalError:
+            verdict.kind = pb.ReportVerdict.RETRY
+        else:
+            attempt = run.attempt_by_id(ref.task_instance_id)
+            mine = attempt is not None and attempt.worker == worker
+            verdict.kind = pb.ReportVerdict.COMMITTED if mine else pb.ReportVerdict.SUPERSEDED
+        return verdict
+
+
+def _event(worker: str, report: pb.Report) -> TaskStarted | TaskEnded:
+    at = datetime.fromtimestamp(report.at, UTC)
+    if report.kind == pb.STARTED:
+        return TaskStarted(report.attempt.task_instance_id, worker, at)
+    return TaskEnded(
+        report.attempt.task_instance_id,
+        _ENDS[report.kind],
+        at,
+        worker=worker,
+        reason=report.reason or None,
+        exit_code=report.exit_code if report.HasField("exit_code") else None,
+        started_at=datetime.fromtimestamp(report.started_at, UTC) if report.started_at else None,
+    )
+
+
+def _refused(
+    ref: pb.AttemptRef, kind: "pb.Refusal.Kind.ValueType", reason: object
+) -> pb.FetchVerdict:
+    return pb.FetchVerdict(
+        task_instance_id=ref.task_instance_id, refusal=pb.Refusal(kind=kind, reason=str(reason))
+    )

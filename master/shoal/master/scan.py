@@ -1,0 +1,187 @@
+"""The scanner: commands of this master's partitions become instances and events.
+
+Woken by the partitions' bells, and at least every few seconds by itself, since a bell is only a
+hint. START and RERUN are carried out in batches, one transaction each: instances, attempts and
+the commands' outcomes together. The other commands are events for a run, decided by the engine.
+"""
+
+import asyncio
+from collections.abc import Collection
+
+import structlog
+
+from shoal.core.commands import Command, CommandType
+from shoal.core.errors import ShoalError
+from shoal.core.events import (
+    PauseRequested,
+    RecoverRequested,
+    Request,
+    ResumeRequested,
+    StopRequested,
+)
+from shoal.core.model import launch_parameters
+from shoal.core.records import NewInstance
+from shoal.core.run import Run
+from shoal.master.engine import Clock, Engine
+from shoal.sql import Database, UnitOfWork
+from shoal.sql.errors import Fenced, NotFound
+
+log = structlog.get_logger()
+
+_CREATES = frozenset({CommandType.START, CommandType.RERUN})
+_REQUESTS: dict[CommandType, type[Request]] = {
+    CommandType.PAUSE: PauseRequested,
+    CommandType.RESUME: ResumeRequested,
+    CommandType.STOP: StopRequested,
+    CommandType.RECOVER: RecoverRequested,
+}
+
+
+class _Unusable(ShoalError):
+    """A command that can never be carried out; its text becomes the reason in its row."""
+
+
+class Scanner:
+    """Reads the command table for one master."""
+
+    def __init__(
+        self, database: Database, engine: Engine, clock: Clock, interval_s: float, batch: int
+    ) -> None:
+        self._database = database
+        self._engine = engine
+        self._clock = clock
+        self._interval_s = interval_s
+        self._batch_size = batch
+        self._rung: set[int] = set()
+        self._bell = asyncio.Event()
+
+    def ring(self, partition: int) -> None:
+        """Look at a partition soon. Called on the event loop."""
+        self._rung.add(partition)
+        self._bell.set()
+
+    async def work(self) -> None:
+        """Run for ever."""
+        while True:
+            try:
+                await asyncio.wait_for(self._bell.wait(), self._interval_s)
+                partitions: Collection[int] = self._rung & self._engine.epochs.keys()
+            except TimeoutError:
+                partitions = set(self._engine.epochs)
+            self._bell.clear()
+            self._rung = set()
+            try:
+                await self.scan(partitions)
+            except ShoalError as error:
+                if not error.retriable and not isinstance(error, Fenced):
+                    raise
+                log.warning("scan failed; the next one repeats it", error=str(error))
+
+    async def scan(self, partitions: Collection[int]) -> None:
+        """Carry out what is pending in ``partitions``, oldest first."""
+        while partitions:
+            async with self._database.unit_of_work(read_only=True) as uow:
+                commands = await uow.commands.pending(partitions, self._batch_size)
+            if not commands:
+                return
+            await self._create([c for c in commands if c.type in _CREATES])
+            await asyncio.gather(*(self._request(c) for c in commands if c.type in _REQUESTS))
+            if len(commands) < self._batch_size:
+                return
+
+    # -- instances ---------------------------------------------------------------------------
+
+    async def _create(self, commands: list[Command]) -> None:
+        """Create the instances of a batch; a command that spoils the batch is tried alone."""
+        if not commands:
+            return
+        try:
+            runs = await self._create_together(commands)
+        except ShoalError as error:
+            if error.retriable or isinstance(error, Fenced):
+                raise
+            if len(commands) == 1:
+                await self._refuse(commands[0], str(error))
+                return
+            for command in commands:
+                await self._create([command])
+            return
+        for run in runs:
+            if run.partition in self._engine.epochs:
+                self._engine.adopt(run)
+
+    async def _create_together(self, commands: list[Command]) -> list[Run]:
+        now = self._clock()
+        epochs = self._engine.epochs
+        commands = [c for c in commands if c.partition in epochs]
+        async with self._database.unit_of_work() as uow:
+            await uow.fence({c.partition: epochs[c.partition] for c in commands})
+            new = []
+            for command in commands:
+                try:
+                    new.append(await self._new_instance(uow, command))
+                except (NotFound, _Unusable) as error:
+                    await uow.commands.refuse(command.id, str(error), now)
+            runs = await uow.instances.create(new)
+            for instance, run in zip(new, runs, strict=True):
+                await uow.commands.done(instance.command_id, run.id, now)
+            await uow.commit()
+        return runs
+
+    async def _new_instance(self, uow: UnitOfWork, command: Command) -> NewInstance:
+        now = self._clock()
+        if command.type is CommandType.RERUN:
+            assert command.instance_id is not None
+            source = await uow.instances.get(command.instance_id)
+            return NewInstance(
+                command.id,
+                source.workflow_id,
+                source.version,
+                command.partition,
+                source.priority,
+                source.parameters,
+                source.logical_time,
+                now,
+                timezone=source.timezone,
+                rerun_of=source.id,
+                run_number=source.run_number + 1,
+                schedule_id=source.schedule_id,
+            )
+        version = await uow.workflows.version(command.workflow_id, command.version)
+        try:
+            parameters = launch_parameters(version.spec, command.parameters)
+        except ValueError as error:
+            raise _Unusable(f"parameters do not fit version {version.version}: {error}") from None
+        return NewInstance(
+            command.id,
+            command.workflow_id,
+            version.version,
+            command.partition,
+            version.spec.priority if command.priority is None else command.priority,
+            parameters,
+            command.logical_time or command.created_at or now,
+            now,
+            timezone=command.timezone or version.spec.timezone,
+            schedule_id=command.schedule_id,
+        )
+
+    async def _refuse(self, command: Command, reason: str) -> None:
+        async with self._database.unit_of_work() as uow:
+            await uow.fence({command.partition: self._engine.epochs[command.partition]})
+            await uow.commands.refuse(command.id, reason, self._clock())
+            await uow.commit()
+        log.warning("command refused", command=command.id, reason=reason)
+
+    # -- requests ----------------------------------------------------------------------------
+
+    async def _request(self, command: Command) -> None:
+        event = _REQUESTS[command.type](self._clock())
+        assert command.instance_id is not None
+        try:
+            await self._engine.submit(command.partition, command.instance_id, event, command)
+        except NotFound as error:
+            await self._refuse(command, str(error))
+        except ShoalError as error:
+            log.warning(
+                "request not stored; the next scan repeats it", command=command.id, error=str(error)
+            )

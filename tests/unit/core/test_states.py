@@ -1,0 +1,123 @@
+"""The transition tables: every pair, and the page that is made from them."""
+
+import os
+from collections.abc import Mapping
+from enum import StrEnum
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.core.states import (
+    FINISHED_TASK,
+    FINISHED_WORKFLOW,
+    TASK_TRANSITIONS,
+    WORKFLOW_TRANSITIONS,
+    IllegalTransition,
+    TaskSignal,
+    TaskState,
+    WorkflowSignal,
+    WorkflowState,
+    next_task_state,
+    next_workflow_state,
+)
+
+PAGE = Path(__file__).parents[3] / "docs" / "states.md"
+
+
+def diagram(table: Mapping[tuple[Any, Any], Any], start: StrEnum) -> str:
+    """A Mermaid state diagram of a transition table."""
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {start}"]
+    lines += [f"    {state} --> {after}: {signal}" for (state, signal), after in table.items()]
+    leaves = [state for state in type(start) if not any(s is state for s, _ in table)]
+    lines += [f"    {state} --> [*]" for state in leaves]
+    return "\n".join([*lines, "```"])
+
+
+def page() -> str:
+    """The whole of docs/states.md."""
+    return "\n".join(
+        [
+            "# States",
+            "",
+            "Made from the tables in `core/shoal/core/states.py`; do not edit. After a change of a",
+            "table run `SHOAL_UPDATE_DOCS=1 .venv/bin/pytest tests/unit/core/test_states.py`.",
+            "",
+            "## Workflow instance",
+            "",
+            diagram(WORKFLOW_TRANSITIONS, WorkflowState.QUEUED),
+            "",
+            "## Task instance (one attempt)",
+            "",
+            "A retry, a recovery or a resubmission after a loss is a new attempt that starts at",
+            "WAITING; an attempt in a final state never changes again.",
+            "",
+            diagram(TASK_TRANSITIONS, TaskState.WAITING),
+            "",
+        ]
+    )
+
+
+@pytest.mark.parametrize(("state", "signal"), list(product(TaskState, TaskSignal)))
+def test_every_task_pair_follows_the_table_or_is_refused(
+    state: TaskState, signal: TaskSignal
+) -> None:
+    if (state, signal) in TASK_TRANSITIONS:
+        assert next_task_state(state, signal) is TASK_TRANSITIONS[state, signal]
+    else:
+        with pytest.raises(IllegalTransition, match=f"{state} does not allow {signal}"):
+            next_task_state(state, signal)
+
+
+@pytest.mark.parametrize(("state", "signal"), list(product(WorkflowState, WorkflowSignal)))
+def test_every_workflow_pair_follows_the_table_or_is_refused(
+    state: WorkflowState, signal: WorkflowSignal
+) -> None:
+    if (state, signal) in WORKFLOW_TRANSITIONS:
+        assert next_workflow_state(state, signal) is WORKFLOW_TRANSITIONS[state, signal]
+    else:
+        with pytest.raises(IllegalTransition, match=f"{state} does not allow {signal}"):
+            next_workflow_state(state, signal)
+
+
+def test_final_task_states_have_no_way_out() -> None:
+    assert not {state for state, _ in TASK_TRANSITIONS} & FINISHED_TASK
+    assert set(TaskState) - {state for state, _ in TASK_TRANSITIONS} == FINISHED_TASK
+
+
+def test_success_is_final_and_the_other_ends_allow_only_another_start() -> None:
+    outs = {
+        (state, after)
+        for (state, _), after in WORKFLOW_TRANSITIONS.items()
+        if state in FINISHED_WORKFLOW
+    }
+    assert outs == {
+        (WorkflowState.STOPPED, WorkflowState.RUNNING),
+        (WorkflowState.FAILED, WorkflowState.RUNNING),
+    }
+
+
+def test_every_state_can_be_reached_and_left_towards_an_end() -> None:
+    for table, start, ends in (
+        (TASK_TRANSITIONS, TaskState.WAITING, FINISHED_TASK),
+        (WORKFLOW_TRANSITIONS, WorkflowState.QUEUED, FINISHED_WORKFLOW),
+    ):
+        reached = _closure({start}, {(s, a) for (s, _), a in table.items()})
+        assert reached == set(type(start))
+        leading = _closure(set(ends), {(a, s) for (s, _), a in table.items()})
+        assert leading == set(type(start))
+
+
+def _closure(found: set[Any], edges: set[tuple[Any, Any]]) -> set[Any]:
+    while True:
+        more = {after for before, after in edges if before in found} - found
+        if not more:
+            return found
+        found = found | more
+
+
+def test_page_is_up_to_date() -> None:
+    if os.environ.get("SHOAL_UPDATE_DOCS"):
+        PAGE.write_text(page())
+    assert PAGE.read_text() == page()
