@@ -184,7 +184,7 @@ class _Reader:
         left, _, right = body.partition("-")
         first, last = self.number(part, left), self.number(part, right)
         field = self.field
-        if last == 0 and field.high == 7:
+        if first > last == 0 and field.high == 7:
             last = 7  # Unix: a range up to Sunday, SAT-SUN
         if first > last and not field.wraps:
             raise self.error(part, f"the range runs backwards, from {left} to {right}")
