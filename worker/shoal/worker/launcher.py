@@ -50,6 +50,9 @@ class Launcher:
         self._link = AgentLink(agent_fd)
         self._guardian_fd = guardian_fd
         self._wakeup_fd = _notice_dead_children()
+        self._altered_signals = [
+            number for number in CATCHABLE if signal.getsignal(number) is not signal.SIG_DFL
+        ]
         self._reaper = Reaper()
         self._records = RecordWriter()
         self._attempts: dict[str, Attempt] = {}
@@ -193,7 +196,7 @@ class Launcher:
         try:
             pid = os.fork()
             if pid == 0:
-                run_child(program, self._pid, write_end)
+                run_child(program, self._pid, self._altered_signals, write_end)
         except OSError:
             os.close(read_end)
             raise

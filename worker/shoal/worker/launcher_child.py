@@ -13,6 +13,10 @@ import signal
 
 from shoal.worker.proctree import PR_SET_PDEATHSIG, become_subreaper, prctl
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 CATCHABLE = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 
 HINTS = {
@@ -40,15 +44,18 @@ class Program:
         self.stdin_path = os.devnull if stdin_path is None else str(stdin_path)
 
 
-def run_child(program: Program, launcher_pid: int, error_fd: int) -> None:
-    """Turn this copy of the launcher into the attempt's program. Never returns."""
+def run_child(program: Program, launcher_pid: int, altered: Sequence[int], error_fd: int) -> None:
+    """Turn this copy of the launcher into the attempt's program. Never returns.
+
+    ``altered`` are the signals whose action the launcher changed; all signals are blocked.
+    """
     try:
         os.setsid()
         _die_with(launcher_pid)
         become_subreaper()
         _connect_streams(program.log_path, program.stdin_path)
         _enter(program.cwd)
-        _reset_signals()
+        _reset_signals(altered)
         _exec(program.argv, program.env)
     except CannotStart as error:
         _tell(error_fd, str(error))
@@ -98,12 +105,12 @@ def _enter(cwd: str) -> None:
         raise CannotStart(f"cannot enter the working directory {cwd}: {_why(error)}") from error
 
 
-def _reset_signals() -> None:
+def _reset_signals(altered: Sequence[int]) -> None:
     """Give the program a fresh start: default actions, nothing blocked.
 
     Until here all signals were blocked, so none that the launcher sent meanwhile is lost.
     """
-    for number in CATCHABLE:
+    for number in altered:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-READ_SIZE = 1 << 18  # bytes
+READ_SIZE = 1 << 16  # bytes
 
 
 class AgentLink:
