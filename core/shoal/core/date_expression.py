@@ -200,7 +200,8 @@ def _check_count(name: str, arguments: list[Argument], least: int, most: int) ->
     if not least <= len(arguments) <= most:
         wanted = str(least) if least == most else f"{least} or {most}"
         offset = arguments[0][1]
-        reason = f"{name} takes {wanted} arguments, not {len(arguments)}; quote a literal comma"
+        noun = "argument" if most == 1 else "arguments"
+        reason = f"{name} takes {wanted} {noun}, not {len(arguments)}; quote a literal comma"
         raise BadExpression(offset, reason)
 
 
