@@ -114,6 +114,7 @@ def at(text: str, zone: str = "Europe/Berlin") -> datetime:
         ("$[add_years(yyyy,-1)]", "2025"),
         ("$[add_weeks(yyyyMMdd,1)]", "20260808"),
         ("$[add_days(yyyyMMdd,-1)]", "20260731"),
+        ("$[add_days(yyyyMMdd,(1+2)*2)]", "20260807"),
         ("$[add_hours(HH,1)]", "11"),
         ("$[add_minutes(HHmm,-30)]", "0950"),
         ("$[add_seconds(HHmmss,30)]", "102100"),
@@ -435,6 +436,11 @@ def test_expression_with_parameter_fails_when_rendered() -> None:
     with pytest.raises(InvalidMacro, match="'x' is not supported") as info:
         render("a\n $[yyyyMMdd-${n}]", n="x")
     assert (info.value.line, info.value.column) == (2, 4)
+
+
+def test_open_quote_from_a_parameter_is_refused() -> None:
+    with pytest.raises(InvalidMacro, match="a quote is not closed"):
+        render("$[yyyy${quote}]", quote="'x")
 
 
 def test_problem_in_a_parameter_names_the_parameter() -> None:
