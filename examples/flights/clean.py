@@ -139,10 +139,10 @@ def read_csv(spark: SparkSession, path: Path, schema: StructType) -> DataFrame:
 
 def clean_flights(raw: DataFrame, cleaning: Cleaning) -> DataFrame:
     """Leave out unreadable and repeated flights, give every other one its status."""
-    same_flight = Window.partitionBy("carrier", "flight", "origin", "sched_dep_time").orderBy(
-        F.col("dep_time").asc_nulls_last(), "dest", "tailnum"
-    )
     unreadable = F.col(MALFORMED).isNotNull()
+    same_flight = Window.partitionBy(
+        unreadable, "carrier", "flight", "origin", "sched_dep_time"
+    ).orderBy(F.col("dep_time").asc_nulls_last(), "dest", "tailnum")
     again = ~unreadable & (F.col("copy") > 1)
     delay, status = F.col("dep_delay"), F.col("status")
     flights = raw.withColumn("copy", F.row_number().over(same_flight)).withColumn(
@@ -177,8 +177,10 @@ def clean_flights(raw: DataFrame, cleaning: Cleaning) -> DataFrame:
 
 def clean_weather(raw: DataFrame, cleaning: Cleaning) -> DataFrame:
     """Leave out unreadable and repeated reports, take out wind speeds that cannot be."""
-    same_hour = Window.partitionBy("origin", "time_hour").orderBy("temp", "visib", "wind_speed")
     unreadable = F.col(MALFORMED).isNotNull()
+    same_hour = Window.partitionBy(unreadable, "origin", "time_hour").orderBy(
+        "temp", "visib", "wind_speed"
+    )
     again = ~unreadable & (F.col("copy") > 1)
     impossible = {
         column: (F.col(column) < 0) | (F.col(column) > MAX_WIND_MPH)
@@ -240,25 +242,30 @@ def join_weather(
     )
 
 
+def mean(column: str) -> Column:
+    """Rounded, because the last digits of a sum of floats depend on the order of its rows."""
+    return F.round(F.avg(column), 4)
+
+
 def by_status() -> list[Column]:
     """Aggregates over flights: how many, how many of each status, the delay of those that left."""
     return [
         F.count("*").alias("flights"),
         *(F.count_if(F.col("status") == status).alias(status) for status in STATUSES),
         F.median("dep_delay").alias("median_delay_min"),
-        F.avg("dep_delay").alias("mean_delay_min"),
+        mean("dep_delay").alias("mean_delay_min"),
     ]
 
 
 def per_hour(flights: DataFrame, weather: DataFrame) -> DataFrame:
     """Flights by local scheduled hour, beside the weather over the airports in that hour."""
     sky = weather.groupBy("hour").agg(
-        F.avg("temp").alias("temp_f"),
+        mean("temp").alias("temp_f"),
         F.min("visib").alias("min_visibility_mi"),
-        F.avg("visib").alias("visibility_mi"),
-        F.avg("wind_speed").alias("wind_mph"),
+        mean("visib").alias("visibility_mi"),
+        mean("wind_speed").alias("wind_mph"),
         F.max("wind_gust").alias("max_gust_mph"),
-        F.avg("precip").alias("precip_in"),
+        mean("precip").alias("precip_in"),
     )
     hours = flights.groupBy("hour").agg(*by_status())
     return hours.join(sky, "hour", "full_outer").fillna(0, ["flights", *STATUSES])
@@ -268,7 +275,7 @@ def per_group(flights: DataFrame) -> DataFrame:
     """The same figures for each airport, each airline and each destination."""
     parts = [
         flights.groupBy(F.col(column).alias("name"))
-        .agg(*by_status(), F.avg("distance").alias("mean_distance_mi"))
+        .agg(*by_status(), mean("distance").alias("mean_distance_mi"))
         .select(F.lit(kind).alias("kind"), "*")
         for kind, column in (("airport", "origin"), ("airline", "airline"), ("destination", "dest"))
     ]

@@ -303,10 +303,8 @@ def main() -> None:
     try:
         day = Day(folder, args.date)
     except FileNotFoundError as error:
-        raise SystemExit(
-            f"report: {error.filename} is missing; run clean and quality first"
-        ) from None
-    text = "\n".join(text_report(day)) + "\n"
+        raise SystemExit(f"report: run clean and quality for {args.date} first: {error}") from None
+    text = "\n".join(line.rstrip() for line in text_report(day)) + "\n"
     write(folder / "report.json", json.dumps(figures(day), indent=1, ensure_ascii=False) + "\n")
     write(folder / "report.txt", text)
     print(text)
