@@ -1,0 +1,84 @@
+"""Everything ZooKeeper: sessions, membership, partition ownership, and the priority queue.
+
+Usable as a library on its own; asyncio on the outside, kazoo's connection thread inside.
+
+- ``session.ZkSession``: pipelined calls, watches, and a proof of being alive.
+- ``membership``: announce oneself, follow the others.
+- ``ownership.Ownership``: hold partitions, with an epoch for each; ``owners.Owners`` reads them.
+- ``bell``: wake a partition's owner. ``queue.TaskQueue``: the tasks that wait for a worker.
+- ``layout``: every path, and ``prepare`` to create the tree. ``keys``: key to partition.
+
+Rules of the house: decide only by a successful create, multi or versioned set; a watch is a hint
+and something re-reads now and then; a reply can be lost, so recognise your own work; stop acting
+when ``proven_until`` passes. No recipe of kazoo's decides anything: its Lock says it is held
+after the session is lost, its Party never rejoins, its queues lose items.
+"""
+
+from shoal.coordination.bell import Bells, ring
+from shoal.coordination.errors import (
+    CannotConnect,
+    ConnectionLoss,
+    CoordinationError,
+    Mismatch,
+    NodeExists,
+    NoNode,
+    NotOwner,
+    SessionClosed,
+    SessionLost,
+    TransactionFailed,
+)
+from shoal.coordination.keys import partition_of
+from shoal.coordination.layout import prepare
+from shoal.coordination.membership import MemberInfo, Members, Membership
+from shoal.coordination.nodes import (
+    Check,
+    Create,
+    Created,
+    Delete,
+    EventKind,
+    Node,
+    SessionState,
+    SetData,
+    WatchEvent,
+)
+from shoal.coordination.owners import OwnerInfo, Owners
+from shoal.coordination.ownership import Ownership
+from shoal.coordination.queue import TaskQueue
+from shoal.coordination.queue_entry import Claim, Entry
+from shoal.coordination.session import ZkSession
+
+__all__ = [
+    "Bells",
+    "CannotConnect",
+    "Check",
+    "Claim",
+    "ConnectionLoss",
+    "CoordinationError",
+    "Create",
+    "Created",
+    "Delete",
+    "Entry",
+    "EventKind",
+    "MemberInfo",
+    "Members",
+    "Membership",
+    "Mismatch",
+    "NoNode",
+    "Node",
+    "NodeExists",
+    "NotOwner",
+    "OwnerInfo",
+    "Owners",
+    "Ownership",
+    "SessionClosed",
+    "SessionLost",
+    "SessionState",
+    "SetData",
+    "TaskQueue",
+    "TransactionFailed",
+    "WatchEvent",
+    "ZkSession",
+    "partition_of",
+    "prepare",
+    "ring",
+]

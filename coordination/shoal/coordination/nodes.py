@@ -15,6 +15,13 @@ class Node(NamedTuple):
     stat: Stat
 
 
+class Children(NamedTuple):
+    """The names of a znode's children, in no order, and what is known of their parent."""
+
+    names: list[str]
+    stat: Stat
+
+
 class Created(NamedTuple):
     """A new znode. ``czxid`` is greater than that of every node created before, anywhere."""
 

@@ -2,13 +2,14 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from shoal.coordination import wire
 from shoal.coordination.errors import NodeExists, NoNode
 from shoal.coordination.nodes import (
     Check,
+    Children,
     Create,
     Created,
     Delete,
@@ -50,10 +51,12 @@ class Requests(ABC):
         ephemeral: bool = False,
         sequential: bool = False,
         makepath: bool = False,
-    ) -> Awaitable[Created]:
+    ) -> asyncio.Future[Created]:
         """Raises NodeExists, NoNode (the parent is missing, unless ``makepath``)."""
         if makepath:
-            return self._create_with_parents(path, data, ephemeral, sequential)
+            return asyncio.ensure_future(
+                self._create_with_parents(path, data, ephemeral, sequential)
+            )
         flags = wire.EPHEMERAL * ephemeral | wire.SEQUENTIAL * sequential
         request = wire.create(self._full(path), data, flags)
         return self._request("create", path, request, self._created, proves=True)
@@ -77,10 +80,10 @@ class Requests(ABC):
 
     def children(
         self, path: str, *, watch: WatchCallback | None = None
-    ) -> asyncio.Future[list[str]]:
-        """Names, in no order. ``watch`` fires once, when one comes or goes. Raises NoNode."""
+    ) -> asyncio.Future[Children]:
+        """``watch`` fires once, when a child comes or goes. Raises NoNode."""
         request = wire.children(self._full(path), self._watch(watch))
-        return self._request("children", path, request, list)
+        return self._request("children", path, request, _children)
 
     async def delete(self, path: str, *, version: int = -1, missing_ok: bool = False) -> None:
         """Raises NoNode (unless ``missing_ok``), NotEmpty, BadVersion."""
@@ -169,6 +172,11 @@ def _node(answer: Any) -> Node:
 
 def _stat_or_none(answer: Any) -> Stat | None:
     return None if answer is None else wire.stat_of(answer)
+
+
+def _children(answer: Any) -> Children:
+    names, stat = answer
+    return Children(names, wire.stat_of(stat))
 
 
 def _nothing(_: Any) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 
 import structlog
 
-from shoal.coordination import wire
+from shoal.coordination import background, wire
 from shoal.coordination.errors import (
     CannotConnect,
     ConnectionLoss,
@@ -116,7 +116,7 @@ class ZkSession(Requests):
         except BaseException:
             await self._close()
             raise
-        self._heartbeat = asyncio.create_task(self._beat(), name=f"zk heartbeat {self.name}")
+        self._heartbeat = background.start(self._beat(), f"zk heartbeat {self.name}")
         return self
 
     async def _begin(self) -> None:
@@ -138,9 +138,7 @@ class ZkSession(Requests):
         If the server cannot be reached in that time the session ends there by its timeout.
         """
         self._closed = True
-        if self._heartbeat:
-            self._heartbeat.cancel()
-            await asyncio.gather(self._heartbeat, return_exceptions=True)
+        await background.stop(self._heartbeat)
         done = asyncio.Event()
         # Not to_thread: kazoo may wait much longer than we want to, and the loop's executor is
         # waited for when the loop ends.
@@ -200,13 +198,16 @@ class ZkSession(Requests):
             await self._proved.wait()
 
     async def unproven(self) -> None:
-        """Return when the session is no longer certainly alive."""
-        while (remaining_s := self.proven_until - time.monotonic()) > 0:
-            lost = asyncio.create_task(self.lost())
-            try:
-                await asyncio.wait([lost], timeout=remaining_s)
-            finally:
-                lost.cancel()
+        """Return when the session that was proven is no longer certainly alive.
+
+        A new session that is proven in the meantime does not count.
+        """
+        lost = asyncio.create_task(self.lost())
+        try:
+            while not lost.done() and (left_s := self.proven_until - time.monotonic()) > 0:
+                await asyncio.wait([lost], timeout=left_s)
+        finally:
+            lost.cancel()
 
     def drop_connection(self) -> None:
         """Break the connection, but not the session: it is resumed with another one."""
@@ -267,7 +268,7 @@ class ZkSession(Requests):
             except CoordinationError as failure:
                 future.set_exception(failure)
 
-        self._client.submit(request, lambda *answer: self._post(answered, *answer))
+        self._client.submit(request, self.session_id, lambda *answer: self._post(answered, *answer))
         return future
 
     # ------------------------------------------------------------------ hand-over

@@ -183,11 +183,16 @@ class Client(KazooClient):  # type: ignore[misc]
         self.negotiated_timeout_s = timeout_s
         self._connection = _Connection(self, self._conn_retry.copy(), logger=self.logger)
 
-    def submit(self, request: Any, done: Callable[[Any, Exception | None], None]) -> None:
-        """Send ``request``; ``done(answer, error)`` is called on any thread.
+    def submit(
+        self, request: Any, session_id: int, done: Callable[[Any, Exception | None], None]
+    ) -> None:
+        """Send ``request`` in this session; ``done(answer, error)`` is called on any thread.
 
         kazoo may report a request twice when the client is closed meanwhile: the first counts.
         """
+        if self._session_id != session_id:  # the caller has not heard of the new one yet
+            done(None, kazoo_errors.SessionExpiredError())
+            return
         result = _DirectResult(self.handler)
         result.rawlink(lambda _: done(result.value, result.exception))
         self._call(request, result)
@@ -225,7 +230,7 @@ def exists(path: str, watch: Any = None) -> Any:
 
 
 def children(path: str, watch: Any = None) -> Any:
-    return wire.GetChildren(path, watch)
+    return wire.GetChildren2(path, watch)
 
 
 def sync(path: str) -> Any:

@@ -1,0 +1,281 @@
+"""Own partitions: hold an ephemeral znode for each one that we want.
+
+The node's creation zxid is the epoch of the ownership. It grows with every change of hands (and
+with every new beginning of the same owner), so whoever writes on behalf of a partition carries
+it, and the database refuses older ones. Owning is decided by a successful create alone.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
+
+import structlog
+
+from shoal.coordination import background, layout
+from shoal.coordination.errors import (
+    CoordinationError,
+    NodeExists,
+    NoNode,
+    NotOwner,
+    TransactionFailed,
+)
+from shoal.coordination.nodes import Create, Created, Delete, Operation, SetData, WatchEvent
+from shoal.coordination.session import ZkSession
+
+log = structlog.get_logger()
+
+REREAD_S = 5.0  # watches are hints: look at least this often
+RETRY_S = 1.0  # pause after on_acquired failed
+
+
+class Ownership:
+    """Acquire what ``set_wanted`` names, keep it, and let go of it in an orderly way.
+
+    Callbacks, all on the loop:
+
+    - ``on_acquired(partition, epoch)``: we own it. If it fails, the partition is released and
+      acquired again a second later.
+    - ``on_released(partition)``: no longer wanted; runs *before* the node is deleted, so it may
+      finish work as the owner. It comes only after its ``on_acquired`` has returned.
+    - ``on_lost(partitions)``: ownership is gone or can no longer be proven: do not write any
+      more. A running ``on_acquired`` or ``on_released`` of theirs has been cancelled before.
+
+    SUSPENDED changes nothing by itself. When ``session.proven_until`` passes, and when the
+    session is LOST, everything is lost; it is acquired again, with higher epochs, once a session
+    is proven. On a clean release ``/partitions/NNN`` records it, so that a successor knows that
+    it need not wait; after an owner that vanished it waits ``takeover_delay_s``.
+    """
+
+    def __init__(
+        self,
+        session: ZkSession,
+        owner_id: str,
+        data: Mapping[str, Any],
+        *,
+        on_acquired: Callable[[int, int], Awaitable[None]],
+        on_released: Callable[[int], Awaitable[None]],
+        on_lost: Callable[[frozenset[int]], Awaitable[None]],
+        takeover_delay_s: float = 0.0,
+        reread_s: float = REREAD_S,
+    ) -> None:
+        self._session, self.owner_id = session, owner_id
+        self._data = json.dumps({**data, "owner_id": owner_id}).encode()
+        self._on_acquired, self._on_released, self._on_lost = on_acquired, on_released, on_lost
+        self._takeover_delay_s, self._reread_s = takeover_delay_s, reread_s
+        self._wanted: frozenset[int] = frozenset()
+        self._held: dict[int, _Hold] = {}  # every partition that we work on
+        self._epochs: dict[int, int] = {}  # what we own
+        self._last_epochs: dict[int, int] = {}
+        self._ready = False  # the session is proven
+        self._idle = asyncio.Event()  # nothing is held
+        self._idle.set()
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._task = background.start(self._run(), f"ownership of {self.owner_id}")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Release everything; while the session is not proven there is nothing to release."""
+        self.set_wanted(())
+        await self._idle.wait()
+        await background.stop(self._task)
+
+    def set_wanted(self, partitions: Iterable[int]) -> None:
+        """Acquire and keep exactly these from now on; release the others."""
+        self._wanted = frozenset(partitions)
+        for partition, hold in self._held.items():
+            if partition not in self._wanted:
+                hold.unwanted.set()
+        self._begin_holds()
+
+    def owned(self) -> Mapping[int, int]:
+        """Return the epoch of each partition that we own and can prove to own at this moment.
+
+        Partitions whose ``on_acquired`` is still running are among them.
+        """
+        proven = self._session.is_proven
+        return MappingProxyType(dict(self._epochs) if proven else {})
+
+    def epoch_of(self, partition: int) -> int:
+        """Return the epoch. Raises NotOwner."""
+        if (epoch := self.owned().get(partition)) is None:
+            raise NotOwner(partition, self.owner_id)
+        return epoch
+
+    async def _run(self) -> None:
+        while True:
+            await self._session.proven()
+            self._ready = True
+            self._begin_holds()
+            await self._session.unproven()
+            self._ready = False
+            await self._lose()
+
+    async def _lose(self) -> None:
+        holds = dict(self._held)
+        for hold in holds.values():
+            hold.task.cancel()
+        await asyncio.gather(*(hold.task for hold in holds.values()), return_exceptions=True)
+        lost = frozenset(self._epochs)
+        self._epochs.clear()
+        self._held.clear()
+        self._idle.set()
+        if lost:
+            log.warning("partitions lost", owner=self.owner_id, partitions=sorted(lost))
+            await self._guarded("on_lost", self._on_lost(lost))
+
+    def _begin_holds(self) -> None:
+        if not self._ready:
+            return
+        for partition in self._wanted - self._held.keys():
+            task = background.start(self._hold(partition), f"hold partition {partition}")
+            self._held[partition] = _Hold(task)
+            self._idle.clear()
+
+    async def _hold(self, partition: int) -> None:
+        """The whole life of one ownership, from wanting to releasing.
+
+        When ownership is lost this task is cancelled, and ``_lose`` tidies up after it.
+        """
+        await asyncio.sleep(0)  # until set_wanted has noted us
+        hold = self._held[partition]
+        epoch = await self._acquire(partition, hold)
+        if epoch is not None:
+            self._epochs[partition] = self._last_epochs[partition] = epoch
+            log.info("partition acquired", partition=partition, epoch=epoch)
+            acquired = await self._guarded("on_acquired", self._on_acquired(partition, epoch))
+            if acquired:
+                await hold.unwanted.wait()
+                await self._guarded("on_released", self._on_released(partition))
+            del self._epochs[partition]
+            await self._delete(partition)
+            log.info("partition released", partition=partition, epoch=epoch)
+            await _wait_any(0 if acquired else RETRY_S, hold.unwanted)
+        del self._held[partition]
+        self._begin_holds()  # it may be wanted again
+        if not self._held:
+            self._idle.set()
+
+    async def _guarded(self, name: str, call: Awaitable[None]) -> bool:
+        """Await a callback; its failure is its own, not ours."""
+        try:
+            await call
+        except Exception:
+            log.exception("ownership callback failed", callback=name, owner=self.owner_id)
+            return False
+        return True
+
+    # ------------------------------------------------------------------ acquiring
+
+    async def _acquire(self, partition: int, hold: "_Hold") -> int | None:
+        """Return the epoch when we own the partition, None if it is not wanted any more."""
+        vanished_at: float | None = None
+        while not hold.unwanted.is_set():
+            hold.look.clear()
+            try:
+                if self._takeover_delay_s:
+                    vanished_at = await self._vanished(partition, vanished_at)
+                wait_s = 0.0
+                if vanished_at is not None:
+                    wait_s = vanished_at + self._takeover_delay_s - time.monotonic()
+                if wait_s <= 0:
+                    epoch = await self._create(partition, hold)
+                    if epoch is not None:
+                        return epoch
+                    vanished_at, wait_s = None, self._reread_s
+            except CoordinationError as error:
+                if not error.retriable:
+                    log.warning("acquiring failed", partition=partition, error=str(error))
+                wait_s = RETRY_S
+                await self._session.connected()
+            await _wait_any(wait_s, hold.look, hold.unwanted)
+        return None
+
+    async def _create(self, partition: int, hold: "_Hold") -> int | None:
+        """Create the owner node. Returns None, with a watch set, if somebody else has it."""
+        path = layout.owner(partition)
+        try:
+            created = await self._session.create(path, self._data, ephemeral=True)
+            return created.czxid
+        except NodeExists:
+            pass
+        try:
+            node = await self._session.get(path, watch=hold.changed)
+        except NoNode:
+            hold.look.set()
+            return None
+        if node.stat.session_id != self._session.session_id:
+            return None
+        # Our own. Either the answer to its create was lost, or we gave it up in doubt of a
+        # session that went on: then a new node gives the new beginning its own epoch.
+        if node.stat.czxid > self._last_epochs.get(partition, 0) and node.data == self._data:
+            return node.stat.czxid
+        operations: list[Operation] = [Delete(path), Create(path, self._data, ephemeral=True)]
+        created_again = (await self._session.multi(operations))[1]
+        assert isinstance(created_again, Created)
+        return created_again.czxid
+
+    async def _vanished(self, partition: int, since: float | None) -> float | None:
+        """Return when we first saw that an owner had gone without releasing; None if none did.
+
+        The last change among the children of ``/partitions/NNN`` is the owner's going (or, if
+        nobody ever owned it, the making of the bell). A clean release changes the data in the
+        same transaction, so then both changes have the same zxid.
+        """
+        owner, parent = await asyncio.gather(
+            self._session.exists(layout.owner(partition)),
+            self._session.exists(layout.partition(partition)),
+        )
+        if owner is not None or parent is None:
+            return None
+        never_owned = parent.children_version <= 1
+        if never_owned or parent.mzxid == parent.pzxid:
+            return None
+        return time.monotonic() if since is None else since
+
+    async def _delete(self, partition: int) -> None:
+        """Release in one step: delete our node and record that this was a clean release."""
+        path = layout.owner(partition)
+        release: list[Operation] = [Delete(path), SetData(layout.partition(partition), b"")]
+
+        async def delete() -> None:
+            node = await self._session.get(path)  # never delete a successor's
+            if node.stat.session_id == self._session.session_id:
+                await self._session.multi(release)
+
+        try:
+            await self._session.retry(delete)
+        except (NoNode, TransactionFailed):
+            return  # gone already: an earlier try whose answer was lost
+        except CoordinationError as error:
+            log.info("not released: gone with its session", partition=partition, error=str(error))
+
+
+class _Hold:
+    """What the outside tells the task that holds one partition."""
+
+    def __init__(self, task: asyncio.Task[None]) -> None:
+        self.task = task
+        self.unwanted = asyncio.Event()
+        self.look = asyncio.Event()  # the owner node changed
+
+    def changed(self, _: WatchEvent) -> None:
+        self.look.set()
+
+
+async def _wait_any(timeout_s: float, *events: asyncio.Event) -> None:
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

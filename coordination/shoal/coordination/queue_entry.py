@@ -1,0 +1,88 @@
+"""Entries of the task queue, and the paths that keep them in order.
+
+An entry is a name without data. Its path, below the group's znode, is
+
+    <workflow priority>-<workflow instance / 1000>      5 or so, plus 1 for 1000 instances
+      <workflow instance>-<task priority>-<task / 1000>     mostly 1 for an instance
+        <task instance>-p<partition>                            at most 1000
+
+with zero-padded numbers, so that sorting names at each level sorts entries by workflow priority,
+workflow instance, task priority and task instance. Ids grow, and the tasks of an instance get
+neighbouring ids, so a million entries make some 1000 children at each level: listing the head
+of the queue costs the same however long the queue is.
+"""
+
+from dataclasses import dataclass
+
+from shoal.coordination import layout
+
+BUCKET = 1000
+HIGHEST, LOWEST = 0, 4
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Entry:
+    """A task instance that waits for a worker of ``group``. Within a group, smaller is earlier.
+
+    Priorities run from 0 HIGHEST to 4 LOWEST.
+    """
+
+    group: str
+    workflow_priority: int
+    workflow_instance_id: int
+    task_priority: int
+    task_instance_id: int
+    partition: int
+
+    def __post_init__(self) -> None:
+        priorities = (self.workflow_priority, self.task_priority)
+        if not all(HIGHEST <= priority <= LOWEST for priority in priorities):
+            raise ValueError(f"priorities are {HIGHEST} to {LOWEST}: {self}")
+        if not (
+            0 <= self.workflow_instance_id < 10**12
+            and 0 <= self.task_instance_id < 10**14
+            and 0 <= self.partition < layout.MOST_PARTITIONS
+        ):
+            raise ValueError(f"an id does not fit into its place: {self}")
+
+    @property
+    def outer(self) -> str:
+        """The path of the outer bucket."""
+        bucket = f"{self.workflow_priority}-{self.workflow_instance_id // BUCKET:09d}"
+        return f"{layout.queue(self.group)}/{bucket}"
+
+    @property
+    def inner(self) -> str:
+        """The path of the inner bucket, in which the entry lies."""
+        bucket = self.task_instance_id // BUCKET
+        return f"{self.outer}/{self.workflow_instance_id:012d}-{self.task_priority}-{bucket:011d}"
+
+    @property
+    def path(self) -> str:
+        return f"{self.inner}/{self.task_instance_id:014d}-p{self.partition:03d}"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A worker's hold on an entry, for as long as its session lives.
+
+    ``epoch`` is the claim's creation zxid: a later claim of the same task has a greater one.
+    """
+
+    entry: Entry
+    worker_id: str
+    epoch: int
+
+
+def parse(group: str, outer: str, inner: str, name: str) -> Entry:
+    """Return the entry at ``outer``/``inner``/``name``. Raises ValueError on foreign names."""
+    workflow_instance, task_priority, _ = inner.split("-")
+    task_instance, partition = name.split("-p")
+    return Entry(
+        group,
+        int(outer.split("-")[0]),
+        int(workflow_instance),
+        int(task_priority),
+        int(task_instance),
+        int(partition),
+    )
