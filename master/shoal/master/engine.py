@@ -19,7 +19,7 @@ import structlog
 from shoal.core.commands import Command
 from shoal.core.decide import decide
 from shoal.core.errors import ShoalError
-from shoal.core.events import Begun, Event
+from shoal.core.events import Begun, Event, TimeReached
 from shoal.core.run import Action, Decision, Run
 from shoal.core.states import OPEN_WORKFLOW
 from shoal.master.errors import NotOwner, NotStored
@@ -77,7 +77,15 @@ class Engine:
         self._lock = asyncio.Lock()
         self.epochs: dict[int, int] = {}  # of the partitions held; read by rpc and scanners
         self.runs: dict[int, Run] = {}  # open runs by instance id
+        self.quarantined: set[int] = set()  # runs that nothing is done with
         self._stale: set[int] = set()  # thrown out after a failed store, to be read again
+
+    def epoch_of(self, partition: int) -> int:
+        """Return the fencing number of a partition held. Raises NotOwner."""
+        try:
+            return self.epochs[partition]
+        except KeyError:
+            raise NotOwner(partition) from None
 
     # -- partitions --------------------------------------------------------------------------
 
@@ -122,6 +130,12 @@ class Engine:
         done = asyncio.get_running_loop().create_future()
         done.add_done_callback(_retrieve)
         self._inbox.put_nowait(_Item(partition, instance_id, event, done))
+
+    def wake(self, instance_id: int) -> None:
+        """Let a run look at its delays, if it is still here."""
+        run = self.runs.get(instance_id)
+        if run is not None:
+            self.post(run.partition, instance_id, TimeReached(self._clock()))
 
     async def submit(
         self, partition: int, instance_id: int, event: Event, command: Command | None = None
@@ -171,6 +185,8 @@ class Engine:
         for item in items:
             if not item.done.done():
                 item.done.set_result(self.runs[item.instance_id])
+        for instance_id in self.quarantined & self.runs.keys():
+            del self.runs[instance_id]
         actions = [(c.run, c.decision.actions) for c in changes.values() if c.decision.actions]
         for change in changes.values():
             if change.run.state not in OPEN_WORKFLOW:
@@ -178,9 +194,12 @@ class Engine:
         return actions
 
     def _is_ours(self, item: _Item) -> bool:
-        if item.partition in self.epochs:
+        if item.partition not in self.epochs:
+            _fail(item, NotOwner(item.partition))
+        elif item.instance_id in self.quarantined:
+            _fail(item, NotStored(f"instance {item.instance_id} is quarantined"))
+        else:
             return True
-        _fail(item, NotOwner(item.partition))
         return False
 
     async def _bring_in(self, items: list[_Item]) -> None:
@@ -206,12 +225,30 @@ class Engine:
         refusals: dict[int, str] = {}
         for item in items:
             run = self.runs[item.instance_id]
-            decision = decide(run, item.event)
+            try:
+                decision = decide(run, item.event)
+            except Exception as error:  # noqa: BLE001 - one bad run must not stop all others
+                self._quarantine(item, error)
+                continue
             if decision.refusal is not None and item.command is not None:
                 refusals[item.command.id] = decision.refusal
             run.apply(decision)
             changes.setdefault(run.id, _Change(run)).add(decision)
         return changes, refusals
+
+    def _quarantine(self, item: _Item, error: Exception) -> None:
+        """Leave a run alone whose state does not allow what happened: a defect, not an accident.
+
+        It stays as stored; the next master that takes its partition tries again.
+        """
+        log.error(
+            "run quarantined: undecidable event",
+            run=item.instance_id,
+            event=item.event,
+            exc_info=error,
+        )
+        self.quarantined.add(item.instance_id)
+        _fail(item, NotStored(f"instance {item.instance_id} is quarantined: {error!r}"))
 
     async def _store(
         self, items: list[_Item], changes: dict[int, _Change], refusals: dict[int, str]

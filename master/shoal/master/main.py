@@ -13,6 +13,7 @@ import structlog
 
 from shoal.coordination import Bells, Members, Membership, TaskQueue, ZkSession, layout
 from shoal.coordination.bell import ring
+from shoal.core.errors import ShoalError
 from shoal.core.settings import ClusterSettings
 from shoal.master.engine import Engine
 from shoal.master.partitions import PartitionKeeper
@@ -37,3 +38,111 @@ _STOP_GRACE_S = 5.0
 def utc_now() -> datetime:
     """The clock of a master."""
     return datetime.now(UTC)
+
+
+async def serve(settings: MasterSettings, cluster: ClusterSettings) -> None:
+    """Run one master until SIGTERM or SIGINT. Raises what ended it otherwise."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    master_id = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    async with contextlib.AsyncExitStack() as stack:
+        database = await stack.enter_async_context(Database(cluster.database))
+        await database.migrate()
+        session = await stack.enter_async_context(
+            ZkSession(
+                cluster.zookeeper, session_timeout_s=cluster.session_timeout_s, name=master_id
+            )
+        )
+        partitions = await layout.prepare(session, cluster.partitions)
+        async with database.unit_of_work() as uow:
+            await uow.partitions.ensure(partitions)
+            await uow.commit()
+        await _work(stack, stop, settings, cluster, database, session, partitions, master_id)
+    log.info("master stopped", master=master_id)
+
+
+async def _work(
+    stack: contextlib.AsyncExitStack,
+    stop: asyncio.Event,
+    settings: MasterSettings,
+    cluster: ClusterSettings,
+    database: Database,
+    session: ZkSession,
+    partitions: int,
+    master_id: str,
+) -> None:
+    """Wire the parts, register, and run the loops until ``stop``."""
+    tls = TlsFiles.of(cluster)
+    channels = await stack.enter_async_context(Channels(tls))
+    masters = await stack.enter_async_context(Members(session, layout.MASTERS))
+    workers = await stack.enter_async_context(Members(session, layout.WORKERS))
+    queue = TaskQueue(session)
+
+    def ring_soon(rung: Iterable[int]) -> None:
+        """Tell the owners of ``rung``: a hint, so nobody waits for it."""
+        loops.create_task(_ring(session, list(rung)), name="ring")
+
+    timers = Timers(utc_now, lambda instance_id: engine.wake(instance_id))
+    performer = Performer(
+        queue,
+        workers,
+        channels,
+        timers,
+        utc_now,
+        settings.kill_retry_s,
+        on_trouble=lambda: sweeper.look_soon(),
+    )
+    stack.push_async_callback(performer.aclose)
+    engine = Engine(database, performer, utc_now, settings.decide_batch)
+    sweeper = Sweeper(engine, queue, utc_now, settings.sweep_interval_s)
+    scanner = Scanner(database, engine, utc_now, settings.scan_interval_s, settings.scan_batch)
+    scheduler = Scheduler(
+        database, engine, utc_now, partitions, settings.scan_interval_s, ring_soon
+    )
+
+    def rung(partition: int) -> None:
+        scanner.ring(partition)
+        scheduler.look_soon()
+
+    rpc = MasterRpc(engine, utc_now)
+    server, address = await start_server(
+        tls, lambda s: add_MasterServiceServicer_to_server(rpc, s), settings.host, settings.port
+    )
+    stack.push_async_callback(server.stop, _STOP_GRACE_S)
+    bells = await stack.enter_async_context(Bells(session, rung))
+    keeper = PartitionKeeper(
+        session, master_id, address, partitions, masters, engine, bells, settings.takeover_delay_s
+    )
+    stack.callback(masters.on_change(lambda _view: keeper.rebalance()))
+    stack.callback(workers.on_change(lambda _view: sweeper.look_soon()))
+    about = {
+        "address": address,
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "started_at": utc_now().isoformat(),
+    }
+    try:
+        async with asyncio.TaskGroup() as loops:
+            for work in (engine.work, scanner.work, sweeper.work, scheduler.work, timers.work):
+                loops.create_task(work(), name=work.__qualname__)
+            async with keeper.ownership, Membership(session, layout.MASTERS, master_id, about):
+                keeper.rebalance()
+                log.info("master ready", master=master_id, address=address)
+                await stop.wait()
+                log.info("master stopping", partitions=len(engine.epochs))
+            raise _Stopped
+    except* _Stopped:
+        pass
+
+
+class _Stopped(Exception):
+    """The master was told to stop and has left the cluster."""
+
+
+async def _ring(session: ZkSession, partitions: list[int]) -> None:
+    try:
+        await ring(session, partitions)
+    except ShoalError as error:
+        log.debug("bell not rung; the owner looks by itself", error=str(error))

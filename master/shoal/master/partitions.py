@@ -5,7 +5,7 @@ ephemeral owner znodes say who really owns what. The engine holds a partition on
 znode is ours: taken after the znode is, given up before it goes.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import structlog
 
@@ -29,7 +29,6 @@ class PartitionKeeper:
         masters: Members,
         engine: Engine,
         bells: Bells,
-        on_change: Callable[[Iterable[int]], None],
         takeover_delay_s: float,
     ) -> None:
         self._master_id = master_id
@@ -37,7 +36,6 @@ class PartitionKeeper:
         self._masters = masters
         self._engine = engine
         self._bells = bells
-        self._on_change = on_change  # newly taken partitions: look at their commands
         self.ownership = Ownership(
             session,
             owner_id=master_id,
@@ -61,8 +59,8 @@ class PartitionKeeper:
         except Fenced as error:
             log.warning("a newer owner was quicker", partitions=sorted(error.partitions))
             return
+        # Each new bell rings once by itself, so what waits in the partition is looked at now.
         self._bells.listen(set(self._engine.epochs))
-        self._on_change(epochs)
 
     async def _released(self, partitions: Iterable[int]) -> None:
         await self._engine.drop(partitions)

@@ -6,7 +6,7 @@ sweeper and ``Begun`` derive them again from the stored state.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from datetime import datetime, timedelta
 
 import structlog
@@ -88,8 +88,8 @@ class Performer:
         for worker, ids in kills.items():
             self._spawn(self._kill(worker, ids))
 
-    def _spawn(self, work: "asyncio.Future[None] | object") -> None:
-        task = asyncio.ensure_future(work)  # type: ignore[call-overload]
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 

@@ -61,10 +61,10 @@ class MasterRpc(MasterServiceServicer):
         try:
             return pb.FetchVerdict(
                 task_instance_id=ref.task_instance_id,
-                payload=payload(run, attempt, self._engine.epochs[run.partition]),
+                payload=payload(run, attempt, self._engine.epoch_of(run.partition)),
             )
-        except KeyError:
-            return _refused(ref, pb.Refusal.NOT_OWNER, "just lost")
+        except NotOwner as error:
+            return _refused(ref, pb.Refusal.NOT_OWNER, error)
         except ShoalError as error:
             return await self._fail_unrenderable(worker, ref, run, error)
 

@@ -23,6 +23,7 @@ from shoal.core.model import launch_parameters
 from shoal.core.records import NewInstance
 from shoal.core.run import Run
 from shoal.master.engine import Clock, Engine
+from shoal.master.errors import NotOwner
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import Fenced, NotFound
 
@@ -73,7 +74,7 @@ class Scanner:
             try:
                 await self.scan(partitions)
             except ShoalError as error:
-                if not error.retriable and not isinstance(error, Fenced):
+                if not error.retriable and not isinstance(error, (Fenced, NotOwner)):
                     raise
                 log.warning("scan failed; the next one repeats it", error=str(error))
 
@@ -98,7 +99,7 @@ class Scanner:
         try:
             runs = await self._create_together(commands)
         except ShoalError as error:
-            if error.retriable or isinstance(error, Fenced):
+            if error.retriable or isinstance(error, (Fenced, NotOwner)):
                 raise
             if len(commands) == 1:
                 await self._refuse(commands[0], str(error))
@@ -167,7 +168,7 @@ class Scanner:
 
     async def _refuse(self, command: Command, reason: str) -> None:
         async with self._database.unit_of_work() as uow:
-            await uow.fence({command.partition: self._engine.epochs[command.partition]})
+            await uow.fence({command.partition: self._engine.epoch_of(command.partition)})
             await uow.commands.refuse(command.id, reason, self._clock())
             await uow.commit()
         log.warning("command refused", command=command.id, reason=reason)

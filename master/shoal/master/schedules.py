@@ -17,6 +17,7 @@ from shoal.core.commands import CommandType, NewCommand
 from shoal.core.errors import ShoalError
 from shoal.core.records import Schedule
 from shoal.master.engine import Clock, Engine
+from shoal.master.errors import NotOwner
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
 
@@ -56,7 +57,7 @@ class Scheduler:
             try:
                 wait_s = await self._fire_due()
             except ShoalError as error:
-                if not error.retriable and not isinstance(error, Fenced):
+                if not error.retriable and not isinstance(error, (Fenced, NotOwner)):
                     raise
                 log.warning("schedules not read; trying again", error=str(error))
                 wait_s = self._interval_s
@@ -100,7 +101,7 @@ class Scheduler:
             requested_by="schedule",
         )
         async with self._database.unit_of_work() as uow:
-            await uow.fence({schedule.partition: self._engine.epochs[schedule.partition]})
+            await uow.fence({schedule.partition: self._engine.epoch_of(schedule.partition)})
             if await uow.schedules.advance(schedule.id, schedule.next_fire_at, following):
                 await uow.commands.add(command, now)
             await uow.commit()

@@ -7,6 +7,7 @@ a worker goes away.
 """
 
 import asyncio
+import contextlib
 from datetime import timedelta
 
 import structlog
@@ -42,10 +43,8 @@ class Sweeper:
     async def work(self) -> None:
         """Run for ever."""
         while True:
-            try:
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._soon.wait(), self._interval_s)
-            except TimeoutError:
-                pass
             self._soon.clear()
             try:
                 await self._engine.heal()

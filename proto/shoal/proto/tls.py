@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from shoal.core.settings import ClusterSettings
 from shoal.proto.errors import InvalidIdentity
 
 # The name that every node certificate carries and every client expects, whatever the address.
@@ -37,6 +38,14 @@ class TlsFiles:
     def inside(cls, folder: Path) -> "TlsFiles":
         """Name the files as ``create_identity`` lays them out."""
         return cls(folder / "ca.pem", folder / "node.pem", folder / "node.key")
+
+    @classmethod
+    def of(cls, cluster: ClusterSettings) -> "TlsFiles":
+        """Name the files that the settings name, by default those of the data folder."""
+        files = cls.inside(cluster.data / "tls")
+        return cls(
+            cluster.tls_ca or files.ca, cluster.tls_cert or files.cert, cluster.tls_key or files.key
+        )
 
     def read(self) -> tuple[bytes, bytes, bytes]:
         """Return the contents. Raises InvalidIdentity naming the file and the cure."""

@@ -118,11 +118,13 @@ class LocalCluster:
         api_port: int | None = None,
         slots: int | None = None,
         progress: Progress = lambda _text: None,
+        give_up: Callable[[], bool] = lambda: False,
     ) -> None:
         self.data = data.expanduser().absolute()
         self.masters, self.workers, self.slots = masters, workers, slots
         self.api_port = api_port
         self.progress = progress
+        self._give_up = give_up  # asked while waiting for the start: was a stop requested?
         self.token = ""
         self.url = ""
         self._zookeeper: ZooKeeperServer | None = None
@@ -241,6 +243,8 @@ class LocalCluster:
         ) as client:
             while time.monotonic() < deadline:
                 self._require_alive()
+                if self._give_up():
+                    raise KeyboardInterrupt
                 try:
                     health = client.get(f"{self.url}/api/v1/health").json()
                 except (httpx.TransportError, ValueError):

@@ -1,0 +1,93 @@
+"""``shoal up --detach`` and ``shoal down``: a supervisor without a terminal."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import httpx
+
+from shoal.client.errors import AlreadyRunning, ServerFailed
+from shoal.client.local.cluster import READY_TIMEOUT_S, STOP_TIMEOUT_S
+from shoal.client.local.state import ClusterState, is_running, read_state
+
+_POLL_S = 0.1
+_TAIL_LINES = 20
+
+
+def start_detached(data: Path, arguments: Sequence[str]) -> ClusterState:
+    """Start ``shoal up`` with ``arguments`` in the background; return when it is ready.
+
+    Raises AlreadyRunning, or ServerFailed with the end of its log.
+    """
+    if is_running(data):
+        state = read_state(data)
+        raise AlreadyRunning(data, state.api if state else None, state.pid if state else None)
+    log = data / "logs" / "cluster.log"
+    log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    log_start = log.stat().st_size if log.exists() else 0
+    command = [sys.executable, "-m", "shoal.client.cli", "up", "--data", str(data), *arguments]
+    with log.open("ab") as output:
+        supervisor = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + READY_TIMEOUT_S + 30
+    while time.monotonic() < deadline:
+        if supervisor.poll() is not None:
+            raise ServerFailed(
+                "shoal up", f"ended with status {supervisor.returncode}", log, _tail(log, log_start)
+            )
+        state = read_state(data)
+        if state is not None and state.pid == supervisor.pid and _is_ready(data, state):
+            return state
+        time.sleep(_POLL_S)  # there is no event to wait for across processes
+    supervisor.terminate()
+    raise ServerFailed("shoal up", "was not ready in time", log, _tail(log, log_start))
+
+
+def stop_detached(data: Path) -> bool:
+    """Stop the supervisor of ``data`` and wait for its end. False: none was running."""
+    state = read_state(data)
+    if state is None or not is_running(data):
+        return False
+    os.kill(state.pid, signal.SIGTERM)
+    deadline = time.monotonic() + 3 * STOP_TIMEOUT_S
+    while is_running(data):
+        if time.monotonic() > deadline:
+            raise ServerFailed(
+                "shoal up",
+                f"(process {state.pid}) does not stop",
+                data / "logs" / "cluster.log",
+                [],
+            )
+        time.sleep(_POLL_S)
+    return True
+
+
+def _is_ready(data: Path, state: ClusterState) -> bool:
+    try:
+        token = (data / "token").read_text().strip()
+        health = httpx.get(
+            f"{state.api}/api/v1/health",
+            timeout=2.0,
+            trust_env=False,
+            headers={"Authorization": f"Bearer {token}"},
+        ).json()
+    except (OSError, httpx.TransportError, ValueError):
+        return False
+    return bool(
+        health.get("masters", 0) >= state.masters and health.get("workers", 0) >= state.workers
+    )
+
+
+def _tail(log: Path, start: int) -> list[str]:
+    with log.open("rb") as file:
+        file.seek(start)
+        return file.read().decode("utf-8", "replace").splitlines()[-_TAIL_LINES:]

@@ -1,0 +1,71 @@
+"""Where settings come from, and that the commented file tells the truth."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from shoal.core.settings import ClusterSettings, InvalidSettings, load_settings
+
+CONF = Path(__file__).parents[3] / "conf" / "shoal.toml"
+
+
+def test_environment_goes_before_file_goes_before_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shoal.toml").write_text('[cluster]\npartitions = 4\nlog_level = "debug"\n')
+    monkeypatch.setenv("SHOAL_LOG_LEVEL", "error")
+    settings = load_settings(ClusterSettings, "cluster", tmp_path)
+    assert (settings.partitions, settings.log_level) == (4, "error")
+    assert settings.session_timeout_s == 10.0
+    assert settings.data == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[cluster]\nlog_levle = 'info'\n", "log_levle"),
+        ("[cluster]\npartitions = 0\n", "partitions"),
+        ("[cluster\n", "cannot read the settings file"),
+        ("cluster = 3\n", r"\[cluster\] must be a table"),
+    ],
+)
+def test_bad_files_are_named_with_the_setting(tmp_path: Path, content: str, words: str) -> None:
+    (tmp_path / "shoal.toml").write_text(content)
+    with pytest.raises(InvalidSettings, match=words):
+        load_settings(ClusterSettings, "cluster", tmp_path)
+
+
+def test_missing_file_that_was_asked_for_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOAL_CONFIG", str(tmp_path / "none.toml"))
+    with pytest.raises(InvalidSettings, match="does not exist"):
+        load_settings(ClusterSettings, "cluster", tmp_path)
+
+
+def test_database_defaults_to_sqlite_in_the_data_folder(tmp_path: Path) -> None:
+    settings = load_settings(ClusterSettings, "cluster", tmp_path)
+    assert settings.database == f"sqlite:///{tmp_path / 'shoal.db'}"
+    assert settings.token_file == tmp_path / "token"
+
+
+def test_commented_file_lists_every_setting_with_its_default() -> None:
+    from shoal.api.settings import ApiSettings
+    from shoal.master.settings import MasterSettings
+    from shoal.worker.settings import WorkerSettings
+
+    text = "\n".join(
+        line.removeprefix("# ") if line.startswith("# ") and " = " in line else line
+        for line in CONF.read_text().splitlines()
+    )
+    listed = tomllib.loads(text)
+    classes = {"cluster": ClusterSettings, "master": MasterSettings, "worker": WorkerSettings,
+               "api": ApiSettings}
+    assert listed.keys() == classes.keys()
+    for section, cls in classes.items():
+        assert listed[section].keys() == cls.model_fields.keys(), section
+        for name, value in listed[section].items():
+            default = cls.model_fields[name].get_default(call_default_factory=True)
+            # An empty text in the file stands for "computed": the comment beside it says how.
+            assert value == "" or value == default or value == str(default), f"{section}.{name}"
