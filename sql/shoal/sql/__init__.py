@@ -1,0 +1,18 @@
+"""Everything relational: the one place that imports SQLAlchemy.
+
+::
+
+    async with Database(url) as database:
+        await database.migrate()
+        async with database.unit_of_work() as uow:
+            await uow.fence({partition: epoch})
+            runs = await uow.instances.create(new)
+            await uow.commit()
+"""
+
+from shoal.sql.engine import Database
+from shoal.sql.event_tail import EventTail
+from shoal.sql.unit_of_work import UnitOfWork
+from shoal.sql.workflows import Published, VersionInfo
+
+__all__ = ["Database", "EventTail", "Published", "UnitOfWork", "VersionInfo"]

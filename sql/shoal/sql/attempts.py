@@ -1,0 +1,67 @@
+"""Between rows of ``task_instance`` and the core's ``Attempt``."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Row
+
+from shoal.core.model import TaskSpec
+from shoal.core.run import Attempt
+from shoal.core.states import TaskState
+
+
+def attempt_of(row: Row[Any]) -> Attempt:
+    """Return the attempt that a row holds."""
+    return Attempt(
+        task=row.task,
+        number=row.attempt,
+        state=TaskState(row.state),
+        id=row.id,
+        failures=row.failures,
+        losses=row.losses,
+        due_at=row.due_at,
+        worker=row.worker,
+        reason=row.reason,
+        exit_code=row.exit_code,
+        queued_at=row.queued_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+    )
+
+
+def newest(rows: Iterable[Row[Any]]) -> dict[str, Attempt]:
+    """Return the newest attempt of each task of one instance; rows ascend by attempt."""
+    last = {row.task: row for row in rows}
+    return {task: attempt_of(row) for task, row in last.items()}
+
+
+def changing_values(attempt: Attempt) -> dict[str, Any]:
+    """Return the columns that change in the life of an attempt."""
+    return {
+        "state": attempt.state,
+        "worker": attempt.worker,
+        "reason": attempt.reason,
+        "exit_code": attempt.exit_code,
+        "failures": attempt.failures,
+        "losses": attempt.losses,
+        "due_at": attempt.due_at,
+        "queued_at": attempt.queued_at,
+        "started_at": attempt.started_at,
+        "finished_at": attempt.finished_at,
+    }
+
+
+def new_values(
+    row_id: int, instance_id: int, position: int, task: TaskSpec, attempt: Attempt
+) -> dict[str, Any]:
+    """Return all columns of a new row."""
+    return {
+        "id": row_id,
+        "workflow_instance_id": instance_id,
+        "position": position,
+        "attempt": attempt.number,
+        "task": task.name,
+        "type": task.type,
+        "worker_group": task.worker_group,
+        **changing_values(attempt),
+    }

@@ -1,0 +1,186 @@
+"""Commands: the durable requests."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, bindparam, func, select, update
+
+from shoal.core.commands import Command, CommandState, CommandType, NewCommand
+from shoal.sql.connection import Connection, batched
+from shoal.sql.errors import InvalidValue, NotFound, StaleRow
+from shoal.sql.tables import IS_PENDING, command
+
+_KEYS_PER_QUERY = 500
+_MAX_KEY = 255
+
+
+class Commands:
+    """The ``command`` table."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def add(self, new: NewCommand, at: datetime) -> tuple[Command, bool]:
+        """Accept a command; return it and True.
+
+        If one with the same idempotency key is there already, return that one and False.
+        """
+        return (await self.add_many([new], at))[0]
+
+    async def add_many(self, new: Sequence[NewCommand], at: datetime) -> list[tuple[Command, bool]]:
+        """Accept several commands, each as ``add`` does; ids ascend in their order."""
+        if not new:
+            return []
+        keys = [one.idempotency_key for one in new]
+        if not all(0 < len(key) <= _MAX_KEY for key in keys):
+            raise InvalidValue(f"an idempotency key must have 1 to {_MAX_KEY} characters")
+        ids = await self._connection.reserve_ids(command, len(new))
+        rows = [_values(one, row_id, at) for one, row_id in zip(new, ids, strict=True)]
+        await self._connection.insert_new(command, ["idempotency_key"], rows)
+        stored = await self._by_key(keys)
+        return [
+            (stored[key], stored[key].id == row_id) for key, row_id in zip(keys, ids, strict=True)
+        ]
+
+    async def _by_key(self, keys: Collection[str]) -> dict[str, Command]:
+        found: dict[str, Command] = {}
+        for chunk in batched(keys, _KEYS_PER_QUERY):
+            query = select(command).where(command.c.idempotency_key.in_(chunk))
+            for row in await self._connection.rows(query):
+                found[row.idempotency_key] = _command(row)
+        return found
+
+    async def get(self, command_id: int) -> Command:
+        """Return a command. Raises NotFound."""
+        row = await self._connection.first(select(command).where(command.c.id == command_id))
+        if row is None:
+            raise NotFound("command", command_id)
+        return _command(row)
+
+    async def pending(self, partitions: Collection[int], limit: int) -> list[Command]:
+        """Return the oldest commands of these partitions that nobody has handled."""
+        query = (
+            select(command)
+            .where(IS_PENDING, command.c.partition.in_(sorted(partitions)))
+            .order_by(command.c.id)
+            .limit(limit)
+        )
+        return [_command(row) for row in await self._connection.rows(query)]
+
+    async def backlog(self, partitions: Collection[int] | None = None) -> dict[int, int]:
+        """Return how many commands are pending, by partition; None: of all partitions."""
+        query = (
+            select(command.c.partition, func.count().label("pending"))
+            .where(IS_PENDING)
+            .group_by(command.c.partition)
+        )
+        if partitions is not None:
+            query = query.where(command.c.partition.in_(sorted(partitions)))
+        return {row.partition: row.pending for row in await self._connection.rows(query)}
+
+    async def done(self, command_id: int, instance_id: int, at: datetime) -> None:
+        """Mark a command as carried out. Raises StaleRow if it is not pending any more."""
+        await self.done_many([(command_id, instance_id)], at)
+
+    async def done_many(self, outcomes: Sequence[tuple[int, int]], at: datetime) -> None:
+        """Mark commands as carried out: (command id, result instance id) each. As ``done``."""
+        await self._settle(
+            [
+                {"row_id": command_id, "result": instance_id, "why": None}
+                for command_id, instance_id in outcomes
+            ],
+            CommandState.DONE,
+            at,
+        )
+
+    async def refuse(self, command_id: int, reason: str, at: datetime) -> None:
+        """Mark a command as refused. Raises StaleRow if it is not pending any more."""
+        await self.refuse_many([(command_id, reason)], at)
+
+    async def refuse_many(self, outcomes: Sequence[tuple[int, str]], at: datetime) -> None:
+        """Mark commands as refused: (command id, reason) each. As ``refuse``."""
+        await self._settle(
+            [{"row_id": command_id, "result": None, "why": why} for command_id, why in outcomes],
+            CommandState.REFUSED,
+            at,
+        )
+
+    async def _settle(
+        self, outcomes: Sequence[dict[str, Any]], state: CommandState, at: datetime
+    ) -> None:
+        if not outcomes:
+            return
+        statement = (
+            update(command)
+            .where(command.c.id == bindparam("row_id"), IS_PENDING)
+            .values(
+                state=state,
+                result_instance_id=bindparam("result"),
+                reason=bindparam("why"),
+                handled_at=at,
+            )
+        )
+        ids = [outcome["row_id"] for outcome in outcomes]
+        before = await self._not_pending(ids)
+        if before:
+            raise StaleRow("command", before)
+        result = await self._connection.execute(statement, outcomes)
+        if result.rowcount != len(outcomes):
+            raise StaleRow("command", ids)
+
+    async def _not_pending(self, ids: Sequence[int]) -> set[int]:
+        """Lock these rows in order of id; return the ids that are not pending (any more)."""
+        pending: set[int] = set()
+        for chunk in batched(sorted(ids), _KEYS_PER_QUERY):
+            query = (
+                select(command.c.id)
+                .where(command.c.id.in_(chunk), IS_PENDING)
+                .order_by(command.c.id)
+                .with_for_update()
+            )
+            pending.update(row.id for row in await self._connection.rows(query))
+        return set(ids) - pending
+
+
+def _values(new: NewCommand, row_id: int, at: datetime) -> dict[str, Any]:
+    return {
+        "id": row_id,
+        "type": new.type,
+        "partition": new.partition,
+        "idempotency_key": new.idempotency_key,
+        "workflow_id": new.workflow_id,
+        "instance_id": new.instance_id,
+        "version": new.version,
+        "parameters": new.parameters,
+        "logical_time": new.logical_time,
+        "timezone": new.timezone,
+        "priority": new.priority,
+        "schedule_id": new.schedule_id,
+        "requested_by": new.requested_by,
+        "state": CommandState.PENDING,
+        "created_at": at,
+    }
+
+
+def _command(row: Row[Any]) -> Command:
+    return Command(
+        type=CommandType(row.type),
+        partition=row.partition,
+        idempotency_key=row.idempotency_key,
+        workflow_id=row.workflow_id,
+        instance_id=row.instance_id,
+        version=row.version,
+        parameters=row.parameters,
+        logical_time=row.logical_time,
+        timezone=row.timezone,
+        priority=row.priority,
+        schedule_id=row.schedule_id,
+        requested_by=row.requested_by,
+        id=row.id,
+        state=CommandState(row.state),
+        reason=row.reason,
+        result_instance_id=row.result_instance_id,
+        created_at=row.created_at,
+        handled_at=row.handled_at,
+    )

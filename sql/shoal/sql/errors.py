@@ -1,0 +1,153 @@
+"""Errors of the database, and how the driver's errors are turned into them.
+
+::
+
+    ShoalError
+    └── SqlError
+        ├── DatabaseUnavailable   no connection, or it was lost (retriable)
+        ├── TransactionConflict   deadlock, lock not granted in time (retriable)
+        ├── Fenced                another process owns these partitions now
+        ├── StaleRow              rows are no longer in the state the caller saw
+        ├── NotFound              there is no such row
+        ├── IntegrityViolated     a constraint of the schema refuses the row
+        │   ├── AlreadyExists     a unique key is taken
+        │   └── BrokenReference   a row that this one names is missing
+        ├── InvalidValue          a value does not fit into its column
+        ├── OpenInstances         a workflow still has instances that have not ended
+        ├── InvalidDatabaseUrl    the URL cannot be read or names an unknown database
+        ├── PartitionsMissing     the cluster has never been started on this database
+        ├── PartitionsDiffer      the database was set up with another number of partitions
+        ├── SchemaTooNew          the database was migrated by newer code
+        ├── SchemaMissing         tables or columns are missing: not migrated
+        └── StatementFailed       anything else that the database refused
+
+No text here holds a password or a statement's parameters.
+"""
+
+from collections.abc import Collection
+from typing import ClassVar
+
+from shoal.core.errors import ShoalError
+
+
+class SqlError(ShoalError):
+    """Base of this branch."""
+
+
+class DatabaseUnavailable(SqlError):
+    """The database did not answer, or the connection was lost.
+
+    If ``commit`` raises this, nobody can say whether the transaction was carried out. Read again,
+    or repeat: idempotency keys, epochs and state guards make a repetition harmless.
+    """
+
+    retriable: ClassVar[bool] = True
+
+
+class TransactionConflict(SqlError):
+    """The transaction lost against another one and was rolled back; repeat it from the start."""
+
+    retriable: ClassVar[bool] = True
+
+
+class Fenced(SqlError):
+    """A write of a former owner: ``partitions`` have other epochs than the caller's."""
+
+    def __init__(self, partitions: Collection[int]) -> None:
+        self.partitions = frozenset(partitions)
+        listed = ", ".join(map(str, sorted(partitions)[:10]))
+        more = f" and {len(partitions) - 10} more" if len(partitions) > 10 else ""
+        super().__init__(
+            f"the epoch of partition {listed}{more} is another one: a different process owns it "
+            "now; stop working on it"
+        )
+
+
+class StaleRow(SqlError):
+    """Rows ``ids`` of ``table`` are not in a state that allows the change: read them again."""
+
+    def __init__(self, table: str, ids: Collection[int]) -> None:
+        self.table, self.ids = table, frozenset(ids)
+        listed = ", ".join(map(str, sorted(ids)[:10])) or "unknown"
+        super().__init__(
+            f"{table} {listed}: changed by somebody else or final; nothing was written, read again"
+        )
+
+
+class NotFound(SqlError):
+    """There is no such ``kind`` (project, workflow ...)."""
+
+    def __init__(self, kind: str, key: object) -> None:
+        self.kind, self.key = kind, key
+        super().__init__(f"there is no {kind} {key}")
+
+
+class IntegrityViolated(SqlError):
+    """The schema refuses a row."""
+
+
+class AlreadyExists(IntegrityViolated):
+    """A unique key is taken."""
+
+
+class BrokenReference(IntegrityViolated):
+    """A row names another row that does not exist, or is still named by one."""
+
+
+class InvalidValue(SqlError):
+    """A value is too long, too large or of the wrong kind for its column."""
+
+
+class OpenInstances(SqlError):
+    """The workflow cannot be deleted while ``count`` of its instances have not ended."""
+
+    def __init__(self, project: str, name: str, count: int) -> None:
+        self.project, self.name, self.count = project, name, count
+        super().__init__(
+            f"workflow {project}/{name} has {count} instances that have not ended; "
+            "stop them or wait for them, then delete it"
+        )
+
+
+class InvalidDatabaseUrl(SqlError):
+    """The database URL cannot be used. Its text is never part of the message."""
+
+
+class PartitionsMissing(SqlError):
+    """Schedules cannot be stored before the cluster's first start."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the database has no partitions yet, so nobody would fire a schedule; "
+            "start a master on it first"
+        )
+
+
+class PartitionsDiffer(SqlError):
+    """The number of partitions is fixed when a cluster first starts."""
+
+    def __init__(self, stored: int, wanted: int) -> None:
+        self.stored, self.wanted = stored, wanted
+        super().__init__(
+            f"the database was set up with {stored} partitions, this process is configured for "
+            f"{wanted}; set partitions to {stored} everywhere"
+        )
+
+
+class SchemaTooNew(SqlError):
+    """The database's schema was made by a newer version of Shoal."""
+
+    def __init__(self, revision: str) -> None:
+        self.revision = revision
+        super().__init__(
+            f"the database has schema revision {revision}, which this version of Shoal does not "
+            "know; upgrade this process to the version that migrated the database"
+        )
+
+
+class SchemaMissing(SqlError):
+    """A table or column is missing: the database was never migrated, or to an older revision."""
+
+
+class StatementFailed(SqlError):
+    """The database refused a statement for a reason that has no class of its own."""

@@ -1,0 +1,155 @@
+"""Storing decisions: the statements behind ``Instances.save``."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Table, Update, bindparam, func, insert, select, update
+
+from shoal.core.run import Decision, Run
+from shoal.sql.attempts import changing_values, new_values
+from shoal.sql.connection import Connection, batched
+from shoal.sql.errors import StaleRow
+from shoal.sql.events import Events, NewEvent
+from shoal.sql.tables import IS_FINAL, task_instance, workflow_instance
+from shoal.sql.types import UtcDateTime
+
+Change = tuple[Run, Decision]
+NewIds = dict[tuple[int, str, int], int]  # (instance id, task, attempt number) -> task instance id
+
+_IDS_PER_QUERY = 500
+
+# The columns to set are those that the rows of values name. A terminal state is final.
+_UPDATE_ATTEMPT = update(task_instance).where(task_instance.c.id == bindparam("row_id"), ~IS_FINAL)
+_FIRST_START = bindparam("first_start", type_=UtcDateTime())
+_UPDATE_INSTANCE = (
+    update(workflow_instance)
+    .where(
+        workflow_instance.c.id == bindparam("row_id"),
+        workflow_instance.c.state == bindparam("previous"),
+    )
+    # A recovered instance keeps the time of its first start.
+    .values(started_at=func.coalesce(workflow_instance.c.started_at, _FIRST_START))
+)
+
+
+class InstanceChanges:
+    """Writes what ``decide`` wants, for many runs in a handful of statements."""
+
+    def __init__(self, connection: Connection, events: Events) -> None:
+        self._connection = connection
+        self._events = events
+
+    async def save(self, changes: Sequence[Change], at: datetime) -> NewIds:
+        """Store decisions that were made, and already applied, to these runs.
+
+        Returns the ids of the attempts that were new. Raises StaleRow if an attempt is final in
+        the database, or an instance is not in the state from which its decision leads: then
+        roll back and load the runs again. The caller has fenced the partitions.
+        """
+        new_ids = await self._insert_attempts(changes)
+        await self._update_attempts(changes)
+        await self._update_instances(changes)
+        await self._events.add([event for one in changes for event in _events(one, new_ids, at)])
+        return new_ids
+
+    async def _insert_attempts(self, changes: Sequence[Change]) -> NewIds:
+        new = [
+            (run, attempt)
+            for run, decision in changes
+            for attempt in decision.attempts.values()
+            if attempt.id is None
+        ]
+        if not new:
+            return {}
+        ids = await self._connection.reserve_ids(task_instance, len(new))
+        positions = {run.id: {task: i for i, task in enumerate(run.plan.tasks)} for run, _ in new}
+        rows = [
+            new_values(
+                row_id,
+                run.id,
+                positions[run.id][attempt.task],
+                run.plan.tasks[attempt.task],
+                attempt,
+            )
+            for (run, attempt), row_id in zip(new, ids, strict=True)
+        ]
+        await self._connection.execute(insert(task_instance), rows)
+        keys = [(run.id, attempt.task, attempt.number) for run, attempt in new]
+        return dict(zip(keys, ids, strict=True))
+
+    async def _update_attempts(self, changes: Sequence[Change]) -> None:
+        rows = [
+            {"row_id": attempt.id, **changing_values(attempt)}
+            for _, decision in changes
+            for attempt in decision.attempts.values()
+            if attempt.id is not None
+        ]
+        if not rows:
+            return
+        await self._update(task_instance, _UPDATE_ATTEMPT, rows)
+
+    async def _update_instances(self, changes: Sequence[Change]) -> None:
+        rows = [
+            {
+                "row_id": run.id,
+                "previous": decision.previous,
+                "state": decision.state,
+                "reason": decision.reason,
+                "first_start": decision.started_at,
+                "finished_at": decision.finished_at,  # None again when it is recovered
+            }
+            for run, decision in changes
+            if decision.state is not None
+        ]
+        await self._update(workflow_instance, _UPDATE_INSTANCE, rows)
+
+    async def _update(
+        self, table: Table, statement: Update, rows: Sequence[dict[str, Any]]
+    ) -> None:
+        """Run a guarded update; raise StaleRow unless it changed every row."""
+        if not rows:
+            return
+        result = await self._connection.execute(statement, rows)
+        if result.rowcount != len(rows):
+            wanted = {row["row_id"]: str(row["state"]) for row in rows}
+            raise StaleRow(table.name, await self._differing(table, wanted) or wanted)
+
+    async def _differing(self, table: Table, wanted: Mapping[int, str]) -> set[int]:
+        """Return the rows that do not have the state they should have been given."""
+        stored: dict[int, str] = {}
+        for chunk in batched(wanted, _IDS_PER_QUERY):
+            query = select(table.c.id, table.c.state).where(table.c.id.in_(chunk))
+            stored.update({row.id: row.state for row in await self._connection.rows(query)})
+        return {row_id for row_id, state in wanted.items() if stored.get(row_id) != state}
+
+
+def _events(change: Change, new_ids: NewIds, at: datetime) -> Iterator[NewEvent]:
+    run, decision = change
+    spec = run.plan.spec
+    if decision.state is not None:
+        data = _compact(
+            workflow=spec.name,
+            version=run.version,
+            state=decision.state,
+            previous=decision.previous,
+            reason=decision.reason,
+        )
+        yield NewEvent(at, "instance.state", spec.project, data, run.id)
+    for attempt in decision.attempts.values():
+        data = _compact(
+            workflow=spec.name,
+            task=attempt.task,
+            attempt=attempt.number,
+            state=attempt.state,
+            worker=attempt.worker,
+            reason=attempt.reason,
+            exit_code=attempt.exit_code,
+        )
+        attempt_id = attempt.id or new_ids[run.id, attempt.task, attempt.number]
+        yield NewEvent(at, "task.state", spec.project, data, run.id, attempt_id)
+
+
+def _compact(**values: Any) -> dict[str, Any]:
+    """Return the values that are there."""
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,0 +1,287 @@
+"""Workflow instances: creating them, loading them as runs, listing them."""
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, Select, func, insert, select
+
+from shoal.core.records import Instance, NewInstance
+from shoal.core.run import Attempt, Decision, Run
+from shoal.core.states import TaskState, WorkflowState
+from shoal.sql import tables
+from shoal.sql.attempts import new_values, newest
+from shoal.sql.connection import Connection, batched
+from shoal.sql.errors import NotFound
+from shoal.sql.events import Events, NewEvent
+from shoal.sql.instance_changes import InstanceChanges, NewIds
+from shoal.sql.plans import PlanCache, StoredPlan
+from shoal.sql.tables import IS_OPEN, task_instance, workflow, workflow_instance
+
+_InstanceList = list[Instance]
+_IDS_PER_QUERY = 500
+
+
+class Instances:
+    """The ``workflow_instance`` table, together with the attempts that belong to each."""
+
+    def __init__(self, connection: Connection, plans: PlanCache, events: Events) -> None:
+        self._connection = connection
+        self._plans = plans
+        self._events = events
+        self._changes = InstanceChanges(connection, events)
+
+    async def create(self, new: Sequence[NewInstance]) -> list[Run]:
+        """Store instances, each with a WAITING attempt of every task, and return their runs.
+
+        Attempt ids ascend in the order of the tasks in the definition. Raises NotFound for an
+        unknown version, AlreadyExists if a command has an instance already.
+        """
+        if not new:
+            return []
+        plans = await self._plans.get(self._connection, [(n.workflow_id, n.version) for n in new])
+        of = [plans[one.workflow_id, one.version] for one in new]
+        ids = await self._connection.reserve_ids(workflow_instance, len(new))
+        task_ids = iter(
+            await self._connection.reserve_ids(task_instance, sum(len(p.plan.tasks) for p in of))
+        )
+        runs = [
+            _new_run(one, row_id, plan, task_ids)
+            for one, row_id, plan in zip(new, ids, of, strict=True)
+        ]
+        await self._connection.execute(
+            insert(workflow_instance),
+            [
+                _instance_values(one, row_id, plan)
+                for one, row_id, plan in zip(new, ids, of, strict=True)
+            ],
+        )
+        await self._connection.execute(
+            insert(task_instance),
+            [row for run in runs for row in _task_values(run)],
+        )
+        await self._events.add([_created(run) for run in runs])
+        return runs
+
+    async def save(self, changes: Sequence[tuple[Run, Decision]], at: datetime) -> NewIds:
+        """Store the decisions of several runs; see ``InstanceChanges.save``."""
+        return await self._changes.save(changes, at)
+
+    async def get(self, instance_id: int) -> Instance:
+        """Return an instance. Raises NotFound."""
+        row = await self._connection.first(
+            _instances().where(workflow_instance.c.id == instance_id)
+        )
+        if row is None:
+            raise NotFound("workflow instance", instance_id)
+        return _instance(row)
+
+    async def run(self, instance_id: int) -> Run:
+        """Return an instance with the newest attempt of each task. Raises NotFound."""
+        runs = await self._runs(workflow_instance.c.id == instance_id)
+        if not runs:
+            raise NotFound("workflow instance", instance_id)
+        return runs[0]
+
+    async def open_runs(self, partition: int) -> list[Run]:
+        """Return what the owner of a partition has to work on, by instance id."""
+        return await self._runs(workflow_instance.c.partition == partition, IS_OPEN)
+
+    async def _runs(self, *conditions: ColumnElement[bool]) -> list[Run]:
+        """Two queries for all runs, and one for versions that this process has not seen."""
+        rows = await self._connection.rows(
+            select(workflow_instance).where(*conditions).order_by(workflow_instance.c.id)
+        )
+        if not rows:
+            return []
+        plans = await self._plans.get(self._connection, {(r.workflow_id, r.version) for r in rows})
+        attempts = await self._newest_attempts(conditions)
+        return [_run(row, plans[row.workflow_id, row.version], attempts[row.id]) for row in rows]
+
+    async def _newest_attempts(
+        self, conditions: Iterable[ColumnElement[bool]]
+    ) -> dict[int, dict[str, Attempt]]:
+        t = task_instance.c
+        query = (
+            select(task_instance)
+            .join_from(workflow_instance, task_instance)
+            .where(*conditions)
+            .order_by(t.workflow_instance_id, t.position, t.attempt)
+        )
+        rows = await self._connection.rows(query)
+        by_instance = groupby(rows, attrgetter("workflow_instance_id"))
+        return {instance_id: newest(group) for instance_id, group in by_instance}
+
+    async def list(
+        self,
+        *,
+        project: str | None = None,
+        workflow: str | None = None,
+        states: Collection[WorkflowState] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
+        before_id: int | None = None,
+        limit: int = 50,
+    ) -> _InstanceList:
+        """Return instances, newest first, continuing below ``before_id``.
+
+        ``since`` <= creation time < ``until``. No ``states``: any state.
+        """
+        c = workflow_instance.c
+        query = _instances().order_by(c.id.desc()).limit(limit)
+        if project is not None:
+            query = query.where(c.project_id == _project_id(project))
+        if workflow is not None:
+            query = query.where(_of_workflow(project, workflow))
+        if states:
+            query = query.where(c.state.in_(sorted(states)))
+        if since is not None:
+            query = query.where(c.created_at >= since)
+        if until is not None:
+            query = query.where(c.created_at < until)
+        if before_id is not None:
+            query = query.where(c.id < before_id)
+        return [_instance(row) for row in await self._connection.rows(query)]
+
+    async def counts(self, project: str | None = None) -> dict[WorkflowState, int]:
+        """Return how many instances are in each state; states without any are missing."""
+        c = workflow_instance.c
+        query = select(c.state, func.count().label("instances")).group_by(c.state)
+        if project is not None:
+            query = query.where(c.project_id == _project_id(project))
+        rows = await self._connection.rows(query)
+        return {WorkflowState(row.state): row.instances for row in rows}
+
+    async def task_counts(self, ids: Collection[int]) -> dict[int, dict[TaskState, int]]:
+        """Return how many tasks of each instance are in each state, by their newest attempts."""
+        t, later = task_instance.c, task_instance.alias("later")
+        superseded = (
+            select(later.c.id)
+            .where(
+                later.c.workflow_instance_id == t.workflow_instance_id,
+                later.c.position == t.position,
+                later.c.attempt > t.attempt,
+            )
+            .exists()
+        )
+        query = select(t.workflow_instance_id, t.state, func.count().label("tasks")).group_by(
+            t.workflow_instance_id, t.state
+        )
+        counts: dict[int, dict[TaskState, int]] = {instance_id: {} for instance_id in ids}
+        for chunk in batched(sorted(ids), _IDS_PER_QUERY):
+            of_these = query.where(t.workflow_instance_id.in_(chunk), ~superseded)
+            for row in await self._connection.rows(of_these):
+                counts[row.workflow_instance_id][TaskState(row.state)] = row.tasks
+        return counts
+
+
+def _project_id(name: str) -> Any:
+    """A subquery instead of a join: the index on the instance's own column is used then."""
+    return select(tables.project.c.id).where(tables.project.c.name == name).scalar_subquery()
+
+
+def _of_workflow(project: str | None, name: str) -> ColumnElement[bool]:
+    ids = select(workflow.c.id).where(workflow.c.name == name)
+    if project is None:
+        return workflow_instance.c.workflow_id.in_(ids)
+    ids = ids.where(workflow.c.project_id == _project_id(project))
+    return workflow_instance.c.workflow_id == ids.scalar_subquery()
+
+
+def _instances() -> Select[Any]:
+    return (
+        select(
+            workflow_instance,
+            workflow.c.name.label("workflow"),
+            tables.project.c.name.label("project"),
+        )
+        .join_from(workflow_instance, workflow, workflow.c.id == workflow_instance.c.workflow_id)
+        .join(tables.project, tables.project.c.id == workflow_instance.c.project_id)
+    )
+
+
+def _instance(row: Row[Any]) -> Instance:
+    return Instance(
+        id=row.id,
+        workflow_id=row.workflow_id,
+        project=row.project,
+        workflow=row.workflow,
+        version=row.version,
+        state=WorkflowState(row.state),
+        reason=row.reason,
+        partition=row.partition,
+        priority=row.priority,
+        parameters=row.parameters,
+        logical_time=row.logical_time,
+        timezone=row.timezone,
+        command_id=row.command_id,
+        rerun_of=row.rerun_of,
+        run_number=row.run_number,
+        schedule_id=row.schedule_id,
+        created_at=row.created_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+    )
+
+
+def _run(row: Row[Any], stored: StoredPlan, attempts: dict[str, Attempt]) -> Run:
+    return Run(
+        id=row.id,
+        plan=stored.plan,
+        state=WorkflowState(row.state),
+        partition=row.partition,
+        attempts=attempts,
+        created_at=row.created_at,
+        logical_time=row.logical_time,
+        parameters=row.parameters,
+        priority=row.priority,
+        version=row.version,
+        timezone=row.timezone,
+        started_at=row.started_at,
+    )
+
+
+def _new_run(new: NewInstance, row_id: int, stored: StoredPlan, task_ids: Iterable[int]) -> Run:
+    # In this order: zip takes from the tasks first and leaves the ids alone at their end.
+    attempts = {
+        task: Attempt(task, 1, id=task_id)
+        for task, task_id in zip(stored.plan.tasks, task_ids, strict=False)
+    }
+    return Run(
+        id=row_id,
+        plan=stored.plan,
+        state=WorkflowState.QUEUED,
+        partition=new.partition,
+        attempts=attempts,
+        created_at=new.created_at,
+        logical_time=new.logical_time,
+        parameters=dict(new.parameters),
+        priority=new.priority,
+        version=new.version,
+        timezone=new.timezone,
+    )
+
+
+def _instance_values(new: NewInstance, row_id: int, stored: StoredPlan) -> dict[str, Any]:
+    return {
+        **vars(new),
+        "id": row_id,
+        "project_id": stored.project_id,
+        "state": WorkflowState.QUEUED,
+        "parameters": dict(new.parameters),
+    }
+
+
+def _task_values(run: Run) -> Iterable[dict[str, Any]]:
+    for position, (task, spec) in enumerate(run.plan.tasks.items()):
+        attempt = run.attempts[task]
+        assert attempt.id is not None, "ids are reserved before"
+        yield new_values(attempt.id, run.id, position, spec, attempt)
+
+
+def _created(run: Run) -> NewEvent:
+    spec = run.plan.spec
+    data = {"workflow": spec.name, "version": run.version, "state": run.state}
+    return NewEvent(run.created_at, "instance.state", spec.project, data, run.id)

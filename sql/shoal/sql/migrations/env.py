@@ -1,0 +1,21 @@
+"""Alembic's entry point: runs the revisions on the connection that ``shoal.sql.migrate`` opened.
+
+It leaves logging alone and neither begins nor commits: the caller owns the transaction.
+"""
+
+from alembic import context
+
+from shoal.sql.migrate import VERSION_TABLE
+from shoal.sql.tables import metadata
+
+connection = context.config.attributes.get("connection")
+if connection is None:
+    raise SystemExit("run migrations through shoal.sql.Database.migrate()")
+context.configure(
+    connection=connection,
+    target_metadata=metadata,
+    version_table=VERSION_TABLE,
+    render_as_batch=True,
+    compare_type=True,
+)
+context.run_migrations()

@@ -1,0 +1,81 @@
+"""Partitions: who may write what. The ``epoch`` of a partition fences its former owners."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import and_, bindparam, func, or_, select, update
+
+from shoal.core.records import PartitionRow
+from shoal.sql.connection import Connection
+from shoal.sql.errors import Fenced, PartitionsDiffer
+from shoal.sql.tables import partition
+
+
+class Partitions:
+    """The ``partition`` table. Rows are locked in order of their number, so nobody deadlocks."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def ensure(self, count: int) -> None:
+        """Create partitions 0 to ``count`` - 1 on the first start of a cluster.
+
+        Raises PartitionsDiffer if the cluster was set up with another number.
+        """
+        stored = await self.count()
+        if stored == 0:
+            rows = [{"number": number, "epoch": 0, "owner": None} for number in range(count)]
+            await self._connection.insert_new(partition, ["number"], rows)
+            stored = await self.count()
+        if stored != count:
+            raise PartitionsDiffer(stored, count)
+
+    async def count(self) -> int:
+        """Return how many partitions the cluster has; 0 before its first start."""
+        found: int = await self._connection.scalar(select(func.count()).select_from(partition))
+        return found
+
+    async def all(self) -> list[PartitionRow]:
+        """Return all partitions by number."""
+        rows = await self._connection.rows(select(partition).order_by(partition.c.number))
+        return [PartitionRow(row.number, row.epoch, row.owner) for row in rows]
+
+    async def raise_epoch(self, number: int, epoch: int, owner: str) -> None:
+        """Take over one partition; see ``raise_epochs``."""
+        await self.raise_epochs({number: epoch}, owner)
+
+    async def raise_epochs(self, epochs: Mapping[int, int], owner: str) -> None:
+        """Make ``owner`` the writer of these partitions; waits for writes of former owners.
+
+        Raises Fenced unless every epoch grows. The same epoch and owner again is no error: the
+        answer to the first commit may have been lost.
+        """
+        if not epochs:
+            return
+        c = partition.c
+        await self._connection.execute(
+            select(c.number).where(c.number.in_(list(epochs))).order_by(c.number).with_for_update()
+        )
+        grows = or_(
+            c.epoch < bindparam("new_epoch"),
+            and_(c.epoch == bindparam("new_epoch"), c.owner == owner),
+        )
+        result = await self._connection.execute(
+            update(partition)
+            .where(c.number == bindparam("row_number"), grows)
+            .values(epoch=bindparam("new_epoch"), owner=owner),
+            [{"row_number": n, "new_epoch": epoch} for n, epoch in sorted(epochs.items())],
+        )
+        if result.rowcount != len(epochs):
+            stored = {row.index: row for row in await self.all()}
+            raise Fenced([n for n in epochs if n not in stored or stored[n].epoch > epochs[n]])
+
+    async def require(self, epochs: Mapping[int, int]) -> None:
+        """Raise Fenced unless these are the present epochs; they stay so until the commit."""
+        if not epochs:
+            return
+        c = partition.c
+        query = select(c.number, c.epoch).where(c.number.in_(list(epochs))).order_by(c.number)
+        rows = await self._connection.rows(query.with_for_update(read=True))
+        present = {row.number: row.epoch for row in rows}
+        if fenced := [n for n, epoch in epochs.items() if present.get(n) != epoch]:
+            raise Fenced(fenced)

@@ -1,0 +1,78 @@
+"""The workflow versions that this process has read and parsed."""
+
+from collections import OrderedDict
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import and_, or_, select
+
+from shoal.core.model import WorkflowSpec
+from shoal.core.run import Plan
+from shoal.sql.connection import Connection, batched
+from shoal.sql.errors import NotFound
+from shoal.sql.tables import workflow, workflow_version
+
+VersionKey = tuple[int, int]  # (workflow id, version)
+
+# A plan of 1,000 tasks takes some 2 MB; the bound is on tasks, not on versions.
+MAX_CACHED_TASKS = 100_000
+_KEYS_PER_QUERY = 100
+
+
+@dataclass(frozen=True)
+class StoredPlan:
+    """A plan and where it belongs."""
+
+    project_id: int
+    plan: Plan  # ``plan.tasks`` is in the order of the definition
+
+
+class PlanCache:
+    """Versions never change, so what was parsed once stays right. Least recently used goes."""
+
+    def __init__(self, max_tasks: int = MAX_CACHED_TASKS) -> None:
+        self._max_tasks = max_tasks
+        self._tasks = 0
+        self._plans: OrderedDict[VersionKey, StoredPlan] = OrderedDict()
+
+    async def get(
+        self, connection: Connection, keys: Collection[VersionKey]
+    ) -> dict[VersionKey, StoredPlan]:
+        """Return the plans of all ``keys``. Raises NotFound naming a version that is missing."""
+        found = {key: self._plans[key] for key in set(keys) if key in self._plans}
+        for key in found:
+            self._plans.move_to_end(key)
+        if missing := set(keys) - found.keys():
+            for key, plan in (await _read(connection, missing)).items():
+                found[key] = plan
+                if key not in connection.unsettled_versions:
+                    self._keep(key, plan)
+        for key in keys:
+            if key not in found:
+                raise NotFound("workflow version", f"{key[1]} of workflow {key[0]}")
+        return found
+
+    def _keep(self, key: VersionKey, plan: StoredPlan) -> None:
+        if key in self._plans:
+            return
+        self._plans[key] = plan
+        self._tasks += len(plan.plan.tasks)
+        while self._tasks > self._max_tasks and len(self._plans) > 1:
+            _, dropped = self._plans.popitem(last=False)
+            self._tasks -= len(dropped.plan.tasks)
+
+
+async def _read(
+    connection: Connection, keys: Collection[VersionKey]
+) -> dict[VersionKey, StoredPlan]:
+    v = workflow_version.c
+    query = select(v.workflow_id, v.version, v.spec, workflow.c.project_id).join_from(
+        workflow_version, workflow
+    )
+    found: dict[VersionKey, StoredPlan] = {}
+    for chunk in batched(sorted(keys), _KEYS_PER_QUERY):
+        these = or_(*(and_(v.workflow_id == i, v.version == n) for i, n in chunk))
+        for row in await connection.rows(query.where(these)):
+            plan = Plan.of(WorkflowSpec.model_validate(row.spec))
+            found[row.workflow_id, row.version] = StoredPlan(row.project_id, plan)
+    return found

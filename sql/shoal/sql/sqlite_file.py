@@ -1,0 +1,66 @@
+"""The SQLite file before its first connection: folder, permissions, write-ahead log."""
+
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from shoal.sql.errors import DatabaseUnavailable
+
+BUSY_TIMEOUT_MS = 30_000
+_POLL_S = 0.01
+
+
+def prepare_file(database: str) -> None:
+    """Create the file if it is missing (mode 0600) and switch it to WAL. Blocking.
+
+    The switch cannot wait for other connections: SQLite answers "busy" at once. So the processes
+    of a machine do it one after the other, under a lock file beside the database. Raises
+    DatabaseUnavailable.
+    """
+    path = Path(database)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _locked(path.with_name(path.name + ".lock")):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            _switch_to_wal(path)
+    except OSError as error:
+        raise DatabaseUnavailable(f"cannot use {path} as database: {error.strerror}") from error
+    except sqlite3.Error as error:
+        raise DatabaseUnavailable(f"cannot use {path} as database: {error}") from error
+
+
+def _switch_to_wal(path: Path) -> None:
+    with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000)) as connection:
+        (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+        if mode != "wal":
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise DatabaseUnavailable(
+            f"{path} cannot have a write-ahead log (journal mode stays {mode}): its file system "
+            "has no shared memory; put the database on a local disk"
+        )
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on ``path``; the kernel releases it if the process dies."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise DatabaseUnavailable(
+                        f"another process holds {path} for more than {BUSY_TIMEOUT_MS / 1000:g} s"
+                    ) from None
+                time.sleep(_POLL_S)  # flock has no deadline of its own
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,228 @@
+"""The schema. ``migrations/`` makes exactly these tables; a test compares the two.
+
+Conditions of partial indices stand here once and are used by the queries too: SQLite takes a
+partial index only if the query repeats its condition as literal text.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ColumnElement,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    UniqueConstraint,
+    literal_column,
+)
+
+from shoal.core.commands import CommandState
+from shoal.core.states import FINISHED_TASK, FINISHED_WORKFLOW, OPEN_WORKFLOW
+from shoal.sql.types import Id, Json, Line, Prose, UtcDateTime
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _row_id() -> Column[int]:
+    return Column("id", Id, primary_key=True)
+
+
+def literals(values: frozenset[StrEnum] | frozenset[Any]) -> list[ColumnElement[str]]:
+    """Return state names as literal SQL, in a fixed order."""
+    return [literal_column(f"'{value}'") for value in sorted(values)]
+
+
+project = Table(
+    "project",
+    metadata,
+    _row_id(),
+    Column("name", Line(100), nullable=False, unique=True),
+    Column("description", Prose, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+# The newest version's number, digest and size are repeated here: lists need nothing else.
+workflow = Table(
+    "workflow",
+    metadata,
+    _row_id(),
+    Column("project_id", ForeignKey("project.id"), nullable=False),
+    Column("name", Line(100), nullable=False),
+    Column("description", Prose, nullable=False),
+    Column("version", Integer, nullable=False),  # 0 only inside the transaction that creates it
+    Column("digest", Line(64), nullable=False),
+    Column("tasks", Integer, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Column("deleted_at", UtcDateTime),
+    UniqueConstraint("project_id", "name"),
+    sqlite_autoincrement=True,
+)
+
+workflow_version = Table(
+    "workflow_version",
+    metadata,
+    Column("workflow_id", ForeignKey("workflow.id"), primary_key=True, autoincrement=False),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("spec", Json, nullable=False),
+    Column("digest", Line(64), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+# ``instance_id``, ``result_instance_id`` and ``schedule_id`` are no foreign keys: a command is
+# history and outlives what it speaks of.
+command = Table(
+    "command",
+    metadata,
+    _row_id(),
+    Column("type", Line(20), nullable=False),
+    Column("partition", Integer, nullable=False),
+    Column("idempotency_key", Line(255), nullable=False, unique=True),
+    Column("workflow_id", ForeignKey("workflow.id"), nullable=False),
+    Column("instance_id", BigInteger),
+    Column("version", Integer),
+    Column("parameters", Json, nullable=False),
+    Column("logical_time", UtcDateTime),
+    Column("timezone", Line(100)),
+    Column("priority", Integer),
+    Column("schedule_id", BigInteger),
+    Column("requested_by", Line(255), nullable=False),
+    Column("state", Line(20), nullable=False),
+    Column("reason", Prose),
+    Column("result_instance_id", BigInteger),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("handled_at", UtcDateTime),
+    sqlite_autoincrement=True,
+)
+IS_PENDING = command.c.state.in_(literals(frozenset({CommandState.PENDING})))
+# In order of id, so that a long backlog is read from its start and no further than needed.
+Index(
+    "ix_command_pending",
+    command.c.id,
+    command.c.partition,
+    sqlite_where=IS_PENDING,
+    postgresql_where=IS_PENDING,
+)
+
+# ``command_id`` is unique: a command can never end as two instances.
+workflow_instance = Table(
+    "workflow_instance",
+    metadata,
+    _row_id(),
+    Column("project_id", ForeignKey("project.id"), nullable=False),
+    Column("workflow_id", Id, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("state", Line(20), nullable=False),
+    Column("reason", Prose),
+    Column("partition", Integer, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("parameters", Json, nullable=False),
+    Column("logical_time", UtcDateTime, nullable=False),
+    Column("timezone", Line(100), nullable=False),
+    Column("command_id", ForeignKey("command.id"), nullable=False, unique=True),
+    Column("rerun_of", BigInteger),
+    Column("run_number", Integer, nullable=False),
+    Column("schedule_id", BigInteger),
+    Column("created_at", UtcDateTime, nullable=False, index=True),
+    Column("started_at", UtcDateTime),
+    Column("finished_at", UtcDateTime),
+    ForeignKeyConstraint(
+        ["workflow_id", "version"], ["workflow_version.workflow_id", "workflow_version.version"]
+    ),
+    sqlite_autoincrement=True,
+)
+IS_OPEN = workflow_instance.c.state.in_(literals(OPEN_WORKFLOW))
+HAS_NOT_ENDED = workflow_instance.c.state.not_in(literals(FINISHED_WORKFLOW))
+Index(
+    "ix_workflow_instance_open",
+    workflow_instance.c.partition,
+    workflow_instance.c.id,
+    sqlite_where=IS_OPEN,
+    postgresql_where=IS_OPEN,
+)
+Index(None, workflow_instance.c.workflow_id, workflow_instance.c.id)
+Index(None, workflow_instance.c.project_id, workflow_instance.c.id)
+Index(None, workflow_instance.c.state, workflow_instance.c.id)
+
+# One row per attempt. ``position`` is the task's place in its definition.
+task_instance = Table(
+    "task_instance",
+    metadata,
+    _row_id(),
+    Column("workflow_instance_id", ForeignKey("workflow_instance.id"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("task", Line(100), nullable=False),
+    Column("type", Line(100), nullable=False),
+    Column("state", Line(20), nullable=False),
+    Column("worker_group", Line(100), nullable=False),
+    Column("worker", Line(255)),
+    Column("reason", Prose),
+    Column("exit_code", Integer),
+    Column("failures", Integer, nullable=False),
+    Column("losses", Integer, nullable=False),
+    Column("due_at", UtcDateTime),
+    Column("queued_at", UtcDateTime),
+    Column("started_at", UtcDateTime),
+    Column("finished_at", UtcDateTime),
+    UniqueConstraint("workflow_instance_id", "position", "attempt"),
+    sqlite_autoincrement=True,
+)
+IS_FINAL = task_instance.c.state.in_(literals(FINISHED_TASK))
+Index(None, task_instance.c.state, task_instance.c.id)
+Index(None, task_instance.c.worker, task_instance.c.id)
+
+# ``epoch`` is written by the partition's owner when it takes over, and checked by every write.
+partition = Table(
+    "partition",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("owner", Line(255)),
+)
+
+# ``next_fire_at`` is NULL while disabled, so one index serves everything that is due.
+schedule = Table(
+    "schedule",
+    metadata,
+    _row_id(),
+    Column("workflow_id", ForeignKey("workflow.id"), nullable=False, index=True),
+    Column("partition", Integer, nullable=False),
+    Column("cron", Line(255), nullable=False),
+    Column("timezone", Line(100), nullable=False),
+    Column("parameters", Json, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("next_fire_at", UtcDateTime),
+    sqlite_autoincrement=True,
+)
+Index(None, schedule.c.next_fire_at, schedule.c.partition)
+
+# No foreign keys: events are pruned by age alone.
+event = Table(
+    "event",
+    metadata,
+    _row_id(),
+    Column("at", UtcDateTime, nullable=False, index=True),
+    Column("kind", Line(50), nullable=False),
+    Column("project", Line(100), nullable=False),
+    Column("workflow_instance_id", BigInteger),
+    Column("task_instance_id", BigInteger),
+    Column("data", Json, nullable=False),
+    sqlite_autoincrement=True,
+)
+Index(None, event.c.workflow_instance_id, event.c.id)

@@ -1,0 +1,101 @@
+"""Task instances: one row for each attempt of a task."""
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import Row, Select, select
+
+from shoal.core.records import TaskInstance
+from shoal.core.states import TaskState
+from shoal.sql import tables
+from shoal.sql.connection import Connection
+from shoal.sql.errors import NotFound
+from shoal.sql.tables import task_instance, workflow, workflow_instance
+
+_TaskList = list[TaskInstance]
+
+
+class Tasks:
+    """The ``task_instance`` table, for reading; ``Instances`` writes it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def get(self, task_instance_id: int) -> TaskInstance:
+        """Return an attempt. Raises NotFound."""
+        query = _tasks().where(task_instance.c.id == task_instance_id)
+        row = await self._connection.first(query)
+        if row is None:
+            raise NotFound("task instance", task_instance_id)
+        return _task(row)
+
+    async def of_instance(self, instance_id: int, all_attempts: bool = False) -> _TaskList:
+        """Return the attempts of an instance in the order of its definition.
+
+        Only the newest of each task, or all of them, oldest first within a task.
+        """
+        t = task_instance.c
+        query = (
+            _tasks().where(t.workflow_instance_id == instance_id).order_by(t.position, t.attempt)
+        )
+        found = [_task(row) for row in await self._connection.rows(query)]
+        return found if all_attempts else list({one.task: one for one in found}.values())
+
+    async def list(
+        self,
+        *,
+        states: Collection[TaskState] = (),
+        worker: str | None = None,
+        project: str | None = None,
+        workflow: str | None = None,
+        before_id: int | None = None,
+        limit: int = 50,
+    ) -> _TaskList:
+        """Return attempts of all instances, newest first, continuing below ``before_id``."""
+        t = task_instance.c
+        query = _tasks().order_by(t.id.desc()).limit(limit)
+        if states:
+            query = query.where(t.state.in_(sorted(states)))
+        if worker is not None:
+            query = query.where(t.worker == worker)
+        if project is not None:
+            query = query.where(tables.project.c.name == project)
+        if workflow is not None:
+            query = query.where(tables.workflow.c.name == workflow)
+        if before_id is not None:
+            query = query.where(t.id < before_id)
+        return [_task(row) for row in await self._connection.rows(query)]
+
+
+def _tasks() -> Select[Any]:
+    return (
+        select(
+            task_instance,
+            workflow.c.name.label("workflow"),
+            tables.project.c.name.label("project"),
+        )
+        .join_from(task_instance, workflow_instance)
+        .join(workflow, workflow.c.id == workflow_instance.c.workflow_id)
+        .join(tables.project, tables.project.c.id == workflow_instance.c.project_id)
+    )
+
+
+def _task(row: Row[Any]) -> TaskInstance:
+    return TaskInstance(
+        id=row.id,
+        workflow_instance_id=row.workflow_instance_id,
+        project=row.project,
+        workflow=row.workflow,
+        task=row.task,
+        type=row.type,
+        attempt=row.attempt,
+        state=TaskState(row.state),
+        worker_group=row.worker_group,
+        worker=row.worker,
+        reason=row.reason,
+        exit_code=row.exit_code,
+        due_at=row.due_at,
+        queued_at=row.queued_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+    )

@@ -1,0 +1,92 @@
+"""Column types that behave the same on every database."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import BigInteger, Dialect, Integer, String, Text
+from sqlalchemy.dialects.postgresql import TIMESTAMP
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+# SQLite gives out row ids by itself only for a column of exactly this type.
+Id = BigInteger().with_variant(Integer(), "sqlite")
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An instant with microseconds: aware in, aware UTC out.
+
+    PostgreSQL: ``timestamptz``. Elsewhere microseconds since 1970 as an integer, so that
+    comparing, sorting and indices are exact.
+    """
+
+    impl = BigInteger
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(TIMESTAMP(timezone=True))
+        return dialect.type_descriptor(BigInteger())
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        if value is None:
+            return None
+        if value.utcoffset() is None:
+            raise ValueError(f"{value!r} has no time zone; pass an aware datetime")
+        if dialect.name == "postgresql":
+            return value.astimezone(UTC)
+        return (value - _EPOCH) // _MICROSECOND
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if isinstance(value, datetime):
+            return value.astimezone(UTC)
+        return _EPOCH + timedelta(microseconds=value)
+
+
+def storable(text: str) -> str:
+    """Return ``text`` with what a database's UTF-8 text cannot hold replaced by U+FFFD.
+
+    That is NUL and lone surrogates; both reach us in the output of programs that failed.
+    """
+    if text.isascii():
+        return text.replace("\0", "\ufffd")
+    text = text.replace("\0", "\ufffd")
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+class Line(TypeDecorator[str]):
+    """Text of at most ``length`` characters, for names and keys."""
+
+    impl = String
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else storable(value)
+
+
+class Prose(TypeDecorator[str]):
+    """Text of any length, for people."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else storable(value)
+
+
+class Json(TypeDecorator[Any]):
+    """JSON values as text: no database's own JSON rules come into play."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        return storable(text)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        return None if value is None else json.loads(value)

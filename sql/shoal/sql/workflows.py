@@ -1,0 +1,262 @@
+"""Workflows and their published versions."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Row, Select, func, insert, or_, select, tuple_, update
+
+from shoal.core.model import WorkflowSpec
+from shoal.core.records import Workflow, WorkflowVersion
+from shoal.sql import tables
+from shoal.sql.connection import Connection
+from shoal.sql.errors import NotFound, OpenInstances
+from shoal.sql.events import Events, NewEvent
+from shoal.sql.plans import PlanCache
+from shoal.sql.projects import Projects
+from shoal.sql.schedules import Schedules
+from shoal.sql.tables import HAS_NOT_ENDED, workflow, workflow_instance, workflow_version
+
+
+@dataclass(frozen=True)
+class Published:
+    """The newest version after publishing; ``created`` False: it was there already."""
+
+    version: WorkflowVersion
+    created: bool
+
+
+@dataclass(frozen=True)
+class VersionInfo:
+    """One line of a workflow's history."""
+
+    version: int
+    digest: str
+    created_at: datetime
+
+
+_WorkflowList = list[Workflow]
+
+
+class Workflows:
+    """The ``workflow`` and ``workflow_version`` tables.
+
+    A deleted workflow keeps its row and its versions, so that its instances stay readable and
+    can run again; publishing it anew continues the version numbers.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        plans: PlanCache,
+        projects: Projects,
+        schedules: Schedules,
+        events: Events,
+    ) -> None:
+        self._connection = connection
+        self._plans = plans
+        self._projects = projects
+        self._schedules = schedules
+        self._events = events
+
+    async def publish(self, spec: WorkflowSpec, at: datetime) -> Published:
+        """Store a checked definition as newest version, unless it equals the newest one.
+
+        Creates project and workflow as needed and replaces the workflow's schedules. Several
+        publishers of one workflow wait for each other.
+        """
+        digest = spec.digest()
+        row = await self._locked(spec, at)
+        if row.deleted_at is None and row.digest == digest:
+            return Published(await self.version(row.id, row.version), created=False)
+        version = row.version + 1
+        await self._connection.execute(
+            insert(workflow_version).values(
+                workflow_id=row.id,
+                version=version,
+                spec=spec.canonical(),
+                digest=digest,
+                created_at=at,
+            )
+        )
+        self._connection.unsettled_versions.add((row.id, version))
+        await self._connection.execute(
+            update(workflow)
+            .where(workflow.c.id == row.id)
+            .values(
+                description=spec.description,
+                version=version,
+                digest=digest,
+                tasks=len(spec.tasks),
+                updated_at=at,
+                deleted_at=None,
+            )
+        )
+        await self._schedules.replace(row.id, spec, at)
+        data = {"workflow": spec.name, "version": version, "digest": digest}
+        await self._events.add([NewEvent(at, "workflow.published", spec.project, data)])
+        stored = WorkflowVersion(row.id, spec.project, spec.name, version, spec, digest, at)
+        return Published(stored, created=True)
+
+    async def _locked(self, spec: WorkflowSpec, at: datetime) -> Row[Any]:
+        """Return the workflow's row, created if missing, locked until the transaction ends."""
+        owner = await self._projects.ensure(spec.project, at)
+        blank = {
+            "project_id": owner.id,
+            "name": spec.name,
+            "description": "",
+            "version": 0,
+            "digest": "",
+            "tasks": 0,
+            "created_at": at,
+            "updated_at": at,
+        }
+        await self._connection.insert_new(workflow, ["project_id", "name"], blank)
+        query = select(workflow).where(
+            workflow.c.project_id == owner.id, workflow.c.name == spec.name
+        )
+        row = await self._connection.first(query.with_for_update())
+        assert row is not None, "a row just inserted or found is there"
+        return row
+
+    async def get(self, project: str, name: str) -> Workflow:
+        """Return a workflow. Raises NotFound."""
+        row = await self._connection.first(_named(_workflows(), project, name))
+        if row is None:
+            raise NotFound("workflow", f"{project}/{name}")
+        return _workflow(row)
+
+    async def version(self, workflow_id: int, version: int | None = None) -> WorkflowVersion:
+        """Return a version; None: the newest. Raises NotFound.
+
+        A deleted workflow has no newest version, but each one can still be had by its number.
+        """
+        query = _versions().where(workflow.c.id == workflow_id)
+        name = f"{workflow_id}" if version is None else f"{workflow_id} version {version}"
+        return await self._version(query, version, name)
+
+    async def version_by_name(
+        self, project: str, name: str, version: int | None = None
+    ) -> WorkflowVersion:
+        """Return a version of a workflow that is not deleted; None: the newest. Raises NotFound."""
+        label = f"{project}/{name}" + ("" if version is None else f" version {version}")
+        return await self._version(_named(_versions(), project, name), version, label)
+
+    async def _version(
+        self, query: Select[Any], version: int | None, label: str
+    ) -> WorkflowVersion:
+        if version is None:
+            query = query.where(
+                workflow_version.c.version == workflow.c.version, workflow.c.deleted_at.is_(None)
+            )
+        else:
+            query = query.where(workflow_version.c.version == version)
+        row = await self._connection.first(query)
+        if row is None:
+            raise NotFound("workflow", label)
+        key = (row.workflow_id, row.version)
+        spec = (await self._plans.get(self._connection, [key]))[key].plan.spec
+        return WorkflowVersion(
+            row.workflow_id, row.project, row.name, row.version, spec, row.digest, row.created_at
+        )
+
+    async def delete(self, project: str, name: str, at: datetime | None = None) -> None:
+        """Delete a workflow and its schedules; its history stays.
+
+        Raises NotFound, and OpenInstances while an instance has not ended.
+        """
+        found = await self.get(project, name)
+        await self._connection.execute(
+            select(workflow.c.id).where(workflow.c.id == found.id).with_for_update()
+        )
+        unfinished = await self._connection.scalar(
+            select(func.count())
+            .select_from(workflow_instance)
+            .where(workflow_instance.c.workflow_id == found.id, HAS_NOT_ENDED)
+        )
+        if unfinished:
+            raise OpenInstances(project, name, unfinished)
+        await self._schedules.delete_of(found.id)
+        await self._connection.execute(
+            update(workflow)
+            .where(workflow.c.id == found.id)
+            .values(deleted_at=at or datetime.now(UTC))
+        )
+
+    async def versions(self, project: str, name: str) -> list[VersionInfo]:
+        """Return the history of a workflow, newest first. Raises NotFound."""
+        query = _named(_versions(), project, name)
+        rows = await self._connection.rows(query.order_by(workflow_version.c.version.desc()))
+        if not rows:
+            raise NotFound("workflow", f"{project}/{name}")
+        return [VersionInfo(row.version, row.digest, row.created_at) for row in rows]
+
+    async def list(
+        self,
+        project: str | None = None,
+        search: str | None = None,
+        after: tuple[str, str] | None = None,
+        limit: int = 50,
+    ) -> _WorkflowList:
+        """Return workflows by (project, name), starting behind ``after``.
+
+        ``search``: text that the name or the description must contain, in any case.
+        """
+        query = _workflows().order_by(tables.project.c.name, workflow.c.name).limit(limit)
+        if project is not None:
+            query = query.where(tables.project.c.name == project)
+        if search:
+            wanted = search.lower()
+            query = query.where(
+                or_(
+                    func.lower(workflow.c.name).contains(wanted, autoescape=True),
+                    func.lower(workflow.c.description).contains(wanted, autoescape=True),
+                )
+            )
+        if after is not None:
+            query = query.where(tuple_(tables.project.c.name, workflow.c.name) > after)
+        return [_workflow(row) for row in await self._connection.rows(query)]
+
+
+def _workflows() -> Select[Any]:
+    return (
+        select(workflow, tables.project.c.name.label("project"))
+        .join_from(workflow, tables.project)
+        .where(workflow.c.deleted_at.is_(None))
+    )
+
+
+def _versions() -> Select[Any]:
+    v = workflow_version.c
+    return (
+        select(
+            v.workflow_id,
+            v.version,
+            v.digest,
+            v.created_at,
+            workflow.c.name,
+            tables.project.c.name.label("project"),
+        )
+        .join_from(workflow_version, workflow)
+        .join(tables.project)
+    )
+
+
+def _named(query: Select[Any], project: str, name: str) -> Select[Any]:
+    return query.where(
+        tables.project.c.name == project, workflow.c.name == name, workflow.c.deleted_at.is_(None)
+    )
+
+
+def _workflow(row: Row[Any]) -> Workflow:
+    return Workflow(
+        row.id,
+        row.project,
+        row.name,
+        row.description,
+        row.version,
+        row.digest,
+        row.tasks,
+        row.created_at,
+        row.updated_at,
+    )
