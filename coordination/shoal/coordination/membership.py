@@ -147,11 +147,11 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class MemberInfo:
-    """A member as it last announced itself. ``epoch`` tells its registrations apart."""
+    """A member as it last announced itself. ``czxid`` grows with every registration."""
 
     id: str
     data: Mapping[str, Any]
-    epoch: int
+    czxid: int
 
 
 class Members:

@@ -28,7 +28,7 @@ from shoal.coordination.session import ZkSession
 log = structlog.get_logger()
 
 REREAD_S = 5.0  # watches are hints: look at least this often
-RETRY_S = 1.0  # pause after on_acquired failed
+RETRY_S = 1.0  # pause after on_acquired failed, or the server refused
 
 
 class Ownership:
@@ -193,9 +193,10 @@ class Ownership:
                         return epoch
                     vanished_at, wait_s = None, self._reread_s
             except CoordinationError as error:
+                wait_s = 0.0
                 if not error.retriable:
                     log.warning("acquiring failed", partition=partition, error=str(error))
-                wait_s = RETRY_S
+                    wait_s = RETRY_S
                 await self._session.connected()
             await _wait_any(wait_s, hold.look, hold.unwanted)
         return None

@@ -1,0 +1,35 @@
+"""Sessions for the tests of coordination. Short timeouts: the server allows one second and up."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from shoal.coordination import ZkSession
+
+TIMEOUT_S = 2.0
+
+
+@pytest.fixture
+async def session(zk_chroot: str) -> AsyncIterator[ZkSession]:
+    """A session straight to the server."""
+    async with ZkSession(zk_chroot, session_timeout_s=TIMEOUT_S, name="straight") as session:
+        yield session
+
+
+@pytest.fixture
+async def proxied(zk_proxied: str) -> AsyncIterator[ZkSession]:
+    """A session in the same tree whose connection runs through ``zk_proxy``."""
+    async with ZkSession(
+        zk_proxied, session_timeout_s=TIMEOUT_S, name="proxied", close_timeout_s=1.0
+    ) as session:
+        yield session
+
+
+async def eventually(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+    """Return as soon as ``condition`` holds; fail after ``timeout_s``."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"still not true after {timeout_s} s"
+        await asyncio.sleep(0.005)

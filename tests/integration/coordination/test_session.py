@@ -1,0 +1,282 @@
+"""A session on a good connection, and on connections that break."""
+
+import asyncio
+import time
+
+import pytest
+
+from shoal.client.local.zookeeper import ZooKeeperServer, free_port
+from shoal.coordination import (
+    CannotConnect,
+    Check,
+    ConnectionLoss,
+    Create,
+    Created,
+    Delete,
+    EventKind,
+    NodeExists,
+    NoNode,
+    SessionClosed,
+    SessionLost,
+    SessionState,
+    SetData,
+    TransactionFailed,
+    WatchEvent,
+    ZkSession,
+)
+from shoal.coordination.errors import BadVersion, NotEmpty
+from tests.integration.coordination.conftest import TIMEOUT_S, eventually
+from tests.proxy import TcpProxy
+from tests.zookeeper import expire_session
+
+
+async def test_calls_made_together_are_done_in_their_order(session: ZkSession) -> None:
+    sent = [session.create("/a"), session.create("/a/b"), session.create("/a/c", b"data")]
+    created = await asyncio.gather(*sent)
+    assert [node.path for node in created] == ["/a", "/a/b", "/a/c"]
+    assert created[0].czxid < created[1].czxid < created[2].czxid
+    names, stat = await session.children("/a")
+    assert sorted(names) == ["b", "c"]
+    assert stat.children == 2
+    assert await session.get("/a/c") == (b"data", await session.exists("/a/c"))
+
+
+async def test_each_error_names_its_path(session: ZkSession) -> None:
+    await session.create("/parent/child", makepath=True)
+    for call, error in [
+        (lambda: session.create("/parent"), NodeExists),
+        (lambda: session.create("/none/child"), NoNode),
+        (lambda: session.get("/none"), NoNode),
+        (lambda: session.delete("/parent"), NotEmpty),
+        (lambda: session.set("/parent", b"", version=7), BadVersion),
+    ]:
+        with pytest.raises(error, match=r"/(parent|none)"):
+            await call()
+    await session.delete("/none", missing_ok=True)
+    assert await session.exists("/none") is None
+
+
+async def test_sequential_nodes_get_numbers(session: ZkSession) -> None:
+    paths = [(await session.create("/n-", sequential=True)).path for _ in range(2)]
+    assert paths == ["/n-0000000000", "/n-0000000001"]
+
+
+async def test_multi_returns_every_outcome(session: ZkSession) -> None:
+    await session.create("/old")
+    outcomes = await session.multi(
+        [Check("/old", 0), Create("/new", b"1", ephemeral=True), SetData("/old", b"2"),
+         Delete("/new"), Create("/new")]
+    )  # fmt: skip
+    created = outcomes[1]
+    assert isinstance(created, Created)
+    assert created.session_id == session.session_id
+    again = outcomes[4]
+    assert isinstance(again, Created)
+    assert again.session_id == 0
+    assert again.czxid == created.czxid == (await session.get("/old")).stat.mzxid
+
+
+async def test_multi_with_one_bad_operation_does_nothing(session: ZkSession) -> None:
+    await session.create("/there")
+    with pytest.raises(TransactionFailed, match="/there") as failure:
+        await session.multi([Create("/new"), Create("/there"), Delete("/none")])
+    assert failure.value.failed_at == 1
+    assert isinstance(failure.value.cause, NodeExists)
+    assert await session.exists("/new") is None
+
+
+async def test_nested_chroot_is_made_and_hides_the_rest(zk_chroot: str) -> None:
+    async with (
+        ZkSession(zk_chroot, session_timeout_s=TIMEOUT_S) as outer,
+        ZkSession(f"{zk_chroot}/deep/er", session_timeout_s=TIMEOUT_S) as inner,
+    ):
+        seen: list[WatchEvent] = []
+        await inner.exists("/x", watch=seen.append)
+        await outer.create("/deep/er/x")
+        await eventually(lambda: seen)
+        assert seen == [WatchEvent(EventKind.CREATED, "/x")]
+        assert (await inner.children("/")).names == ["x"]
+
+
+async def test_watch_fires_once_however_often_it_was_set(session: ZkSession) -> None:
+    await session.create("/a")
+    seen: list[WatchEvent] = []
+    for _ in range(3):
+        await session.get("/a", watch=seen.append)
+    await session.set("/a", b"1")
+    await session.set("/a", b"2")
+    await session.sync("/")
+    assert seen == [WatchEvent(EventKind.CHANGED, "/a")]
+
+
+async def test_ephemeral_node_goes_with_its_session(session: ZkSession, zk_chroot: str) -> None:
+    async with ZkSession(zk_chroot, session_timeout_s=TIMEOUT_S) as other:
+        await other.create("/mine", ephemeral=True)
+        assert await session.exists("/mine")
+    await session.sync("/")
+    assert await session.exists("/mine") is None
+
+
+async def test_no_server_is_reported_in_time() -> None:
+    address = f"127.0.0.1:{free_port()}"
+    began = time.monotonic()
+    with pytest.raises(CannotConnect, match=address) as failure:
+        async with ZkSession(address, connect_timeout_s=0.5):
+            pass
+    assert failure.value.retriable
+    assert time.monotonic() - began < 3
+
+
+async def test_call_after_closing_is_refused(zk_chroot: str) -> None:
+    async with ZkSession(zk_chroot, session_timeout_s=TIMEOUT_S) as session:
+        pass
+    assert session.state is SessionState.LOST
+    with pytest.raises(SessionClosed):
+        await session.get("/")
+
+
+async def test_create_whose_reply_was_lost_is_recognised_as_ours(
+    session: ZkSession, proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    zk_proxy.swallow_replies = True
+    create = proxied.create("/mine", ephemeral=True)
+    await _appears(session, "/mine")
+    zk_proxy.drop()
+    with pytest.raises(ConnectionLoss):
+        await create
+    zk_proxy.heal()
+    with pytest.raises(NodeExists):
+        await proxied.retry(lambda: proxied.create("/mine", ephemeral=True))
+    assert (await proxied.get("/mine")).stat.session_id == proxied.session_id
+    assert proxied.generation == 1
+
+
+async def test_lost_connection_ends_calls_and_watches_but_not_the_session(
+    proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    await proxied.create("/mine", ephemeral=True)
+    seen: list[WatchEvent] = []
+    states: list[SessionState] = []
+    proxied.on_state(states.append)
+    await proxied.get("/mine", watch=seen.append)
+    zk_proxy.cut()
+    await eventually(lambda: proxied.state is SessionState.SUSPENDED)
+    assert seen == [WatchEvent(EventKind.NONE, "")]
+    began = time.monotonic()
+    with pytest.raises(ConnectionLoss):  # at once: it does not wait for the connection
+        await proxied.get("/mine")
+    assert time.monotonic() - began < 0.5
+    zk_proxy.heal()
+    assert (await proxied.retry(lambda: proxied.get("/mine"))).stat.session_id
+    assert states == [SessionState.SUSPENDED, SessionState.CONNECTED]
+    assert proxied.generation == 1
+
+
+async def test_calls_never_block_the_loop_however_many_wait(
+    proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    zk_proxy.freeze()
+    began = time.monotonic()
+    calls = [proxied.set("/", b"x" * 1000) for _ in range(5000)]  # more than any socket buffers
+    assert time.monotonic() - began < 2
+    zk_proxy.cut()
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    assert all(isinstance(result, ConnectionLoss) for result in results)
+
+
+async def test_retry_gives_up_at_its_deadline(proxied: ZkSession, zk_proxy: TcpProxy) -> None:
+    zk_proxy.cut()
+    await eventually(lambda: proxied.state is SessionState.SUSPENDED)
+    with pytest.raises(ConnectionLoss):
+        await proxied.retry(lambda: proxied.get("/"), timeout_s=0.2)
+
+
+async def test_expired_session_is_lost_and_replaced(
+    session: ZkSession, zookeeper: ZooKeeperServer
+) -> None:
+    await session.create("/mine", ephemeral=True)
+    states: list[SessionState] = []
+    session.on_state(states.append)
+    lost = asyncio.create_task(session.lost())
+    unproven = asyncio.create_task(session.unproven())
+    first_id = session.session_id
+    await expire_session(session, zookeeper)
+    async with asyncio.timeout(5):
+        await lost
+        await unproven
+        await session.proven()
+    assert states[-2:] == [SessionState.LOST, SessionState.CONNECTED]
+    assert session.generation == 2
+    assert session.session_id != first_id
+    assert await session.exists("/mine") is None
+
+
+async def test_call_that_the_end_of_the_session_overtakes_is_told(
+    proxied: ZkSession, zk_proxy: TcpProxy, zookeeper: ZooKeeperServer
+) -> None:
+    zk_proxy.cut()
+    await eventually(lambda: proxied.state is SessionState.SUSPENDED)
+    await expire_session(proxied, zookeeper)
+    # Sent in the belief that the old session lives: must not be done by the new one.
+    old_id = proxied.session_id
+    zk_proxy.heal()
+    await eventually(lambda: proxied.generation == 2)
+    proxied.session_id, new_id = old_id, proxied.session_id
+    with pytest.raises(SessionLost):
+        await proxied.create("/late", ephemeral=True)
+    proxied.session_id = new_id
+    assert await proxied.exists("/late") is None
+
+
+async def test_proof_advances_while_the_server_answers(session: ZkSession) -> None:
+    assert session.is_proven
+    first = session.proven_until
+    await eventually(lambda: session.proven_until > first, timeout_s=TIMEOUT_S)
+    assert session.proven_until <= time.monotonic() + 0.7 * session.timeout_s
+
+
+async def test_proof_stops_when_the_connection_is_cut(
+    proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    zk_proxy.freeze()
+    frozen_at = time.monotonic()
+    async with asyncio.timeout(TIMEOUT_S):
+        await proxied.unproven()
+    # Never later than 0.7 T after the last request that could be answered.
+    assert proxied.proven_until <= frozen_at + 0.7 * proxied.timeout_s
+    assert time.monotonic() < frozen_at + proxied.timeout_s  # before the server may end it
+    assert proxied.state is not SessionState.LOST  # nobody can know yet
+    zk_proxy.heal()
+    async with asyncio.timeout(5):
+        await proxied.proven()
+
+
+async def test_silent_connection_is_broken_even_under_traffic(
+    proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    zk_proxy.freeze()
+    calls = []
+    began = time.monotonic()
+    # Requests keep going out; kazoo alone takes them for signs of life.
+    while proxied.state is SessionState.CONNECTED:
+        assert time.monotonic() - began < 2 * TIMEOUT_S
+        calls.append(proxied.exists("/"))
+        await asyncio.sleep(0.02)
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    assert all(isinstance(result, ConnectionLoss) for result in results)
+
+
+async def test_closing_is_bounded_when_the_server_is_silent(
+    zk_proxied: str, zk_proxy: TcpProxy
+) -> None:
+    async with ZkSession(zk_proxied, session_timeout_s=TIMEOUT_S, close_timeout_s=0.3):
+        zk_proxy.freeze()
+        began = time.monotonic()
+    assert time.monotonic() - began < 1.5
+
+
+async def _appears(session: ZkSession, path: str) -> None:
+    there = asyncio.Event()
+    if not await session.exists(path, watch=lambda _: there.set()):
+        async with asyncio.timeout(5):
+            await there.wait()

@@ -1,0 +1,92 @@
+"""A TCP proxy that can be told to misbehave, between a client and a real server."""
+
+import asyncio
+import contextlib
+from types import TracebackType
+from typing import Self
+
+
+class TcpProxy:
+    """Forward connections on ``port`` to ``target``; in the loop that entered it.
+
+    - ``freeze()``: nothing passes, in either direction, and nobody is told (a cut cable).
+      ``heal()`` lets what waited pass, if the connection is still there.
+    - ``swallow_replies``: requests pass, answers are thrown away.
+    - ``refusing``: new connections are closed at once.
+    - ``drop()`` closes what is open; ``cut()`` drops and refuses; ``heal()`` ends all of it.
+    """
+
+    def __init__(self, target_host: str, target_port: int) -> None:
+        self._target = target_host, target_port
+        self._server: asyncio.Server
+        self._serving: set[asyncio.Task[None]] = set()
+        self._thawed = asyncio.Event()
+        self._thawed.set()
+        self.port = 0
+        self.swallow_replies = self.refusing = False
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._server.close()
+        self.cut()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    def freeze(self) -> None:
+        self._thawed.clear()
+
+    def drop(self) -> None:
+        for task in self._serving:
+            task.cancel()
+
+    def cut(self) -> None:
+        self.refusing = True
+        self.drop()
+
+    def heal(self) -> None:
+        self.refusing = self.swallow_replies = False
+        self._thawed.set()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ends = [writer]
+        pumps: list[asyncio.Task[None]] = []
+        try:
+            if self.refusing:
+                return
+            there_reader, there_writer = await asyncio.open_connection(*self._target)
+            ends.append(there_writer)
+            pumps.append(asyncio.create_task(self._pump(reader, there_writer, replies=False)))
+            pumps.append(asyncio.create_task(self._pump(there_reader, writer, replies=True)))
+            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for pump in pumps:
+                pump.cancel()
+            for end in ends:
+                end.transport.abort()
+
+    async def _pump(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, replies: bool
+    ) -> None:
+        with contextlib.suppress(ConnectionError):
+            while data := await reader.read(65536):
+                await self._thawed.wait()
+                if not (replies and self.swallow_replies):
+                    writer.write(data)
+                    await writer.drain()
