@@ -40,12 +40,17 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-async def serve(settings: MasterSettings, cluster: ClusterSettings) -> None:
-    """Run one master until SIGTERM or SIGINT. Raises what ended it otherwise."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+async def serve(
+    settings: MasterSettings, cluster: ClusterSettings, stop: asyncio.Event | None = None
+) -> None:
+    """Run one master until ``stop`` is set (None: until SIGTERM or SIGINT).
+
+    Raises what ended it otherwise.
+    """
+    if stop is None:
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
     master_id = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     async with contextlib.AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(cluster.database))
@@ -125,10 +130,16 @@ async def _work(
     }
     try:
         async with asyncio.TaskGroup() as loops:
-            for work in (engine.work, scanner.work, sweeper.work, scheduler.work, timers.work):
+            for work in (
+                engine.work,
+                keeper.work,
+                scanner.work,
+                sweeper.work,
+                scheduler.work,
+                timers.work,
+            ):
                 loops.create_task(work(), name=work.__qualname__)
             async with keeper.ownership, Membership(session, layout.MASTERS, master_id, about):
-                keeper.rebalance()
                 log.info("master ready", master=master_id, address=address)
                 await stop.wait()
                 log.info("master stopping", partitions=len(engine.epochs))

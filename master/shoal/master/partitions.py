@@ -5,12 +5,14 @@ ephemeral owner znodes say who really owns what. The engine holds a partition on
 znode is ours: taken after the znode is, given up before it goes.
 """
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Collection
 
 import structlog
 
 from shoal.coordination import Bells, Members, Ownership, ZkSession
 from shoal.core.assign import rendezvous
+from shoal.core.errors import ShoalError
 from shoal.master.engine import Engine
 from shoal.sql.errors import Fenced
 
@@ -36,6 +38,9 @@ class PartitionKeeper:
         self._masters = masters
         self._engine = engine
         self._bells = bells
+        # Won in ZooKeeper, not yet taken by the engine: epoch, and who waits for it.
+        self._won: dict[int, tuple[int, asyncio.Future[None]]] = {}
+        self._news = asyncio.Event()
         self.ownership = Ownership(
             session,
             owner_id=master_id,
@@ -51,21 +56,56 @@ class PartitionKeeper:
         members = sorted(self._masters.current())
         mine = rendezvous(self._count, members).get(self._master_id, [])
         log.info("partitions wished for", count=len(mine), masters=len(members))
-        self.ownership.set_wanted(set(mine))
+        self.ownership.set_wanted(mine)
 
-    async def _acquired(self, epochs: Mapping[int, int]) -> None:
-        try:
-            await self._engine.take(dict(epochs), self._master_id)
-        except Fenced as error:
-            log.warning("a newer owner was quicker", partitions=sorted(error.partitions))
+    async def work(self) -> None:
+        """Take what was won, many partitions in one transaction. Runs for ever."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            won, self._won = self._won, {}
+            await self._take(won)
+            # Each new bell rings once by itself, so what waits in the partition is looked at.
+            self._bells.listen(self._engine.epochs)
+
+    async def _take(self, won: dict[int, tuple[int, asyncio.Future[None]]]) -> None:
+        while won:
+            try:
+                await self._engine.take(
+                    {partition: epoch for partition, (epoch, _) in won.items()}, self._master_id
+                )
+            except Fenced as error:
+                log.warning("a newer owner was quicker", partitions=sorted(error.partitions))
+                for partition in error.partitions & won.keys():
+                    _finish(won.pop(partition)[1], error)
+                continue
+            except ShoalError as error:
+                for _, done in won.values():
+                    _finish(done, error)
+                return
+            for _, done in won.values():
+                _finish(done, None)
             return
-        # Each new bell rings once by itself, so what waits in the partition is looked at now.
-        self._bells.listen(set(self._engine.epochs))
 
-    async def _released(self, partitions: Iterable[int]) -> None:
-        await self._engine.drop(partitions)
-        self._bells.listen(set(self._engine.epochs))
+    async def _acquired(self, partition: int, epoch: int) -> None:
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._won[partition] = (epoch, done)
+        self._news.set()
+        await done
 
-    async def _lost(self, partitions: Iterable[int]) -> None:
-        log.warning("session lost: partitions given up")
+    async def _released(self, partition: int) -> None:
+        await self._engine.drop([partition])
+        self._bells.listen(self._engine.epochs)
+
+    async def _lost(self, partitions: Collection[int]) -> None:
         await self._engine.drop(partitions)
+        self._bells.listen(self._engine.epochs)
+
+
+def _finish(done: asyncio.Future[None], error: ShoalError | None) -> None:
+    if done.done():
+        return  # whoever waited has lost the partition meanwhile
+    if error is None:
+        done.set_result(None)
+    else:
+        done.set_exception(error)

@@ -2,21 +2,21 @@
 
 from collections.abc import Awaitable
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import grpc
 import grpc.aio
 
 from shoal.proto.errors import PeerRefused, PeerUnavailable
-from shoal.proto.shoal_pb2_grpc import (
-    LogServiceAsyncStub,
-    LogServiceStub,
-    MasterServiceAsyncStub,
-    MasterServiceStub,
-    WorkerServiceAsyncStub,
-    WorkerServiceStub,
-)
+from shoal.proto.shoal_pb2_grpc import LogServiceStub, MasterServiceStub, WorkerServiceStub
 from shoal.proto.tls import NODE_NAME, TlsFiles
+
+if TYPE_CHECKING:  # these exist in the stub file only
+    from shoal.proto.shoal_pb2_grpc import (
+        LogServiceAsyncStub,
+        MasterServiceAsyncStub,
+        WorkerServiceAsyncStub,
+    )
 
 T = TypeVar("T")
 
@@ -61,15 +61,15 @@ class Channels:
             await channel.close(None)
         self._channels.clear()
 
-    def master(self, address: str) -> MasterServiceAsyncStub:
+    def master(self, address: str) -> "MasterServiceAsyncStub":
         """Return the stub of a master."""
         return MasterServiceStub(self._channel(address))
 
-    def worker(self, address: str) -> WorkerServiceAsyncStub:
+    def worker(self, address: str) -> "WorkerServiceAsyncStub":
         """Return the stub of a worker."""
         return WorkerServiceStub(self._channel(address))
 
-    def logs(self, address: str) -> LogServiceAsyncStub:
+    def logs(self, address: str) -> "LogServiceAsyncStub":
         """Return the log service of a worker."""
         return LogServiceStub(self._channel(address))
 

@@ -1,0 +1,135 @@
+"""Real masters in the test's own loop, with a real ZooKeeper and a real database."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.coordination import ZkSession, partition_of, ring
+from shoal.core.commands import Command, CommandState, CommandType, NewCommand
+from shoal.core.model import WorkflowSpec
+from shoal.core.records import Instance, TaskInstance
+from shoal.core.settings import ClusterSettings
+from shoal.core.states import FINISHED_WORKFLOW, WorkflowState
+from shoal.master.main import serve
+from shoal.master.settings import MasterSettings
+from shoal.proto.channels import Channels
+from shoal.proto.tls import TlsFiles, create_identity
+from shoal.sql import Database
+from tests.integration.master.hand_worker import HandWorker
+
+DEADLINE_S = 20.0
+
+
+class Bench:
+    """A cluster whose masters come and go as a test likes."""
+
+    def __init__(self, stack: AsyncExitStack, cluster: ClusterSettings, database: Database) -> None:
+        self._stack = stack
+        self.cluster = cluster
+        self.database = database
+        self.session: ZkSession
+        self.channels: Channels
+
+    @asynccontextmanager
+    async def master(self, **settings: Any) -> AsyncIterator[asyncio.Task[None]]:
+        """A running master; it leaves in order at the end unless the test has cancelled it."""
+        stop = asyncio.Event()
+        options = {"sweep_interval_s": 0.5, "scan_interval_s": 0.5, "kill_retry_s": 0.3} | settings
+        task = asyncio.create_task(serve(MasterSettings(**options), self.cluster, stop))
+        try:
+            yield task
+        finally:
+            stop.set()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def worker(self, name: str, session: ZkSession | None = None) -> HandWorker:
+        """A worker done by hand; give it a session of its own to let it die."""
+        return HandWorker(session or self.session, self.channels, name)
+
+    async def publish(self, tasks: dict[str, dict[str, Any]], **fields: Any) -> int:
+        """Publish workflow "w" of SHELL tasks; return its id."""
+        spec = WorkflowSpec.model_validate(
+            {
+                "name": "w",
+                "tasks": [
+                    {"name": n, "type": "SHELL", "params": {"script": "true"}, **t}
+                    for n, t in tasks.items()
+                ],
+                **fields,
+            }
+        )
+        async with self.database.unit_of_work() as uow:
+            published = await uow.workflows.publish(spec, datetime.now(UTC))
+            await uow.commit()
+        return published.version.workflow_id
+
+    async def command(
+        self,
+        kind: CommandType,
+        workflow_id: int,
+        key: str,
+        instance: Instance | None = None,
+        **fields: Any,
+    ) -> Command:
+        """Add a command, ring, and return it once it has an outcome."""
+        partition = instance.partition if instance else partition_of(key, 8)
+        new = NewCommand(
+            kind,
+            partition,
+            key,
+            workflow_id,
+            instance_id=instance.id if instance else None,
+            **fields,
+        )
+        async with self.database.unit_of_work() as uow:
+            command, _ = await uow.commands.add(new, datetime.now(UTC))
+            await uow.commit()
+        await ring(self.session, [partition])
+        async with asyncio.timeout(DEADLINE_S):
+            while command.state is CommandState.PENDING:
+                await asyncio.sleep(0.01)
+                async with self.database.unit_of_work(read_only=True) as uow:
+                    command = await uow.commands.get(command.id)
+        return command
+
+    async def start(self, workflow_id: int, key: str = "k", **fields: Any) -> Instance:
+        """Start the workflow and return the new instance."""
+        command = await self.command(CommandType.START, workflow_id, key, **fields)
+        assert command.result_instance_id is not None, command.reason
+        return await self.instance(command.result_instance_id)
+
+    async def instance(self, instance_id: int) -> Instance:
+        async with self.database.unit_of_work(read_only=True) as uow:
+            return await uow.instances.get(instance_id)
+
+    async def tasks(self, instance_id: int, *, all_attempts: bool = False) -> list[TaskInstance]:
+        async with self.database.unit_of_work(read_only=True) as uow:
+            return await uow.tasks.of_instance(instance_id, all_attempts=all_attempts)
+
+    async def ended(self, instance_id: int) -> WorkflowState:
+        """Wait for an instance's end."""
+        async with asyncio.timeout(DEADLINE_S):
+            while (state := (await self.instance(instance_id)).state) not in FINISHED_WORKFLOW:
+                await asyncio.sleep(0.01)
+        return state
+
+
+@pytest.fixture
+async def bench(zk_chroot: str, tmp_path: Path) -> AsyncIterator[Bench]:
+    """Database, identity and a ZooKeeper tree; no master yet. Eight partitions."""
+    create_identity(tmp_path / "tls")
+    cluster = ClusterSettings(
+        data=tmp_path, zookeeper=zk_chroot, partitions=8, session_timeout_s=2.0
+    )
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(Database(cluster.database))
+        await database.migrate()
+        bench = Bench(stack, cluster, database)
+        bench.session = await stack.enter_async_context(ZkSession(zk_chroot, name="test"))
+        bench.channels = await stack.enter_async_context(Channels(TlsFiles.of(cluster)))
+        yield bench

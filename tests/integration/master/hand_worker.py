@@ -1,0 +1,77 @@
+"""A worker done by hand: claims, fetches and reports when a test says so."""
+
+import asyncio
+from collections.abc import Sequence
+
+from shoal.coordination import Claim, Owners, TaskQueue, ZkSession
+from shoal.proto import shoal_pb2 as pb
+from shoal.proto.channels import Channels, call
+
+
+class HandWorker:
+    """Speaks the real protocol on a session of its own; runs nothing."""
+
+    def __init__(self, session: ZkSession, channels: Channels, worker_id: str) -> None:
+        self.id = worker_id
+        self._owners = Owners(session)
+        self._channels = channels
+        self.queue = TaskQueue(session)
+
+    async def claim(self, count: int = 100, group: str = "default") -> list[Claim]:
+        """Claim up to ``count`` tasks, waiting for the first one."""
+        while not (claims := await self.queue.claim(group, count, self.id)):
+            await self.queue.wait(group, timeout_s=5.0)
+        return claims
+
+    async def fetch(self, claims: Sequence[Claim]) -> list[pb.FetchVerdict]:
+        """Ask for the payloads, each from its partition's owner."""
+        verdicts = []
+        for claim in claims:
+            request = pb.FetchRequest(worker_id=self.id, attempts=[_ref(claim)])
+            address = await self._address(claim.entry.partition)
+            answer = await call(address, self._channels.master(address).Fetch(request, timeout=20))
+            verdicts.extend(answer.verdicts)
+        return verdicts
+
+    async def report(
+        self, claim: Claim, kind: "pb.ReportKind.ValueType", exit_code: int = 0
+    ) -> "pb.ReportVerdict.Kind.ValueType":
+        """Report one end, to whomever owns the partition, and return the verdict."""
+        report = pb.Report(attempt=_ref(claim), kind=kind, at=1.7e9, exit_code=exit_code)
+        request = pb.ReportRequest(worker_id=self.id, reports=[report])
+        while True:
+            address = await self._address(claim.entry.partition)
+            answer = await call(address, self._channels.master(address).Report(request, timeout=20))
+            verdict = answer.verdicts[0].kind
+            if verdict not in (pb.ReportVerdict.NOT_OWNER, pb.ReportVerdict.RETRY):
+                return verdict
+            self._owners.forget(claim.entry.partition)
+            await asyncio.sleep(0.02)
+
+    async def work(self, count: int) -> int:
+        """Run ``count`` tasks to success; return how many of them were refused."""
+        done = refused = 0
+        while done < count:
+            claims = await self.claim()
+            for claim, verdict in zip(claims, await self.fetch(claims), strict=True):
+                done += 1
+                if verdict.WhichOneof("verdict") == "payload":
+                    await self.report(claim, pb.SUCCEEDED)
+                else:
+                    refused += 1
+            await self.queue.release([c.entry.task_instance_id for c in claims])
+        return refused
+
+    async def _address(self, partition: int) -> str:
+        while (owner := await self._owners.owner_of(partition)) is None:
+            self._owners.forget(partition)
+        return owner.address
+
+
+def _ref(claim: Claim) -> pb.AttemptRef:
+    entry = claim.entry
+    return pb.AttemptRef(
+        workflow_instance_id=entry.workflow_instance_id,
+        task_instance_id=entry.task_instance_id,
+        partition=entry.partition,
+    )
