@@ -1,0 +1,242 @@
+"""A master for the tests of workers: the real service contract, with its state in memory.
+
+Several masters may share one ``TaskTable``, as real ones share the database; each answers for the
+partitions whose owner znode it holds.
+"""
+
+import asyncio
+import itertools
+import json
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+import grpc
+import grpc.aio
+
+from shoal.coordination import Entry, TaskQueue, ZkSession, layout, prepare
+from shoal.proto import shoal_pb2 as pb
+from shoal.proto.server import start_server
+from shoal.proto.shoal_pb2_grpc import MasterServiceServicer, add_MasterServiceServicer_to_server
+from shoal.proto.tls import TlsFiles
+
+ENDS = {pb.SUCCEEDED: "SUCCEEDED", pb.FAILED: "FAILED", pb.KILLED: "KILLED"}
+PARTITIONS = 4
+
+
+@dataclass
+class Task:
+    """One task instance as the masters know it."""
+
+    entry: Entry
+    payload: pb.Payload
+    state: str = "QUEUED"
+    worker: str = ""
+    report: pb.Report | None = None
+    committed: int = 0  # reports of its end that were answered COMMITTED
+
+
+@dataclass
+class TaskTable:
+    """What the database is to real masters."""
+
+    tasks: dict[int, Task] = field(default_factory=dict)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    ids: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+
+    def note(self) -> None:
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    async def wait(self, task_instance_id: int, *states: str, timeout_s: float = 20.0) -> Task:
+        """Return the task once it is in one of ``states``."""
+        task = self.tasks[task_instance_id]
+        try:
+            async with asyncio.timeout(timeout_s):
+                while task.state not in states:
+                    await self.changed.wait()
+        except TimeoutError:
+            raise AssertionError(f"{task_instance_id} is {task.state}, not {states}") from None
+        return task
+
+    async def ended(self, task_instance_id: int, timeout_s: float = 20.0) -> Task:
+        return await self.wait(task_instance_id, *ENDS.values(), timeout_s=timeout_s)
+
+
+class FakeMaster(MasterServiceServicer):
+    """Owns ``partitions`` while its block lasts, serves them, and puts tasks into the queue.
+
+    Faults: ``lose_replies`` answers of Report are stored but never arrive; ``retries`` calls are
+    answered RETRY; nothing is answered while ``open`` is cleared.
+    """
+
+    def __init__(
+        self,
+        zookeeper: str,
+        tls: TlsFiles,
+        table: TaskTable,
+        *,
+        master_id: str = "fake",
+        partitions: range = range(PARTITIONS),
+    ) -> None:
+        self._zookeeper, self._tls, self.table = zookeeper, tls, table
+        self._id, self._partitions = master_id, partitions
+        self.owned: set[int] = set()
+        self.open = asyncio.Event()
+        self.open.set()
+        self.lose_replies = self.retries = 0
+        self.fetched: list[int] = []
+        self.reports: list[pb.Report] = []
+        self.address = ""
+        self.session: ZkSession
+        self.queue: TaskQueue
+        self._server: grpc.aio.Server
+
+    async def __aenter__(self) -> Self:
+        self.session = ZkSession(self._zookeeper, session_timeout_s=10, name=self._id)
+        await self.session.__aenter__()
+        await prepare(self.session, PARTITIONS)
+        self.queue = TaskQueue(self.session)
+        self._server, self.address = await start_server(
+            self._tls, lambda server: add_MasterServiceServicer_to_server(self, server)
+        )
+        for partition in self._partitions:
+            await self.own(partition)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self.open.set()
+        await self._server.stop(0)
+        await self.session.__aexit__(None, None, None)
+
+    async def own(self, partition: int) -> None:
+        data = json.dumps({"owner_id": self._id, "address": self.address}).encode()
+        await self.session.create(layout.owner(partition), data, ephemeral=True)
+        self.owned.add(partition)
+
+    async def disown(self, partition: int) -> None:
+        """Stop serving the partition; its znode stays until ``vacate``, as in a takeover."""
+        self.owned.discard(partition)
+
+    async def vacate(self, partition: int) -> None:
+        await self.session.delete(layout.owner(partition))
+
+    async def submit(
+        self,
+        kind: str,
+        params: dict[str, Any],
+        *,
+        parameters: dict[str, str] | None = None,
+        group: str = "default",
+        timeout_s: float = 0.0,
+        put: bool = True,
+    ) -> int:
+        """Queue a task; return its id."""
+        return (
+            await self.submit_many(
+                1, kind, params, parameters=parameters, group=group, timeout_s=timeout_s, put=put
+            )
+        )[0]
+
+    async def submit_many(
+        self,
+        count: int,
+        kind: str,
+        params: dict[str, Any],
+        *,
+        parameters: dict[str, str] | None = None,
+        group: str = "default",
+        timeout_s: float = 0.0,
+        put: bool = True,
+    ) -> list[int]:
+        new = []
+        for number in itertools.islice(self.table.ids, count):
+            entry = Entry(group, 2, 7, 2, number, number % PARTITIONS)
+            payload = pb.Payload(
+                workflow_instance_id=7,
+                task_instance_id=number,
+                partition=entry.partition,
+                project="tests",
+                workflow="wf",
+                version=3,
+                task=f"task-{number}",
+                type=kind,
+                attempt=1,
+                params_json=json.dumps(params),
+                parameters=parameters or {},
+                timeout_s=timeout_s,
+                logical_time=1_700_000_000.0,
+                epoch=99,
+                timezone="Europe/Berlin",
+            )
+            self.table.tasks[number] = Task(entry, payload)
+            new.append(number)
+        if put:
+            await self.queue.put([self.table.tasks[number].entry for number in new])
+        return new
+
+    # -- the service ------------------------------------------------------------------------
+
+    async def Fetch(  # noqa: N802 - the name is the contract's
+        self, request: pb.FetchRequest, context: Any
+    ) -> pb.FetchResponse:
+        await self.open.wait()
+        verdicts = [self._fetch(ref, request.worker_id) for ref in request.attempts]
+        self.table.note()
+        return pb.FetchResponse(verdicts=verdicts)
+
+    def _fetch(self, ref: pb.AttemptRef, worker: str) -> pb.FetchVerdict:
+        self.fetched.append(ref.task_instance_id)
+        verdict = pb.FetchVerdict(task_instance_id=ref.task_instance_id)
+        task = self.table.tasks.get(ref.task_instance_id)
+        if ref.partition not in self.owned:
+            verdict.refusal.kind = pb.Refusal.NOT_OWNER
+        elif self.retries > 0:
+            self.retries -= 1
+            verdict.refusal.kind = pb.Refusal.RETRY
+        elif task is None or (task.state, task.worker) not in (("QUEUED", ""), ("CLAIMED", worker)):
+            verdict.refusal.kind = pb.Refusal.SUPERSEDED
+            verdict.refusal.reason = "nobody wants it"
+        else:
+            task.state, task.worker = "CLAIMED", worker
+            verdict.payload.CopyFrom(task.payload)
+        return verdict
+
+    async def Report(  # noqa: N802 - the name is the contract's
+        self, request: pb.ReportRequest, context: Any
+    ) -> pb.ReportResponse:
+        await self.open.wait()
+        verdicts = [self._report(report, request.worker_id) for report in request.reports]
+        self.table.note()
+        if self.lose_replies > 0:
+            self.lose_replies -= 1
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "the reply is lost on purpose")
+        return pb.ReportResponse(verdicts=verdicts)
+
+    def _report(self, report: pb.Report, worker: str) -> pb.ReportVerdict:
+        self.reports.append(report)
+        number = report.attempt.task_instance_id
+        verdict = pb.ReportVerdict(task_instance_id=number)
+        task = self.table.tasks.get(number)
+        if report.attempt.partition not in self.owned:
+            verdict.kind = pb.ReportVerdict.NOT_OWNER
+        elif self.retries > 0:
+            self.retries -= 1
+            verdict.kind = pb.ReportVerdict.RETRY
+        elif task is None or task.worker != worker or task.state not in ("CLAIMED", "RUNNING"):
+            verdict.kind = pb.ReportVerdict.SUPERSEDED
+        elif report.kind == pb.STARTED:
+            task.state, verdict.kind = "RUNNING", pb.ReportVerdict.COMMITTED
+        else:
+            task.state, task.report, verdict.kind = (
+                ENDS[report.kind],
+                report,
+                pb.ReportVerdict.COMMITTED,
+            )
+            task.committed += 1
+        return verdict

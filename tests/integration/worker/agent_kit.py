@@ -1,0 +1,143 @@
+"""Run worker agents in tests: in this process, or as a process that may be killed."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from shoal.coordination import MemberInfo, Members, ZkSession, layout
+from shoal.core.settings import ClusterSettings
+from shoal.worker.main import run_worker
+from shoal.worker.settings import WorkerSettings
+
+SESSION_S = 2.0
+PROGRAM = """\
+import asyncio, json, logging, os, structlog, sys
+from pathlib import Path
+from shoal.core.settings import ClusterSettings
+from shoal.worker.main import serve
+from shoal.worker.settings import WorkerSettings
+structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+cluster, settings = json.loads(sys.argv[1])
+asyncio.run(serve(WorkerSettings(**settings), ClusterSettings(**cluster)))
+"""
+
+
+def cluster_settings(data: Path, zookeeper: str) -> ClusterSettings:
+    return ClusterSettings(
+        data=data, zookeeper=zookeeper, partitions=4, session_timeout_s=SESSION_S
+    )
+
+
+class InProcessWorker:
+    """An agent in this event loop. Leaving the block stops it in order."""
+
+    def __init__(self, cluster: ClusterSettings, **settings: Any) -> None:
+        values = {"name": "w", "slots": 4, "kill_grace_s": 0.5, "drain_s": 5.0, **settings}
+        self._cluster, self._settings = cluster, WorkerSettings(**values)
+        self.stop, self.at_once = asyncio.Event(), asyncio.Event()
+        self.task: asyncio.Task[None]
+
+    async def __aenter__(self) -> Self:
+        self.task = asyncio.create_task(
+            run_worker(self._settings, self._cluster, self.stop, self.at_once)
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self.stop.set()
+        if kind is not None:
+            self.at_once.set()
+        async with asyncio.timeout(20):
+            await self.task
+
+
+class WorkerProcess:
+    """An agent in a process of its own. Leaving the block kills what is left of it."""
+
+    def __init__(self, cluster: ClusterSettings, **settings: Any) -> None:
+        values = {"name": "w", "slots": 4, "kill_grace_s": 0.5, "drain_s": 5.0, **settings}
+        given = cluster.model_dump(mode="json", exclude_none=True), values
+        self._log = cluster.data / f"worker-{time.monotonic_ns()}.err"
+        with self._log.open("wb") as err:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", PROGRAM, json.dumps(given)], stderr=err
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self.signal(signal.SIGCONT)
+        self._process.kill()
+        self._process.wait()
+        if kind is not None:
+            sys.stderr.write(self.log)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        """What it said on standard error."""
+        return self._log.read_text()
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    async def wait(self, timeout_s: float = 20.0) -> int:
+        """Return its exit status."""
+        return await asyncio.to_thread(self._process.wait, timeout_s)
+
+
+async def the_worker(session: ZkSession, count: int = 1) -> MemberInfo:
+    """Return the newest of ``count`` registered workers."""
+    async with Members(session, layout.WORKERS, reread_s=0.1) as members:
+        found: list[MemberInfo] = []
+        async for view in members.changes():
+            found = sorted(view.values(), key=lambda member: member.epoch)
+            if len(found) >= count:
+                break
+    return found[-1]
+
+
+async def eventually(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+    """Return as soon as ``condition`` holds; fail after ``timeout_s``."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"still not true after {timeout_s} s"
+        await asyncio.sleep(0.01)  # what we look at, other processes change
+
+
+def alive(pid: int) -> bool:
+    """Return whether that process exists and is no zombie."""
+    try:
+        return b") Z" not in Path(f"/proc/{pid}/stat").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def log_file(data: Path, task_instance_id: int, name: str = "w") -> Path:
+    return data / "workers" / name / "1" / "logs" / "tests.wf" / "7" / f"{task_instance_id}.log"
+
+
+def spool(data: Path, name: str = "w") -> list[str]:
+    return sorted(os.listdir(data / "workers" / name / "1" / "spool"))

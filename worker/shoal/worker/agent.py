@@ -1,0 +1,190 @@
+"""The worker agent: member of the cluster, claims tasks, runs them, reports.
+
+The processes themselves belong to the launcher (launching.py), which obeys a *lease*: the moment
+until which this worker's ZooKeeper session is certainly alive. When it passes, the launcher kills
+everything, whether this agent acts or not, because from then on the masters may start the same
+tasks elsewhere.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import structlog
+
+from shoal.coordination import Membership, SessionLost, SessionState, TaskQueue, ZkSession
+from shoal.coordination.errors import CoordinationError
+from shoal.worker.agent_attempts import Attempt, Attempts
+from shoal.worker.agent_runner import Runner
+from shoal.worker.claims import Claimer
+from shoal.worker.launching import Launcher
+from shoal.worker.reporting import Reporter
+from shoal.worker.settings import WorkerSettings
+
+log = structlog.get_logger()
+
+LEASE_RENEWAL = 1 / 6  # of the session timeout
+LOAD_EVERY_S = 1.0  # how often the member's data may change
+LAST_REPORTS_S = 5.0  # to hand over results before leaving; the rest waits in the spool
+STOPPED = "the worker was stopped"
+SESSION_LOST = "the worker lost its ZooKeeper session"
+
+
+class Agent:
+    """The loops of one worker. All parts are built and opened by ``main``.
+
+    Attempts and loops run in ``tasks``; if one of them fails, that group ends the worker.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        session: ZkSession,
+        queue: TaskQueue,
+        launcher: Launcher,
+        attempts: Attempts,
+        tasks: asyncio.TaskGroup,
+        about: Mapping[str, Any],
+    ) -> None:
+        self._settings, self._session, self._queue = settings, session, queue
+        self._launcher, self._attempts, self._tasks = launcher, attempts, tasks
+        self._about = about  # what never changes of the member's data
+
+    def renew_lease(self) -> None:
+        """Let attempts live as long as our session is proven to."""
+        self._launcher.extend_lease(max(0.0, self._session.proven_until))
+
+    def drop_claims(self, attempts: Sequence[Attempt]) -> None:
+        """Release the claims of attempts that have ended, in the background."""
+        self._tasks.create_task(self._release([attempt.id for attempt in attempts]))
+
+    async def run(
+        self,
+        member: Membership,
+        claimer: Claimer,
+        reporter: Reporter,
+        runner: Runner,
+        stop: asyncio.Event,
+        at_once: asyncio.Event,
+    ) -> None:
+        """Work until ``stop``, then leave in order; ``at_once`` cuts that short."""
+        self.renew_lease()
+        unsubscribe = self._session.on_state(self._session_changed)
+        lasting = [self._tasks.create_task(loop) for loop in (reporter.run(), self._keep_lease())]
+        try:
+            async with member:
+                log.info("worker ready", worker=member.member_id, **self.member_data)
+                until_stop = [
+                    self._tasks.create_task(self._claim_in_every_session(claimer, runner)),
+                    self._tasks.create_task(self._publish_load(member)),
+                ]
+                await stop.wait()
+                log.info("worker stopping", running=self._attempts.occupied)
+                for task in until_stop:
+                    task.cancel()
+                await asyncio.wait(until_stop)
+                await self._drain(runner, at_once)
+                await _first(reporter.drained(), at_once.wait(), timeout_s=LAST_REPORTS_S)
+        finally:
+            unsubscribe()
+            for task in lasting:
+                task.cancel()
+        log.info("worker stopped", unreported=len(reporter))
+
+    # -- session ----------------------------------------------------------------------------
+
+    async def _claim_in_every_session(self, claimer: Claimer, runner: Runner) -> None:
+        """Claim; when the session is lost, make sure that all it claimed is dead; begin again."""
+        while True:
+            await self._session.proven()
+            generation = self._session.generation
+            claiming = asyncio.create_task(claimer.run(), name="claims")
+            try:
+                await self._lost_or_failed(generation, claiming)
+            finally:
+                claiming.cancel()
+                await asyncio.wait([claiming])
+            log.warning("session lost, ending all tasks", running=self._attempts.occupied)
+            await runner.interrupt_all(SESSION_LOST, 0.0)
+
+    async def _lost_or_failed(self, generation: int, claiming: "asyncio.Task[None]") -> None:
+        """Return when the session is over. Raises what ``claiming`` raised."""
+        while self._session.generation == generation:
+            lost = asyncio.create_task(self._session.lost())
+            try:
+                await asyncio.wait([lost, claiming], return_when=asyncio.FIRST_COMPLETED)
+                if claiming.done():
+                    claiming.result()
+                    await lost
+                if lost.done():
+                    return
+            finally:
+                lost.cancel()
+
+    def _session_changed(self, state: SessionState) -> None:
+        if state is SessionState.LOST:
+            self.renew_lease()  # there is none: everything ends now
+
+    async def _keep_lease(self) -> None:
+        while True:
+            self.renew_lease()
+            await asyncio.sleep(LEASE_RENEWAL * self._session.timeout_s)
+
+    async def _release(self, task_instance_ids: Sequence[int]) -> None:
+        # If the session is lost, the claims are gone anyway.
+        with suppress(SessionLost):
+            await self._session.retry(lambda: self._queue.release(task_instance_ids))
+
+    # -- what others see --------------------------------------------------------------------
+
+    @property
+    def member_data(self) -> dict[str, Any]:
+        """What the worker tells of itself in ZooKeeper."""
+        return {**self._about, "running": self._attempts.occupied}
+
+    async def _publish_load(self, member: Membership) -> None:
+        """Keep ``running`` in the member's data true, at most a second late."""
+        shown = 0
+        while True:
+            while self._attempts.occupied == shown:
+                await self._attempts.changed()
+            shown = self._attempts.occupied
+            await member.update(self.member_data)
+            await asyncio.sleep(LOAD_EVERY_S)  # a limit of the rate
+
+    # -- end --------------------------------------------------------------------------------
+
+    async def _drain(self, runner: Runner, at_once: asyncio.Event) -> None:
+        """Give back what has not begun, let the rest finish, end what is left after drain_s."""
+        await self._give_back()
+        drain_s = self._settings.drain_s
+        await _first(self._attempts.idle(), at_once.wait(), timeout_s=drain_s)
+        if self._attempts.occupied:
+            log.warning("ending tasks: the worker stops", running=self._attempts.occupied)
+            grace_s = 0.0 if at_once.is_set() else self._settings.kill_grace_s
+            ending = asyncio.create_task(runner.interrupt_all(STOPPED, grace_s))
+            await _first(asyncio.wait([ending]), at_once.wait(), timeout_s=None)
+            if not ending.done():
+                await runner.interrupt_all(STOPPED, 0.0)
+            await ending
+
+    async def _give_back(self) -> None:
+        begun = [attempt for attempt in self._attempts.live if not attempt.granted]
+        for attempt in begun:
+            self._attempts.forget(attempt)
+        try:
+            await self._queue.give_back([attempt.claim for attempt in begun])
+        except CoordinationError as error:
+            log.debug("claims not given back; they end with the session", error=str(error))
+
+
+async def _first(*wanted: Coroutine[Any, Any, Any], timeout_s: float | None) -> None:
+    """Return when one of ``wanted`` returns, or after ``timeout_s``; cancel the others."""
+    tasks = [asyncio.ensure_future(each) for each in wanted]
+    try:
+        await asyncio.wait(tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,128 @@
+"""The attempts that this worker holds a claim on, from claim to verdict.
+
+::
+
+    claimed ──payload──▶ preparing ──▶ running ──▶ over ──committed──▶ (forgotten)
+       └── refused, given back, session lost ──▶ (forgotten)
+
+Everything here belongs to the event loop; the claimer adds, the runner moves, the log service and
+the kill service read.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+from shoal.coordination import Claim
+from shoal.proto import shoal_pb2 as pb
+from shoal.worker.errors import AttemptEnded
+from shoal.worker.launching import Launched
+
+
+class Attempt:
+    """One claimed task instance."""
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim = claim
+        self.id = claim.entry.task_instance_id
+        self.granted = False  # a master has sent the payload
+        self.kill_reason: str | None = None  # somebody wants it ended: the result is KILLED
+        self.interrupted: str | None = None  # why it ends without any result: it will be LOST
+        self.launching = False  # handed to the launcher, which has not answered yet
+        self.launched: Launched | None = None
+        self.work: asyncio.Task[object] | None = None  # its task type at work
+        self.work_dir: Path | None = None
+        self.over = asyncio.Event()  # no process of it lives or will: its log is complete
+
+    @property
+    def ref(self) -> pb.AttemptRef:
+        entry = self.claim.entry
+        return pb.AttemptRef(
+            workflow_instance_id=entry.workflow_instance_id,
+            task_instance_id=entry.task_instance_id,
+            partition=entry.partition,
+        )
+
+    @property
+    def unwanted(self) -> str | None:
+        """Why it shall not start any more, None if it may."""
+        return self.interrupted or self.kill_reason
+
+    def require_wanted(self) -> None:
+        """Raise AttemptEnded if the attempt shall not start any more."""
+        if self.unwanted is not None:
+            raise AttemptEnded(self.id, self.unwanted)
+
+    def cancel_work(self) -> None:
+        """Stop a task type that has not started its process. Otherwise the process must end."""
+        if self.work is not None and self.launched is None and not self.launching:
+            self.work.cancel()
+
+
+class Attempts:
+    """All held attempts, by task-instance id, and how many slots they take."""
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._held: dict[int, Attempt] = {}
+        self._live = 0  # not over: each takes a slot
+        self._changed = asyncio.Event()
+
+    def __iter__(self) -> Iterator[Attempt]:
+        return iter(list(self._held.values()))
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def get(self, task_instance_id: int) -> Attempt | None:
+        return self._held.get(task_instance_id)
+
+    @property
+    def live(self) -> list[Attempt]:
+        """Those that are not over."""
+        return [attempt for attempt in self._held.values() if not attempt.over.is_set()]
+
+    @property
+    def occupied(self) -> int:
+        """Slots in use."""
+        return self._live
+
+    @property
+    def free(self) -> int:
+        """Slots that may be filled."""
+        return max(0, self._slots - self._live)
+
+    def add(self, claim: Claim) -> Attempt:
+        """Take a new claim in."""
+        attempt = Attempt(claim)
+        self._held[attempt.id] = attempt
+        self._live += 1
+        self._note()
+        return attempt
+
+    def end(self, attempt: Attempt) -> None:
+        """Note that nothing of the attempt is alive: its slot is free."""
+        if not attempt.over.is_set():
+            attempt.over.set()
+            self._live -= 1
+            self._note()
+
+    def forget(self, attempt: Attempt) -> None:
+        """Drop an attempt that is over for the masters, too."""
+        self.end(attempt)
+        if self._held.get(attempt.id) is attempt:
+            del self._held[attempt.id]
+            self._note()
+
+    def _note(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def changed(self) -> None:
+        """Return after the next change. Look at the state first, without awaiting in between."""
+        await self._changed.wait()
+
+    async def idle(self) -> None:
+        """Return when no attempt is alive."""
+        while self._live:
+            await self.changed()

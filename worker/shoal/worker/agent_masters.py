@@ -1,0 +1,88 @@
+"""Calls to the masters that own the partitions of attempts."""
+
+import asyncio
+import random
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
+import structlog
+
+from shoal.coordination import Owners
+from shoal.coordination.errors import CoordinationError
+from shoal.proto import shoal_pb2 as pb
+from shoal.proto.channels import Channels, call
+from shoal.proto.errors import PeerUnavailable
+
+log = structlog.get_logger()
+
+CALL_TIMEOUT_S = 10.0
+FIRST_DELAY_S, LONGEST_DELAY_S = 0.05, 2.0  # between repetitions
+
+T = TypeVar("T")
+
+
+def delay_s(tries: int) -> float:
+    """Return how long to wait after ``tries`` (0, 1 …) failures in a row; doubles, with jitter."""
+    doubled: float = FIRST_DELAY_S * 2 ** min(tries, 10)
+    return min(LONGEST_DELAY_S, doubled) * random.uniform(0.75, 1.0)
+
+
+class Masters:
+    """Find owners, call them, and look again when they do not answer."""
+
+    def __init__(self, owners: Owners, channels: Channels) -> None:
+        self._owners, self._channels = owners, channels
+        self._calls: dict[str, int] = defaultdict(int)  # in flight, by address
+        self._silent: set[str] = set()  # addresses that did not answer
+
+    async def addresses(self, partitions: Iterable[int]) -> dict[int, str]:
+        """Return the owner's address for each of ``partitions`` that has one now."""
+        wanted = list(set(partitions))
+        found = await asyncio.gather(*(self._address(partition) for partition in wanted))
+        return {p: address for p, address in zip(wanted, found, strict=True) if address}
+
+    async def _address(self, partition: int) -> str | None:
+        try:
+            owner = await self._owners.owner_of(partition)
+        except CoordinationError as error:
+            log.debug("owner unknown", partition=partition, error=str(error))
+            return None
+        return owner.address if owner else None
+
+    def forget(self, partitions: Iterable[int]) -> None:
+        """Look the owners of ``partitions`` up anew next time."""
+        for partition in partitions:
+            self._owners.forget(partition)
+
+    async def fetch(self, address: str, request: pb.FetchRequest) -> pb.FetchResponse:
+        """Ask for payloads. Raises PeerUnavailable, PeerRefused."""
+        return await self._call(
+            address, lambda: self._channels.master(address).Fetch(request, timeout=CALL_TIMEOUT_S)
+        )
+
+    async def report(self, address: str, request: pb.ReportRequest) -> pb.ReportResponse:
+        """Hand reports over. Raises PeerUnavailable, PeerRefused."""
+        return await self._call(
+            address, lambda: self._channels.master(address).Report(request, timeout=CALL_TIMEOUT_S)
+        )
+
+    async def _call(self, address: str, start: Callable[[], Awaitable[T]]) -> T:
+        self._calls[address] += 1
+        try:
+            answer = await call(address, start())
+        except PeerUnavailable:
+            self._silent.add(address)
+            raise
+        else:
+            self._silent.discard(address)
+            return answer
+        finally:
+            self._calls[address] -= 1
+            if not self._calls[address]:
+                del self._calls[address]
+                if address in self._silent:
+                    # Most likely dead for good: its successor has another address. Only now,
+                    # for closing a channel cancels the calls that others wait for.
+                    self._silent.discard(address)
+                    await self._channels.forget(address)

@@ -1,0 +1,357 @@
+"""Run granted attempts: folder, task type, process, result.
+
+Every way an attempt can end leads to one of two: a *result*, which is stored durably and reported
+until a master has answered, or an *interruption* (session lost, worker stopped, launcher dead),
+after which the claim is dropped and the master declares the attempt LOST.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import structlog
+from pydantic import ValidationError
+
+from shoal.core.errors import ShoalError
+from shoal.core.task_types import Exit, load_task_type
+from shoal.proto import shoal_pb2 as pb
+from shoal.worker.agent_attempts import Attempt, Attempts
+from shoal.worker.agent_home import remove_tree
+from shoal.worker.agent_results import (
+    KILL_MARK,
+    as_json,
+    reason_for_people,
+    record_context,
+    result,
+    was_interrupted,
+    without_process,
+)
+from shoal.worker.attempt import ExitRecord, LaunchRequest, Outcome
+from shoal.worker.context import AttemptContext, Prepared, prepare
+from shoal.worker.errors import AttemptEnded
+from shoal.worker.launcher import LEASE_LOST
+from shoal.worker.launching import Launcher, LauncherDied, LauncherUnavailable, LaunchFailed
+from shoal.worker.logs import LogStore
+from shoal.worker.reporting import Reporter
+from shoal.worker.spool import Spool
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What all attempts of this worker share."""
+
+    worker_id: str
+    work_root: Path
+    store: LogStore
+    spool: Spool
+    worker_env: Mapping[str, str]
+    env_pass: Sequence[str]
+    kill_grace_s: float
+
+
+class Runner:
+    """Takes attempts from the payload to the result. Belongs to the event loop.
+
+    ``renew_lease`` is called before each launch; ``drop_claims`` gets attempts that end without
+    a result, or that a master has settled.
+    """
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        attempts: Attempts,
+        launcher: Launcher,
+        reporter: Reporter,
+        tasks: asyncio.TaskGroup,
+        *,
+        renew_lease: Callable[[], None],
+        drop_claims: Callable[[Sequence[Attempt]], None],
+    ) -> None:
+        self._around, self._attempts, self._launcher = surroundings, attempts, launcher
+        self._reporter, self._tasks = reporter, tasks
+        self._renew_lease, self._drop_claims = renew_lease, drop_claims
+
+    # -- from outside -----------------------------------------------------------------------
+
+    def start(self, attempt: Attempt, payload: pb.Payload) -> None:
+        """Run an attempt that a master has granted."""
+        self._tasks.create_task(self._run(attempt, payload), name=f"attempt {attempt.id}")
+
+    def refuse(self, attempt: Attempt) -> None:
+        """Let go of an attempt that nobody wants to run."""
+        self._attempts.forget(attempt)
+        self._drop_claims([attempt])
+
+    async def kill(self, attempt: Attempt, reason: str) -> None:
+        """End the attempt with the result KILLED. The first reason counts."""
+        if attempt.over.is_set():
+            return
+        attempt.kill_reason = attempt.kill_reason or reason
+        if attempt.granted:
+            await self._end_unwanted(attempt)
+        else:  # nothing has begun: it is over already
+            await self._conclude(attempt, Outcome.KILLED, KILL_MARK + attempt.kill_reason)
+
+    async def interrupt_all(self, reason: str, grace_s: float) -> None:
+        """End all live attempts without results; return when nothing of them is alive."""
+        for attempt in self._attempts.live:
+            attempt.interrupted = attempt.interrupted or reason
+            if attempt.granted:
+                await self._end_process(attempt, reason, grace_s)
+            else:
+                self.refuse(attempt)
+        await self._attempts.idle()
+
+    def settled(self, report: pb.Report, committed: bool) -> None:
+        """A master has answered ``report``."""
+        attempt = self._attempts.get(report.attempt.task_instance_id)
+        if report.kind == pb.STARTED:
+            if not committed and attempt is not None and not attempt.over.is_set():
+                self._tasks.create_task(self._stop_superseded(attempt))
+            return
+        self._tasks.create_task(self._clean_up(report.attempt.task_instance_id, attempt))
+        if attempt is not None and attempt.over.is_set():
+            self._attempts.forget(attempt)
+            self._drop_claims([attempt])
+
+    # -- one attempt ------------------------------------------------------------------------
+
+    async def _run(self, attempt: Attempt, payload: pb.Payload) -> None:
+        work = asyncio.create_task(self._work(attempt, payload))
+        attempt.work = work
+        if attempt.unwanted is not None:
+            attempt.cancel_work()
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError:
+            work.cancel()
+            raise
+        error = asyncio.CancelledError("given up") if work.cancelled() else work.exception()
+        if attempt.launched is not None:
+            await self._see_process_out(attempt, error)
+        elif attempt.interrupted is not None or _is_interruption(error):
+            await self._abandon(attempt, attempt.interrupted or str(error))
+        elif attempt.kill_reason is not None:
+            await self._conclude(attempt, Outcome.KILLED, KILL_MARK + attempt.kill_reason)
+        elif error is not None:
+            await self._fail(attempt, payload, error)
+        else:
+            code = work.result().code
+            outcome = Outcome.SUCCEEDED if code == 0 else Outcome.FAILED
+            await self._conclude(attempt, outcome, f"exit code {code}", code)
+
+    async def _work(self, attempt: Attempt, payload: pb.Payload) -> Exit:
+        """Let the task type do its work."""
+        attempt.work_dir = self._around.work_root / str(attempt.id)
+        prepared = await asyncio.to_thread(
+            prepare,
+            payload,
+            self._around.work_root,
+            self._around.worker_env,
+            self._around.env_pass,
+        )
+
+        async def run(argv: Sequence[str], env: Mapping[str, str]) -> Exit:
+            return await self._run_process(attempt, payload, prepared, argv, env)
+
+        task_type = load_task_type(payload.type)
+        params = task_type.Params.model_validate_json(payload.params_json)
+        return await task_type().run(AttemptContext(payload, prepared, run), params)
+
+    async def _run_process(
+        self,
+        attempt: Attempt,
+        payload: pb.Payload,
+        prepared: Prepared,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+    ) -> Exit:
+        request = LaunchRequest(
+            id=str(attempt.id),
+            argv=list(argv),
+            env=env,
+            cwd=prepared.work_dir,
+            log_path=self._log_path(payload),
+            record_path=self._around.spool.path(str(attempt.id)),
+            timeout_s=payload.timeout_s or None,
+            timeout_grace_s=self._around.kill_grace_s,
+            context=record_context(self._around.worker_id, attempt),
+        )
+        attempt.require_wanted()
+        self._renew_lease()
+        attempt.launching = True
+        try:
+            launched = attempt.launched = await self._launcher.launch(request)
+        finally:
+            attempt.launching = False
+        self._report_start(attempt)
+        if attempt.unwanted is not None:  # since we handed it over
+            await self._end_unwanted(attempt)
+        record = await launched.wait()
+        await self._take_record(attempt, record)
+        return Exit(record.exit_code, record.signal)
+
+    def _report_start(self, attempt: Attempt) -> None:
+        assert attempt.launched is not None
+        at = attempt.launched.started_at
+        report = pb.Report(attempt=attempt.ref, kind=pb.STARTED, at=at, started_at=at)
+        self._reporter.add(self._around.worker_id, report)
+        log.info("task started", task_instance=attempt.id, pid=attempt.launched.pid)
+
+    async def _see_process_out(self, attempt: Attempt, error: BaseException | None) -> None:
+        """Return when the process has ended and its result is taken, whatever its type did.
+
+        ``error`` is what the task type raised.
+        """
+        if attempt.over.is_set():
+            if error is not None:  # too late: the end of the process is the result
+                log.warning("task type failed after its process", error=describe(error))
+            return
+        assert attempt.launched is not None
+        deserted = attempt.unwanted is None and not isinstance(error, LauncherDied)
+        why = "its task type left the process alone"
+        if deserted:
+            why += f": {describe(error)}" if error is not None else ""
+            await self._end_process(attempt, KILL_MARK + why, self._around.kill_grace_s)
+        try:
+            record = await attempt.launched.wait()
+        except LauncherDied as died:
+            await self._abandon(attempt, str(died))
+            return
+        if deserted:
+            record = replace(record, outcome=Outcome.FAILED, reason=why)
+        await self._take_record(attempt, record)
+
+    # -- ends -------------------------------------------------------------------------------
+
+    async def _take_record(self, attempt: Attempt, record: ExitRecord) -> None:
+        """Make a result, or not, of an attempt that the launcher has stored the end of."""
+        if attempt.over.is_set():
+            return
+        if was_interrupted(record):
+            await self._abandon(attempt, record.reason)
+            return
+        self._attempts.end(attempt)
+        self._reporter.add(*result(record))
+        log.info(
+            "task ended",
+            task_instance=attempt.id,
+            outcome=record.outcome.value,
+            reason=reason_for_people(record),
+            took_s=round(record.finished_at - record.started_at, 3),
+        )
+
+    async def _fail(self, attempt: Attempt, payload: pb.Payload, error: BaseException) -> None:
+        """The attempt failed before it had a process: say why, in its log, too."""
+        reason = describe(error)
+        if not isinstance(error, ShoalError | ValidationError | OSError):
+            log.warning("task type raised", task_instance=attempt.id, exc_info=error)
+        try:
+            await asyncio.to_thread(append_line, self._log_path(payload), f"shoal: {reason}")
+        except OSError as trouble:
+            log.warning("log not written", task_instance=attempt.id, error=str(trouble))
+        await self._conclude(attempt, Outcome.FAILED, reason)
+
+    async def _conclude(
+        self, attempt: Attempt, outcome: Outcome, reason: str, exit_code: int | None = None
+    ) -> None:
+        """Store and report the result of an attempt that has no process."""
+        if attempt.over.is_set():
+            return
+        self._attempts.end(attempt)
+        record = without_process(self._around.worker_id, attempt, outcome, reason, exit_code)
+        try:
+            await asyncio.to_thread(self._around.spool.write, record.id, as_json(record))
+        except OSError as error:
+            # Reported all the same; if this agent dies before, the master finds the claim gone.
+            log.error("result not stored", task_instance=attempt.id, error=str(error))
+        self._reporter.add(*result(record))
+        log.info(
+            "task ended without a process",
+            task_instance=attempt.id,
+            outcome=outcome.value,
+            reason=reason_for_people(record),
+        )
+
+    async def _abandon(self, attempt: Attempt, why: str) -> None:
+        """End without a result: the claim goes, and with it the attempt is LOST."""
+        log.warning("task interrupted", task_instance=attempt.id, why=why)
+        self._attempts.end(attempt)
+        self._reporter.drop_start(attempt.id)
+        await self._clean_up(attempt.id, attempt)
+        self._attempts.forget(attempt)
+        self._drop_claims([attempt])
+
+    async def _clean_up(self, task_instance_id: int, attempt: Attempt | None) -> None:
+        """Remove what the attempt left on this machine, except its log."""
+        work_dir = attempt.work_dir if attempt is not None else None
+
+        def remove() -> None:
+            if work_dir is not None:
+                remove_tree(work_dir)
+            self._around.spool.remove(str(task_instance_id))
+
+        await asyncio.to_thread(remove)
+
+    async def _stop_superseded(self, attempt: Attempt) -> None:
+        attempt.interrupted = attempt.interrupted or "the master has given this attempt up"
+        await self._end_unwanted(attempt)
+
+    async def _end_unwanted(self, attempt: Attempt) -> None:
+        if attempt.interrupted is not None:
+            await self._end_process(attempt, attempt.interrupted, 0.0)
+        elif attempt.kill_reason is not None:
+            reason = KILL_MARK + attempt.kill_reason
+            await self._end_process(attempt, reason, self._around.kill_grace_s)
+
+    async def _end_process(self, attempt: Attempt, reason: str, grace_s: float) -> None:
+        attempt.cancel_work()
+        if attempt.launched is not None:
+            await self._launcher.kill(str(attempt.id), reason, grace_s)
+
+    def _log_path(self, payload: pb.Payload) -> Path:
+        return self._around.store.path(
+            f"{payload.project}.{payload.workflow}",
+            payload.workflow_instance_id,
+            payload.task_instance_id,
+        )
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    """Whether the attempt did not start for a reason that is the worker's own."""
+    match error:
+        case LauncherDied() | LauncherUnavailable() | AttemptEnded():
+            return True
+        case LaunchFailed():
+            return error.why == LEASE_LOST
+        case _:
+            return False
+
+
+def describe(error: BaseException) -> str:
+    """Return why a task could not be run, in words for its author."""
+    match error:
+        case ValidationError():
+            problems = [
+                f"{'.'.join(map(str, item['loc'])) or 'params'}: {item['msg']}"
+                for item in error.errors(include_input=False, include_url=False)
+            ]
+            return "the task's params are wrong: " + "; ".join(problems)
+        case LaunchFailed():
+            return error.why
+        case OSError():
+            return f"the worker cannot prepare the task: {error}"
+        case _:
+            return str(error) or type(error).__name__
+
+
+def append_line(path: Path, line: str) -> None:
+    """Add a line to a log that the launcher may have begun. Blocks. Raises OSError."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o600), "ab") as file:
+        file.write(line.encode("utf-8", "replace") + b"\n")

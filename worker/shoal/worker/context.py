@@ -1,0 +1,69 @@
+"""What one attempt may use: its folder, its parameters, and the one process it may run.
+
+The agent prepares an ``AttemptContext`` and passes it to the task type's ``run``.
+"""
+
+import json
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shoal.core.errors import ShoalError
+from shoal.core.task_types import Exit
+from shoal.proto import shoal_pb2 as pb
+from shoal.worker.agent_home import remove_tree
+from shoal.worker.environment import base_environment, identity, parameter_variables
+
+PARAMETERS_FILE = "parameters.json"
+
+#: Runs argv with exactly this environment to its end.
+RunProcess = Callable[[Sequence[str], Mapping[str, str]], Awaitable[Exit]]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The folder and the environment of an attempt, ready for its process."""
+
+    work_dir: Path
+    environment: Mapping[str, str]
+
+
+def prepare(
+    payload: pb.Payload, work_root: Path, worker_env: Mapping[str, str], passed: Sequence[str]
+) -> Prepared:
+    """Make the attempt's folder (0700) with its parameters file. Blocks. Raises OSError."""
+    work_dir = work_root / str(payload.task_instance_id)
+    if work_dir.exists():  # of an earlier hold on the same attempt, which never reported
+        remove_tree(work_dir)
+    work_dir.mkdir(mode=0o700)
+    parameters = dict(payload.parameters)
+    file = work_dir / PARAMETERS_FILE
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with open(os.open(file, flags, 0o600), "wb") as out:
+        out.write(json.dumps(parameters, ensure_ascii=False).encode("utf-8"))
+    base = base_environment(worker_env, work_dir, passed)
+    own = {**base, **identity(payload, file)}
+    return Prepared(work_dir, {**parameter_variables(parameters, taken=own), **own})
+
+
+class AttemptContext:
+    """The TaskContext of one attempt."""
+
+    def __init__(self, payload: pb.Payload, prepared: Prepared, run: RunProcess) -> None:
+        self.task_instance_id: int = payload.task_instance_id
+        self.work_dir: Path = prepared.work_dir
+        self.parameters: Mapping[str, str] = dict(payload.parameters)
+        self._environment = prepared.environment
+        self._run = run
+        self._ran = False
+
+    async def run_process(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None
+    ) -> Exit:
+        """Run the attempt's program to its end; see TaskContext. Raises ShoalError if it was
+        called before or the program cannot be started."""
+        if self._ran:
+            raise ShoalError("a task type may run one process only: its end is the result")
+        self._ran = True
+        return await self._run(argv, {**self._environment, **(env or {})})

@@ -1,0 +1,40 @@
+"""Errors of the worker.
+
+::
+
+    ShoalError
+    ├── WorkerError
+    │   ├── HomeBusy          the processes of an earlier worker do not end
+    │   └── AttemptEnded      an attempt was ended before its program could start
+    ├── CannotRun             types/program.py: Spark or Java is missing …
+    ├── LaunchFailed, LauncherDied, LauncherUnavailable      launching.py
+    └── BadLogAddress, LogNotFound                           logs.py
+"""
+
+from pathlib import Path
+
+from shoal.core.errors import ShoalError
+
+
+class WorkerError(ShoalError):
+    """Base of this branch."""
+
+
+class HomeBusy(WorkerError):
+    """The folder of a worker is still used by the processes of its predecessor."""
+
+    def __init__(self, folder: Path, waited_s: float) -> None:
+        self.folder = folder
+        super().__init__(
+            f"task processes of the worker that used {folder} before have not ended within "
+            f"{waited_s:g} s; `fuser {folder / 'processes.lock'}` names them; end them and start "
+            "the worker again"
+        )
+
+
+class AttemptEnded(WorkerError):
+    """Nobody wants the attempt any more, so its program was not started."""
+
+    def __init__(self, task_instance_id: int, why: str) -> None:
+        self.task_instance_id, self.why = task_instance_id, why
+        super().__init__(f"task instance {task_instance_id} does not start: {why}")

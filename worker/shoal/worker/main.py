@@ -1,0 +1,188 @@
+"""A worker process: put the parts together, run until told to stop, leave in order."""
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from typing import Any
+
+import grpc.aio
+import structlog
+
+from shoal.coordination import Membership, Owners, TaskQueue, ZkSession, layout, prepare
+from shoal.core.settings import ClusterSettings
+from shoal.proto.channels import Channels
+from shoal.proto.server import start_server
+from shoal.proto.shoal_pb2_grpc import (
+    add_LogServiceServicer_to_server,
+    add_WorkerServiceServicer_to_server,
+)
+from shoal.proto.tls import TlsFiles
+from shoal.worker.agent import Agent
+from shoal.worker.agent_attempts import Attempts
+from shoal.worker.agent_home import WorkerHome
+from shoal.worker.agent_masters import Masters
+from shoal.worker.agent_results import result, was_interrupted
+from shoal.worker.agent_runner import Runner, Surroundings
+from shoal.worker.attempt import ExitRecord
+from shoal.worker.claims import Claimer
+from shoal.worker.launching import Launcher
+from shoal.worker.logs import LogStore
+from shoal.worker.logservice import LogService
+from shoal.worker.reporting import Reporter
+from shoal.worker.settings import WorkerSettings
+from shoal.worker.spool import Spool
+from shoal.worker.workerservice import WorkerService
+
+log = structlog.get_logger()
+
+_STOP_GRACE_S = 1.0  # for readers of logs when the worker leaves
+
+
+async def serve(settings: WorkerSettings, cluster: ClusterSettings) -> None:
+    """Run one worker until SIGTERM or SIGINT; a second signal ends it at once.
+
+    Raises what ended it otherwise.
+    """
+    stop, at_once = asyncio.Event(), asyncio.Event()
+    with _signals(stop, at_once):
+        await run_worker(settings, cluster, stop, at_once)
+
+
+async def run_worker(
+    settings: WorkerSettings, cluster: ClusterSettings, stop: asyncio.Event, at_once: asyncio.Event
+) -> None:
+    """Run one worker until ``stop``; ``at_once`` cuts the leaving short."""
+    async with AsyncExitStack() as stack:
+        home = WorkerHome(cluster.data, settings)
+        await asyncio.to_thread(home.__enter__)
+        stack.push(home.__exit__)
+        try:
+            await _run(settings, cluster, home, stack, stop, at_once)
+        except Exception as failure:
+            cause = _first_cause(failure)
+            log.error("worker failed", worker=home.name, error=str(cause), exc_info=failure)
+            raise cause from failure
+
+
+async def _run(
+    settings: WorkerSettings,
+    cluster: ClusterSettings,
+    home: WorkerHome,
+    stack: AsyncExitStack,
+    stop: asyncio.Event,
+    at_once: asyncio.Event,
+) -> None:
+    worker_id = f"{home.name}-{secrets.token_hex(4)}"  # unique for each start
+    tls = TlsFiles.of(cluster)
+    session = await stack.enter_async_context(
+        ZkSession(cluster.zookeeper, session_timeout_s=cluster.session_timeout_s, name=worker_id)
+    )
+    await prepare(session, cluster.partitions)
+    channels = await stack.enter_async_context(Channels(tls))
+    # Entered last, closed first: the processes are dead before the session with the claims ends.
+    launcher = await stack.enter_async_context(Launcher(held_fds=[home.processes_fd]))
+    queue, attempts = TaskQueue(session), Attempts(settings.slots)
+    masters = Masters(Owners(session), channels)
+    store, spool = LogStore(home.folders.logs), Spool(home.folders.spool)
+    surroundings = Surroundings(
+        worker_id=worker_id,
+        work_root=home.folders.work,
+        store=store,
+        spool=spool,
+        worker_env=dict(os.environ),
+        env_pass=settings.env_pass,
+        kill_grace_s=settings.kill_grace_s,
+    )
+    about = _about(settings, home)
+    async with asyncio.TaskGroup() as tasks:
+        agent = Agent(settings, session, queue, launcher, attempts, tasks, about)
+        reporter = Reporter(masters, lambda report, committed: runner.settled(report, committed))
+        runner = Runner(
+            surroundings,
+            attempts,
+            launcher,
+            reporter,
+            tasks,
+            renew_lease=agent.renew_lease,
+            drop_claims=agent.drop_claims,
+        )
+        claimer = Claimer(
+            session,
+            queue,
+            masters,
+            attempts,
+            group=settings.group,
+            worker_id=worker_id,
+            on_payload=runner.start,
+            on_refused=runner.refuse,
+        )
+
+        def register(server: grpc.aio.Server) -> None:
+            add_WorkerServiceServicer_to_server(WorkerService(attempts, runner), server)
+            add_LogServiceServicer_to_server(LogService(store, attempts), server)
+
+        server, address = await start_server(tls, register, settings.host, settings.port)
+        about["address"] = address
+        try:
+            await report_leftovers(spool, reporter)
+            member = Membership(session, layout.WORKERS, worker_id, agent.member_data)
+            await agent.run(member, claimer, reporter, runner, stop, at_once)
+        finally:
+            await server.stop(_STOP_GRACE_S)
+
+
+async def report_leftovers(spool: Spool, reporter: Reporter) -> None:
+    """Report the results that an earlier life of this worker could not hand over."""
+    for entry in await asyncio.to_thread(spool.pending):
+        try:
+            record = ExitRecord.from_json(entry.record)
+            reported = result(record)
+        except (ValueError, KeyError, TypeError) as error:
+            log.warning("spool file is no result", entry=entry.id, error=repr(error))
+            continue
+        if was_interrupted(record):
+            await asyncio.to_thread(spool.remove, entry.id)
+        else:
+            log.info("result from before the restart", task_instance=entry.id)
+            reporter.add(*reported)
+
+
+def _about(settings: WorkerSettings, home: WorkerHome) -> dict[str, Any]:
+    return {
+        "address": "",
+        "group": settings.group,
+        "slots": settings.slots,
+        "name": home.name,  # the same after a restart, unlike the id
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "started_at": time.time(),
+    }
+
+
+@contextmanager
+def _signals(stop: asyncio.Event, at_once: asyncio.Event) -> Iterator[None]:
+    """Turn SIGTERM and SIGINT into ``stop``, the second one into ``at_once``."""
+
+    def told(number: signal.Signals) -> None:
+        log.info("signal received", signal=number.name, at_once=stop.is_set())
+        (at_once if stop.is_set() else stop).set()
+
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    for number in numbers:
+        loop.add_signal_handler(number, told, number)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+def _first_cause(failure: Exception) -> Exception:
+    """Return the first error in a group that is not a group itself."""
+    return _first_cause(failure.exceptions[0]) if isinstance(failure, ExceptionGroup) else failure

@@ -1,0 +1,155 @@
+"""Reports to the owners of partitions: sent at once, repeated until the owner has answered.
+
+Reports that wait while a call to the same master is under way go with the next one together. An
+end makes an unsent start of the same attempt superfluous, for it carries the start time too.
+"""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+import structlog
+
+from shoal.proto import shoal_pb2 as pb
+from shoal.proto.errors import RpcError
+from shoal.worker.agent_masters import Masters, delay_s
+
+log = structlog.get_logger()
+
+MOST_AT_ONCE = 500  # reports in one call: 1 MB at most
+SAY_SO_AFTER = 6  # tries; then it is worth a warning
+
+_V = pb.ReportVerdict
+SETTLED = frozenset({_V.COMMITTED, _V.SUPERSEDED})
+
+
+@dataclass
+class _Item:
+    worker_id: str  # that held the claim: perhaps of this agent's life before a restart
+    report: pb.Report
+    tries: int = 0
+    not_before: float = 0.0  # monotonic seconds
+    sending: bool = False
+
+    @property
+    def key(self) -> tuple[int, bool]:
+        return self.report.attempt.task_instance_id, self.report.kind == pb.STARTED
+
+
+#: Called on the loop with a report that is settled and whether it was COMMITTED.
+OnSettled = Callable[[pb.Report, bool], None]
+
+
+class Reporter:
+    """Holds all unanswered reports. ``run`` sends them; everything belongs to its loop."""
+
+    def __init__(self, masters: Masters, on_settled: OnSettled) -> None:
+        self._masters, self._on_settled = masters, on_settled
+        self._items: dict[tuple[int, bool], _Item] = {}
+        self._busy: set[str] = set()  # masters with a call under way
+        self._news = asyncio.Event()
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(self, worker_id: str, report: pb.Report) -> None:
+        """Send ``report`` as soon as possible, and until it is settled."""
+        if report.kind != pb.STARTED:
+            self.drop_start(report.attempt.task_instance_id)
+        item = _Item(worker_id, report)
+        self._items[item.key] = item
+        self._empty.clear()
+        self._news.set()
+
+    def drop_start(self, task_instance_id: int) -> None:
+        """Nobody need know any more that the attempt has started."""
+        self._remove((task_instance_id, True))
+
+    async def drained(self) -> None:
+        """Return when every report is settled."""
+        await self._empty.wait()
+
+    async def run(self) -> None:
+        """Send for ever."""
+        async with asyncio.TaskGroup() as calls:
+            while True:
+                self._news.clear()
+                await self._send_due(calls)
+                try:
+                    async with asyncio.timeout(self._pause_s()):
+                        await self._news.wait()
+                except TimeoutError:
+                    continue
+
+    def _pause_s(self) -> float | None:
+        """Seconds until a postponed report is due; None if only news can change anything."""
+        now = time.monotonic()
+        waits = [item.not_before for item in self._items.values() if item.not_before > now]
+        return min(waits) - now if waits else None
+
+    async def _send_due(self, calls: asyncio.TaskGroup) -> None:
+        now = time.monotonic()
+        due = [i for i in self._items.values() if not i.sending and i.not_before <= now]
+        if not due:
+            return
+        addresses = await self._masters.addresses(i.report.attempt.partition for i in due)
+        batches: dict[tuple[str, str], list[_Item]] = defaultdict(list)
+        for item in due:
+            if self._items.get(item.key) is not item:
+                continue  # dropped or replaced while we looked
+            address = addresses.get(item.report.attempt.partition)
+            if address is None:
+                self._postpone([item], "the partition has no owner")
+            else:
+                batches[address, item.worker_id].append(item)
+        for (address, worker_id), items in batches.items():
+            if address not in self._busy:
+                self._busy.add(address)
+                some = items[:MOST_AT_ONCE]
+                for item in some:
+                    item.sending = True
+                calls.create_task(self._send(address, worker_id, some))
+
+    async def _send(self, address: str, worker_id: str, items: list[_Item]) -> None:
+        request = pb.ReportRequest(worker_id=worker_id, reports=[i.report for i in items])
+        try:
+            response = await self._masters.report(address, request)
+        except RpcError as error:
+            self._postpone(items, str(error))
+        else:
+            verdicts = {v.task_instance_id: v.kind for v in response.verdicts}
+            for item in items:
+                self._judge(item, verdicts.get(item.key[0], _V.RETRY))
+        finally:
+            for item in items:
+                item.sending = False
+            self._busy.discard(address)
+            self._news.set()
+
+    def _judge(self, item: _Item, verdict: "pb.ReportVerdict.Kind.ValueType") -> None:
+        if verdict in SETTLED:
+            if self._items.get(item.key) is item:
+                self._remove(item.key)
+            self._on_settled(item.report, verdict == _V.COMMITTED)
+        elif verdict == _V.NOT_OWNER:
+            self._postpone([item], "the master does not own the partition any more")
+        else:
+            self._postpone([item], "the master could not store it")
+
+    def _postpone(self, items: Collection[_Item], why: str) -> None:
+        self._masters.forget(item.report.attempt.partition for item in items)
+        for item in items:
+            item.not_before = time.monotonic() + delay_s(item.tries)
+            item.tries += 1
+        stuck = [item.key[0] for item in items if item.tries == SAY_SO_AFTER]
+        if stuck:
+            log.warning("results wait for a master", task_instances=stuck[:20], reason=why)
+
+    def _remove(self, key: tuple[int, bool]) -> None:
+        self._items.pop(key, None)
+        if not self._items:
+            self._empty.set()

@@ -1,0 +1,72 @@
+"""Settings of a worker process."""
+
+import os
+import re
+import socket
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+_NOT_IN_SLUGS = re.compile(r"[^A-Za-z0-9_.-]+")
+_LONGEST_NAME = 60
+
+
+def host_slug() -> str:
+    """Return this machine's name as a slug, "worker" if it has none."""
+    slug = _NOT_IN_SLUGS.sub("-", socket.gethostname()).strip("-._")
+    return slug[:_LONGEST_NAME] or "worker"
+
+
+def _cpus() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+class WorkerSettings(BaseSettings):
+    """Section ``[worker]`` of the settings file, or ``SHOAL_WORKER_…``."""
+
+    model_config = SettingsConfigDict(env_prefix="SHOAL_WORKER_", frozen=True, extra="forbid")
+
+    # Shown to people, and the folder of this worker's files below the data folder.
+    name: str = Field(
+        default_factory=host_slug, pattern=rf"^[A-Za-z0-9][A-Za-z0-9_.-]{{0,{_LONGEST_NAME - 1}}}$"
+    )
+    group: str = Field(default="default", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")
+    slots: int = Field(default_factory=lambda: 2 * _cpus(), ge=1, le=10_000)  # attempts at once
+    host: str = "127.0.0.1"  # address that masters and the API reach this worker at
+    port: int = Field(default=0, ge=0, le=65535)  # of the gRPC server; 0 takes a free one
+    # Empty: below <data>/workers/<name>/, see WorkerHome.
+    work_dir: Path | None = None  # one folder per running attempt
+    log_dir: Path | None = None
+    spool_dir: Path | None = None  # results that no master has committed yet
+    kill_grace_s: float = Field(default=5.0, ge=0)  # between TERM and KILL
+    drain_s: float = Field(default=30.0, ge=0)  # running attempts may finish when we are stopped
+    # Further variables of this process that tasks get: names, separated by commas or spaces.
+    env_pass: Annotated[tuple[str, ...], NoDecode] = ()
+
+    @field_validator("env_pass", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        return re.split(r"[,\s]+", value.strip(", \t\n")) if isinstance(value, str) else value
+
+    @field_validator("env_pass")
+    @classmethod
+    def _no_secrets(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name.upper().startswith("SHOAL_"):
+                raise ValueError(f"{name} is Shoal's own and never handed to tasks")
+        return tuple(name for name in names if name)
+
+    @field_validator("work_dir", "log_dir", "spool_dir")
+    @classmethod
+    def _expanded(cls, path: Path | None) -> Path | None:
+        return None if path is None else path.expanduser().absolute()
+
+    @model_validator(mode="after")
+    def _folders_apart(self) -> Self:
+        given = [path for path in (self.work_dir, self.log_dir, self.spool_dir) if path]
+        if len(set(given)) != len(given):
+            raise ValueError("work_dir, log_dir and spool_dir must be different folders")
+        return self
