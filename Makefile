@@ -5,14 +5,14 @@ UV := $(BIN)/uv
 # --find-links and indexes come from the machine's own pip/uv configuration, never from here.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet
 
-.PHONY: help demo test check fmt lint types lock proto clean
+.PHONY: help demo test check fmt lock proto clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 .venv/bootstrap: requirements-bootstrap.txt
 	@echo "==> creating .venv"
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Shoal needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Shoal needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bootstrap.txt
 	@touch $@
@@ -27,6 +27,27 @@ help:  ## this list
 	@echo "==> installing the test tools"
 	$(PIP_INSTALL) --require-hashes -r requirements-dev.txt
 	@touch $@
+
+demo: .venv/run  ## start a local cluster, run the example pipeline on it, show the result
+	$(BIN)/shoal demo examples/flights/workflow.yaml --data .shoal
+
+test: .venv/dev check  ## every test: unit, integration, acceptance (a few minutes)
+	@# Without a PostgreSQL its tests are skipped, saying so; in CI that is an error.
+	sh tests/provision.sh || test -z "$$CI"
+	$(BIN)/pytest --cov --cov-report=term
+
+check: .venv/dev  ## format, lint, types, import contracts
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fmt: .venv/dev  ## format and fix what can be fixed by itself
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:  ## remove the environment and all caches (not your data folders)
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage* dist
 
 lock: .venv/bootstrap  ## pin all dependencies anew, with hashes and without index addresses
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate requirements-bootstrap.in -o requirements-bootstrap.txt

@@ -4,6 +4,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from pydantic_settings import BaseSettings
 
 from shoal.core.settings import ClusterSettings, InvalidSettings, load_settings
 
@@ -60,8 +61,12 @@ def test_commented_file_lists_every_setting_with_its_default() -> None:
         for line in CONF.read_text().splitlines()
     )
     listed = tomllib.loads(text)
-    classes = {"cluster": ClusterSettings, "master": MasterSettings, "worker": WorkerSettings,
-               "api": ApiSettings}
+    classes: dict[str, type[BaseSettings]] = {
+        "cluster": ClusterSettings,
+        "master": MasterSettings,
+        "worker": WorkerSettings,
+        "api": ApiSettings,
+    }
     assert listed.keys() == classes.keys()
     for section, cls in classes.items():
         assert listed[section].keys() == cls.model_fields.keys(), section

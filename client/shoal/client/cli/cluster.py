@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,10 +31,13 @@ Port = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module to ``app``."""
-    for command in (up, down, doctor, demo, init):
-        app.command(rich_help_panel="Cluster")(command)
-    for command in (master, worker, api):
-        app.command(rich_help_panel="Single roles")(command)
+    commands: dict[str, list[Callable[..., None]]] = {
+        "Cluster": [up, down, doctor, demo],
+        "Single roles": [init, master, worker, api],
+    }
+    for panel, functions in commands.items():
+        for function in functions:
+            app.command(rich_help_panel=panel)(function)
 
 
 def say(text: str) -> None:
