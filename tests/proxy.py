@@ -11,7 +11,8 @@ class TcpProxy:
 
     - ``freeze()``: nothing passes, in either direction, and nobody is told (a cut cable).
       ``heal()`` lets what waited pass, if the connection is still there.
-    - ``swallow_replies``: requests pass, answers are thrown away.
+    - ``swallow_replies``: requests pass, answers are thrown away. ``swallow_from`` starts that
+      with the first request that has these bytes in it.
     - ``refusing``: new connections are closed at once.
     - ``drop()`` closes what is open; ``cut()`` drops and refuses; ``heal()`` ends all of it.
     """
@@ -24,6 +25,7 @@ class TcpProxy:
         self._thawed.set()
         self.port = 0
         self.swallow_replies = self.refusing = False
+        self.swallow_from: bytes | None = None
 
     @property
     def address(self) -> str:
@@ -87,6 +89,8 @@ class TcpProxy:
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(65536):
                 await self._thawed.wait()
+                if not replies and self.swallow_from and self.swallow_from in data:
+                    self.swallow_replies, self.swallow_from = True, None
                 if not (replies and self.swallow_replies):
                     writer.write(data)
                     await writer.drain()

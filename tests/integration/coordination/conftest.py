@@ -1,6 +1,7 @@
 """Sessions for the tests of coordination. Short timeouts: the server allows one second and up."""
 
 import asyncio
+import struct
 import time
 from collections.abc import AsyncIterator, Callable
 
@@ -33,3 +34,22 @@ async def eventually(condition: Callable[[], object], timeout_s: float = 10.0) -
     while not condition():
         assert time.monotonic() < deadline, f"still not true after {timeout_s} s"
         await asyncio.sleep(0.005)
+
+
+async def appears(session: ZkSession, path: str) -> None:
+    """Return when ``path`` exists; fail after five seconds."""
+    there = asyncio.Event()
+    if not await session.exists(path, watch=lambda _: there.set()):
+        async with asyncio.timeout(5):
+            await there.wait()
+
+
+def create_request(chroot_address: str, path: str) -> bytes:
+    """Return the bytes by which the proxy knows the creation of ``path`` (opcode 15, a string)."""
+    full = f"/{chroot_address.partition('/')[2]}{path}".encode()
+    return struct.pack(">ii", 15, len(full)) + full
+
+
+def multi_request() -> bytes:
+    """Return the bytes by which the proxy knows a multi that begins with a create."""
+    return struct.pack(">iib", 14, 15, 0)

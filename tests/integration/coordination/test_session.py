@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -24,8 +25,8 @@ from shoal.coordination import (
     WatchEvent,
     ZkSession,
 )
-from shoal.coordination.errors import BadVersion, NotEmpty
-from tests.integration.coordination.conftest import TIMEOUT_S, eventually
+from shoal.coordination.errors import BadVersion, NotEmpty, PathError
+from tests.integration.coordination.conftest import TIMEOUT_S, appears, eventually
 from tests.proxy import TcpProxy
 from tests.zookeeper import expire_session
 
@@ -43,13 +44,14 @@ async def test_calls_made_together_are_done_in_their_order(session: ZkSession) -
 
 async def test_each_error_names_its_path(session: ZkSession) -> None:
     await session.create("/parent/child", makepath=True)
-    for call, error in [
+    calls: list[tuple[Callable[[], Awaitable[object]], type[PathError]]] = [
         (lambda: session.create("/parent"), NodeExists),
         (lambda: session.create("/none/child"), NoNode),
         (lambda: session.get("/none"), NoNode),
         (lambda: session.delete("/parent"), NotEmpty),
         (lambda: session.set("/parent", b"", version=7), BadVersion),
-    ]:
+    ]
+    for call, error in calls:
         with pytest.raises(error, match=r"/(parent|none)"):
             await call()
     await session.delete("/none", missing_ok=True)
@@ -140,7 +142,7 @@ async def test_create_whose_reply_was_lost_is_recognised_as_ours(
 ) -> None:
     zk_proxy.swallow_replies = True
     create = proxied.create("/mine", ephemeral=True)
-    await _appears(session, "/mine")
+    await appears(session, "/mine")
     zk_proxy.drop()
     with pytest.raises(ConnectionLoss):
         await create
@@ -273,10 +275,3 @@ async def test_closing_is_bounded_when_the_server_is_silent(
         zk_proxy.freeze()
         began = time.monotonic()
     assert time.monotonic() - began < 1.5
-
-
-async def _appears(session: ZkSession, path: str) -> None:
-    there = asyncio.Event()
-    if not await session.exists(path, watch=lambda _: there.set()):
-        async with asyncio.timeout(5):
-            await there.wait()

@@ -1,0 +1,67 @@
+"""A bell that is rung is heard by whoever listens, also after trouble."""
+
+import pytest
+
+from shoal.coordination import Bells, ZkSession, prepare, ring
+from tests.integration.coordination.conftest import eventually
+from tests.proxy import TcpProxy
+
+
+@pytest.fixture
+async def tree(session: ZkSession) -> ZkSession:
+    await prepare(session, 4)
+    return session
+
+
+async def test_ring_is_heard_again_and_again(tree: ZkSession, proxied: ZkSession) -> None:
+    heard: list[int] = []
+    async with Bells(proxied, heard.append) as bells:
+        bells.listen({1, 2})
+        await eventually(lambda: sorted(heard) == [1, 2])  # the first look
+        for _ in range(3):
+            heard.clear()
+            await ring(tree, [1, 3])
+            await eventually(lambda: heard == [1])
+
+
+async def test_bells_no_longer_listened_to_are_silent(tree: ZkSession, proxied: ZkSession) -> None:
+    heard: list[int] = []
+    async with Bells(proxied, heard.append) as bells:
+        bells.listen({1, 2})
+        await eventually(lambda: sorted(heard) == [1, 2])
+        bells.listen({2})
+        heard.clear()
+        await ring(tree, [1, 2])
+        await eventually(lambda: heard)
+        await ring(tree, [1, 2])
+        await eventually(lambda: len(heard) == 2)
+        assert set(heard) == {2}
+
+
+async def test_lost_connection_counts_as_a_ring(
+    tree: ZkSession, proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    heard: list[int] = []
+    async with Bells(proxied, heard.append) as bells:
+        bells.listen({1})
+        await eventually(lambda: heard == [1])
+        zk_proxy.cut()
+        await ring(tree, [1])  # nobody hears it now
+        zk_proxy.heal()
+        await eventually(lambda: len(heard) == 2)
+
+
+async def test_failing_listener_does_not_end_the_listening(
+    tree: ZkSession, proxied: ZkSession
+) -> None:
+    heard: list[int] = []
+
+    def listener(partition: int) -> None:
+        heard.append(partition)
+        raise RuntimeError("not today")
+
+    async with Bells(proxied, listener) as bells:
+        bells.listen({1})
+        await eventually(lambda: heard == [1])
+        await ring(tree, [1])
+        await eventually(lambda: heard == [1, 1])

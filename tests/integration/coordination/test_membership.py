@@ -1,0 +1,118 @@
+"""Members announce themselves, and others see them come, change and go."""
+
+import asyncio
+
+from shoal.client.local.zookeeper import ZooKeeperServer
+from shoal.coordination import Members, Membership, NoNode, ZkSession
+from tests.integration.coordination.conftest import (
+    TIMEOUT_S,
+    appears,
+    create_request,
+    eventually,
+)
+from tests.proxy import TcpProxy
+from tests.zookeeper import expire_session
+
+
+async def test_members_are_seen_while_they_are_there(session: ZkSession, zk_chroot: str) -> None:
+    async with Members(session, "/workers") as members:
+        assert members.current() == {}
+        async with ZkSession(zk_chroot, session_timeout_s=TIMEOUT_S) as other:
+            async with Membership(other, "/workers", "a/1 ü", {"address": "h:1"}) as member:
+                await eventually(members.current)
+                info = members.current()["a/1 ü"]
+                assert (info.id, info.data, info.czxid) == (
+                    "a/1 ü",
+                    {"address": "h:1"},
+                    member.epoch,
+                )
+            await eventually(lambda: not members.current())  # it left: no timeout has to pass
+
+
+async def test_changed_data_is_seen_at_the_next_reading(session: ZkSession) -> None:
+    async with (
+        Membership(session, "/workers", "a", {"load": 1}) as member,
+        Members(session, "/workers", reread_s=0.05) as members,
+    ):
+        await member.update({"load": 2})
+        await eventually(lambda: members.current()["a"].data == {"load": 2})
+
+
+async def test_changes_yields_the_present_view_and_then_each_new_one(session: ZkSession) -> None:
+    async with Members(session, "/workers") as members, asyncio.timeout(5):
+        changes = members.changes()
+        assert await anext(changes) == {}
+        async with Membership(session, "/workers", "a", {}):
+            assert set(await anext(changes)) == {"a"}
+        assert await anext(changes) == {}
+        await changes.aclose()  # type: ignore[attr-defined]  # it is a generator
+
+
+async def test_member_registers_again_after_its_session_expired(
+    session: ZkSession, zk_chroot: str, zookeeper: ZooKeeperServer
+) -> None:
+    async with (
+        ZkSession(zk_chroot, session_timeout_s=TIMEOUT_S) as other,
+        Membership(other, "/workers", "a", {"n": 1}) as member,
+        Members(session, "/workers") as members,
+    ):
+        first = member.epoch
+        await expire_session(other, zookeeper)
+        await eventually(lambda: member.epoch > first)
+        await eventually(
+            lambda: "a" in members.current() and members.current()["a"].czxid == member.epoch
+        )
+        assert (await session.get("/workers/a")).stat.session_id == other.session_id
+
+
+async def test_registration_whose_reply_was_lost_is_recognised(
+    session: ZkSession, proxied: ZkSession, zk_proxy: TcpProxy, zk_chroot: str
+) -> None:
+    await session.ensure("/workers")
+    zk_proxy.swallow_from = create_request(zk_chroot, "/workers/a")
+    entering = asyncio.create_task(_enter(proxied))
+    await appears(session, "/workers/a")
+    czxid = (await session.get("/workers/a")).stat.czxid
+    assert zk_proxy.swallow_replies
+    assert not entering.done()
+    zk_proxy.drop()
+    zk_proxy.heal()
+    async with asyncio.timeout(5):
+        member = await entering
+    assert member.epoch == czxid
+    await member.__aexit__(None, None, None)
+
+
+async def _enter(session: ZkSession) -> Membership:
+    return await Membership(session, "/workers", "a", {}).__aenter__()
+
+
+async def test_node_of_our_older_session_is_replaced_at_once(
+    session: ZkSession, proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    member = Membership(proxied, "/workers", "a", {})
+    await session.create("/workers/a", member._encoded(), ephemeral=True, makepath=True)
+    async with asyncio.timeout(5), member:
+        assert (await session.get("/workers/a")).stat.session_id == proxied.session_id
+
+
+async def test_node_of_another_process_with_our_id_is_waited_for(
+    session: ZkSession, zk_chroot: str
+) -> None:
+    async with ZkSession(zk_chroot, session_timeout_s=TIMEOUT_S) as other:
+        rival = await Membership(other, "/workers", "a", {}).__aenter__()
+        entering = asyncio.create_task(_enter(session))
+        for _ in range(3):
+            await session.sync("/")
+        assert not entering.done()
+        assert (await session.get("/workers/a")).stat.session_id == other.session_id
+        await rival.__aexit__(None, None, None)
+    async with asyncio.timeout(5):
+        member = await entering
+    assert member.epoch > rival.epoch
+    await member.__aexit__(None, None, None)
+    try:
+        await session.get("/workers/a")
+    except NoNode:
+        return
+    raise AssertionError("a member that left is still registered")

@@ -1,0 +1,240 @@
+"""Partitions have one owner at a time, and each ownership a higher epoch than the one before."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from shoal.client.local.zookeeper import ZooKeeperServer
+from shoal.coordination import NotOwner, Owners, Ownership, SessionState, ZkSession, prepare
+from tests.integration.coordination.conftest import TIMEOUT_S, appears, eventually
+from tests.proxy import TcpProxy
+from tests.zookeeper import expire_session
+
+
+class Recorder:
+    """An owner that notes what it is told, with the time of each call."""
+
+    def __init__(self, session: ZkSession, owner_id: str, **options: Any) -> None:
+        self.told: list[tuple[str, object, float]] = []
+        self.fail_acquiring = 0
+        self.ownership = Ownership(
+            session,
+            owner_id,
+            {"address": f"{owner_id}:1"},
+            on_acquired=self._acquired,
+            on_released=self._released,
+            on_lost=self._lost,
+            **options,
+        )
+
+    async def _acquired(self, partition: int, epoch: int) -> None:
+        self._note("acquired", (partition, epoch))
+        if self.fail_acquiring:
+            self.fail_acquiring -= 1
+            raise RuntimeError("the database is away")
+
+    async def _released(self, partition: int) -> None:
+        assert partition in self.ownership.owned()  # still ours: it may finish its work
+        self._note("released", partition)
+
+    async def _lost(self, partitions: frozenset[int]) -> None:
+        assert not self.ownership.owned()
+        self._note("lost", partitions)
+
+    def _note(self, what: str, value: object) -> None:
+        self.told.append((what, value, time.monotonic()))
+
+    def all(self, what: str) -> list[Any]:
+        return [value for kind, value, _ in self.told if kind == what]
+
+    def when(self, what: str) -> float:
+        return next(at for kind, _, at in self.told if kind == what)
+
+
+@asynccontextmanager
+async def owner(
+    session: ZkSession, owner_id: str, wanted: Iterable[int], **options: Any
+) -> AsyncIterator[Recorder]:
+    recorder = Recorder(session, owner_id, **options)
+    async with recorder.ownership as ownership:
+        ownership.set_wanted(wanted)
+        yield recorder
+
+
+@pytest.fixture
+async def tree(session: ZkSession) -> ZkSession:
+    assert await prepare(session, 128) == 128
+    return session
+
+
+async def test_all_partitions_are_acquired_and_released_together(
+    tree: ZkSession, zk_chroot: str
+) -> None:
+    async with owner(tree, "m1", range(128)) as recorder:
+        began = time.monotonic()
+        await eventually(lambda: len(recorder.all("acquired")) == 128)
+        assert time.monotonic() - began < 3
+        assert dict(recorder.all("acquired")) == recorder.ownership.owned()
+        owners = await Owners(tree).all_owners(128)
+        assert {p: info.epoch for p, info in owners.items()} == recorder.ownership.owned()
+    assert sorted(recorder.all("released")) == list(range(128))
+    assert await Owners(tree).all_owners(128) == {}
+    with pytest.raises(NotOwner, match="partition 5"):
+        recorder.ownership.epoch_of(5)
+
+
+async def test_partition_is_handed_over_once_and_the_epoch_grows(
+    tree: ZkSession, zk_chroot: str
+) -> None:
+    async with (
+        ZkSession(zk_chroot, session_timeout_s=TIMEOUT_S) as other,
+        owner(tree, "m1", {7}) as first,
+    ):
+        await eventually(lambda: first.all("acquired"))
+        async with owner(other, "m2", {7}) as second:
+            for _ in range(3):
+                await other.sync("/")
+            assert not second.all("acquired")
+            first.ownership.set_wanted(set())
+            await eventually(lambda: second.all("acquired"))
+            assert first.when("released") < second.when("acquired")
+            (_, old), (_, new) = first.all("acquired")[0], second.all("acquired")[0]
+            assert new > old
+            assert not first.ownership.owned()
+            first.ownership.set_wanted({7})  # and back, when the other leaves
+        await eventually(lambda: len(first.all("acquired")) == 2)
+        assert first.all("acquired")[1][1] > new
+    assert not first.all("lost")
+    assert not second.all("lost")
+
+
+async def test_flipping_wishes_end_in_the_last_one(tree: ZkSession) -> None:
+    async with owner(tree, "m1", {1}) as recorder:
+        for _ in range(5):
+            recorder.ownership.set_wanted({2})
+            recorder.ownership.set_wanted({1, 2})
+            await asyncio.sleep(0)
+        await eventually(lambda: set(recorder.ownership.owned()) == {1, 2})
+        recorder.ownership.set_wanted({3})
+        await eventually(lambda: set(recorder.ownership.owned()) == {3})
+
+
+async def test_expired_session_loses_all_and_owns_again_with_higher_epochs(
+    tree: ZkSession, zookeeper: ZooKeeperServer
+) -> None:
+    async with owner(tree, "m1", {1, 2}) as recorder:
+        await eventually(lambda: len(recorder.all("acquired")) == 2)
+        before = dict(recorder.ownership.owned())
+        await expire_session(tree, zookeeper)
+        await eventually(lambda: len(recorder.all("acquired")) == 4)
+        assert recorder.all("lost") == [frozenset({1, 2})]
+        after = recorder.ownership.owned()
+        assert all(after[partition] > before[partition] for partition in (1, 2))
+        assert not recorder.all("released")
+
+
+async def test_owner_that_is_cut_off_stops_before_another_can_begin(
+    tree: ZkSession, proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    async with (
+        owner(proxied, "cut off", {1}) as first,
+        owner(tree, "successor", set()) as second,
+    ):
+        await eventually(lambda: first.all("acquired"))
+        second.ownership.set_wanted({1})
+        zk_proxy.freeze()
+        await eventually(lambda: second.all("acquired"))
+        assert first.all("lost") == [frozenset({1})]
+        assert first.when("lost") < second.when("acquired")
+        assert proxied.state is not SessionState.LOST  # it had to find out by its own clock
+        zk_proxy.heal()
+
+
+async def test_session_that_goes_on_after_doubt_gets_a_new_epoch(
+    tree: ZkSession, zk_proxied: str, zk_proxy: TcpProxy
+) -> None:
+    async with (
+        ZkSession(zk_proxied, session_timeout_s=3.0) as session,
+        owner(session, "m1", {1}) as recorder,
+    ):
+        await eventually(lambda: recorder.all("acquired"))
+        zk_proxy.freeze()
+        await eventually(lambda: recorder.all("lost"))
+        zk_proxy.heal()  # 0.9 s before the server would end the session
+        await eventually(lambda: len(recorder.all("acquired")) == 2)
+        assert session.generation == 1
+        (_, old), (_, new) = recorder.all("acquired")
+        assert new > old
+        assert (await tree.get("/partitions/001/owner")).stat.czxid == new
+
+
+async def test_create_whose_reply_was_lost_is_ours(
+    tree: ZkSession, proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    async with owner(proxied, "m1", set()) as recorder:
+        zk_proxy.swallow_replies = True
+        recorder.ownership.set_wanted({1})
+        await appears(tree, "/partitions/001/owner")
+        czxid = (await tree.get("/partitions/001/owner")).stat.czxid
+        assert not recorder.all("acquired")
+        zk_proxy.drop()
+        zk_proxy.heal()
+        await eventually(lambda: recorder.all("acquired"))
+        assert recorder.all("acquired") == [(1, czxid)]
+        assert not recorder.all("lost")
+
+
+async def test_failing_to_take_up_work_is_tried_again(tree: ZkSession) -> None:
+    async with owner(tree, "m1", set()) as recorder:
+        recorder.fail_acquiring = 1
+        recorder.ownership.set_wanted({1})
+        await eventually(lambda: len(recorder.all("acquired")) == 2)
+        (_, failed), (_, worked) = recorder.all("acquired")
+        assert worked > failed
+        assert recorder.ownership.owned() == {1: worked}
+
+
+async def test_takeover_waits_after_an_owner_that_vanished_but_not_after_a_release(
+    tree: ZkSession, zk_chroot: str, zookeeper: ZooKeeperServer
+) -> None:
+    delay_s = 0.8
+    async with (
+        ZkSession(zk_chroot, session_timeout_s=TIMEOUT_S) as other,
+        owner(tree, "heir", set(), takeover_delay_s=delay_s) as heir,
+        owner(other, "first", {1, 2}) as first,
+    ):
+        await eventually(lambda: len(first.all("acquired")) == 2)
+        first.ownership.set_wanted({2})
+        await eventually(lambda: first.all("released") == [1])
+        began = time.monotonic()
+        heir.ownership.set_wanted({1, 2, 3})  # released, still owned, never owned
+        await eventually(lambda: len(heir.all("acquired")) == 2)
+        assert {p for p, _ in heir.all("acquired")} == {1, 3}
+        assert time.monotonic() - began < delay_s
+        first.ownership.set_wanted({2})
+        first.ownership._wanted = frozenset()  # it will not come back by itself
+        expired_at = time.monotonic()
+        await expire_session(other, zookeeper)
+        await eventually(lambda: len(heir.all("acquired")) == 3)
+        assert time.monotonic() - expired_at > delay_s
+
+
+async def test_owners_are_looked_up_and_forgotten_when_they_change(
+    tree: ZkSession, zk_chroot: str
+) -> None:
+    async with ZkSession(zk_chroot, session_timeout_s=TIMEOUT_S) as other:
+        owners = Owners(other)
+        assert await owners.owner_of(1) is None
+        async with owner(tree, "m1", {1}) as recorder:
+            await eventually(lambda: recorder.all("acquired"))
+            info = await owners.owner_of(1)
+            assert info is not None
+            assert (info.owner_id, info.address) == ("m1", "m1:1")
+            assert info.epoch == recorder.ownership.epoch_of(1)
+            assert await owners.owner_of(1) is info  # from memory
+        await other.sync("/")
+        assert await owners.owner_of(1) is None
