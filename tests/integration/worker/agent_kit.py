@@ -113,7 +113,7 @@ async def the_worker(session: ZkSession, count: int = 1) -> MemberInfo:
     async with Members(session, layout.WORKERS, reread_s=0.1) as members:
         found: list[MemberInfo] = []
         async for view in members.changes():
-            found = sorted(view.values(), key=lambda member: member.epoch)
+            found = sorted(view.values(), key=lambda member: member.czxid)
             if len(found) >= count:
                 break
     return found[-1]
@@ -135,9 +135,21 @@ def alive(pid: int) -> bool:
         return False
 
 
-def log_file(data: Path, task_instance_id: int, name: str = "w") -> Path:
-    return data / "workers" / name / "1" / "logs" / "tests.wf" / "7" / f"{task_instance_id}.log"
+def log_file(data: Path, task_instance_id: int) -> Path:
+    return _home(data) / "logs" / "tests.wf" / "7" / f"{task_instance_id}.log"
 
 
-def spool(data: Path, name: str = "w") -> list[str]:
-    return sorted(os.listdir(data / "workers" / name / "1" / "spool"))
+def log_text(data: Path, task_instance_id: int) -> str:
+    return log_file(data, task_instance_id).read_bytes().decode()
+
+
+def spool(data: Path) -> list[str]:
+    return sorted(name for name in os.listdir(_home(data) / "spool") if name.endswith(".json"))
+
+
+def work_folders(data: Path) -> list[str]:
+    return [name for name in os.listdir(_home(data) / "work") if not name.startswith(".")]
+
+
+def _home(data: Path) -> Path:
+    return data / "workers" / "w" / "1"

@@ -1,0 +1,230 @@
+"""Workers that are stopped, killed, frozen or cut off: what becomes of their tasks."""
+
+import asyncio
+import signal
+import time
+from pathlib import Path
+
+from shoal.coordination import MemberInfo, Members, layout
+from shoal.core.settings import ClusterSettings
+from shoal.proto import shoal_pb2 as pb
+from tests.fake_master import FakeMaster
+from tests.integration.worker.agent_kit import (
+    SESSION_S,
+    InProcessWorker,
+    WorkerProcess,
+    alive,
+    cluster_settings,
+    eventually,
+    log_file,
+    log_text,
+    spool,
+    the_worker,
+    work_folders,
+)
+from tests.proxy import TcpProxy
+
+pytest_plugins = ["tests.integration.worker.agent_fixtures"]
+
+SLEEP = {"script": "echo $$; exec sleep 1000"}
+
+
+async def running(master: FakeMaster, cluster: ClusterSettings) -> tuple[int, int]:
+    """Start a long task; return its id and the number of its process."""
+    number = await master.submit("SHELL", SLEEP)
+    await master.table.wait(number, "RUNNING")
+    await eventually(lambda: log_file(cluster.data, number).stat().st_size > 0)
+    return number, int(log_text(cluster.data, number))
+
+
+async def claim_gone(master: FakeMaster, number: int, timeout_s: float = 10.0) -> None:
+    async with asyncio.timeout(timeout_s):
+        while await master.queue.claimed([number]):
+            await asyncio.sleep(0.01)
+
+
+async def no_workers(master: FakeMaster) -> None:
+    async with (
+        asyncio.timeout(10),
+        Members(master.session, layout.WORKERS, reread_s=0.1) as members,
+    ):
+        async for view in members.changes():
+            if not view:
+                return
+
+
+async def test_sigterm_lets_running_tasks_finish_and_takes_no_new_ones(
+    master: FakeMaster, cluster: ClusterSettings, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    with WorkerProcess(cluster) as worker:
+        script = f"until [ -e '{go}' ]; do sleep 0.02; done; echo done"
+        number = await master.submit("SHELL", {"script": script})
+        await master.table.wait(number, "RUNNING")
+        worker.signal(signal.SIGTERM)
+        await eventually(lambda: "worker stopping" in worker.log)
+        late = await master.submit("SHELL", {"script": "true"})
+        go.touch()
+        assert await worker.wait() == 0
+    assert master.table.tasks[number].state == "SUCCEEDED"
+    assert master.table.tasks[late].state == "QUEUED"
+    assert await master.queue.contains([master.table.tasks[late].entry])
+    await no_workers(master)
+
+
+async def test_tasks_that_outlast_the_drain_are_ended_without_a_result(
+    master: FakeMaster, cluster: ClusterSettings
+) -> None:
+    with WorkerProcess(cluster, drain_s=0.2) as worker:
+        number, pid = await running(master, cluster)
+        worker.signal(signal.SIGINT)
+        assert await worker.wait() == 0
+    assert not alive(pid)
+    await claim_gone(master, number)
+    assert master.table.tasks[number].state == "RUNNING"  # for the master to declare LOST
+    assert spool(cluster.data) == []
+    assert work_folders(cluster.data) == []
+
+
+async def test_second_signal_ends_the_worker_at_once(
+    master: FakeMaster, cluster: ClusterSettings
+) -> None:
+    with WorkerProcess(cluster, drain_s=1000, kill_grace_s=1000) as worker:
+        number = await master.submit("SHELL", {"script": "trap '' TERM; echo $$; sleep 1000"})
+        await master.table.wait(number, "RUNNING")
+        worker.signal(signal.SIGTERM)
+        await eventually(lambda: "worker stopping" in worker.log)
+        worker.signal(signal.SIGTERM)
+        assert await worker.wait() == 0
+    await claim_gone(master, number)
+    assert not alive(int(log_text(cluster.data, number)))
+
+
+async def test_unfetched_claims_go_back_into_the_queue_when_the_worker_stops(
+    master: FakeMaster, cluster: ClusterSettings
+) -> None:
+    async with InProcessWorker(cluster):
+        await the_worker(master.session)
+        master.open.clear()
+        number = await master.submit("SHELL", {"script": "true"})
+        async with asyncio.timeout(10):
+            while not await master.queue.claimed([number]):
+                await asyncio.sleep(0.01)
+    assert await master.queue.contains([master.table.tasks[number].entry])
+    assert not await master.queue.claimed([number])
+
+
+async def test_result_of_a_killed_agent_is_reported_by_its_successor(
+    master: FakeMaster, cluster: ClusterSettings
+) -> None:
+    with WorkerProcess(cluster) as worker:
+        number = await master.submit("SHELL", {"script": "sleep 0.3; echo done; exit 3"})
+        await master.table.wait(number, "RUNNING")
+        master.open.clear()
+        await eventually(lambda: spool(cluster.data) == [f"{number}.json"])
+        worker.signal(signal.SIGKILL)
+        await worker.wait()
+        master.open.set()
+        with WorkerProcess(cluster):
+            task = await master.table.ended(number)
+            await eventually(lambda: spool(cluster.data) == [])
+    assert task.state == "FAILED"
+    assert task.report is not None
+    assert task.report.exit_code == 3
+    assert log_text(cluster.data, number) == "done\n"
+
+
+async def test_killed_agent_takes_its_tasks_along_and_reports_nothing_of_them(
+    master: FakeMaster, cluster: ClusterSettings
+) -> None:
+    with WorkerProcess(cluster) as worker:
+        number, pid = await running(master, cluster)
+        worker.signal(signal.SIGKILL)
+        await worker.wait()
+        await eventually(lambda: not alive(pid), timeout_s=2)
+        await eventually(lambda: spool(cluster.data) == [f"{number}.json"])
+        with WorkerProcess(cluster):
+            await the_worker(master.session, 2)
+            await eventually(lambda: spool(cluster.data) == [])
+            await claim_gone(master, number)
+            later = await master.submit("SHELL", {"script": "true"})
+            await master.table.ended(later)
+            await eventually(lambda: work_folders(cluster.data) == [])
+    assert all(r.kind == pb.STARTED for r in master.reports if r.attempt.task_instance_id == number)
+    assert master.table.tasks[number].state == "RUNNING"
+
+
+async def test_frozen_agent_loses_its_tasks_before_anybody_may_run_them_again(
+    master: FakeMaster, cluster: ClusterSettings
+) -> None:
+    with WorkerProcess(cluster) as worker:
+        number, pid = await running(master, cluster)
+        worker.signal(signal.SIGSTOP)
+        died = asyncio.create_task(eventually(lambda: not alive(pid)))
+        gone = asyncio.create_task(claim_gone(master, number))
+        await died
+        assert not gone.done()
+        await gone
+        worker.signal(signal.SIGCONT)
+        # It comes back, and works on.
+        later = await master.submit("SHELL", {"script": "true"})
+        await master.table.ended(later)
+        assert master.table.tasks[number].state == "RUNNING"
+
+
+async def test_expired_session_ends_all_tasks_and_the_worker_works_on(
+    master: FakeMaster, cluster: ClusterSettings, zk_proxy: TcpProxy, zk_proxied: str
+) -> None:
+    cut_off = cluster_settings(cluster.data, zk_proxied)
+    async with InProcessWorker(cut_off):
+        number, pid = await running(master, cluster)
+        before = await the_worker(master.session)
+        zk_proxy.cut()
+        started = time.monotonic()
+        await eventually(lambda: not alive(pid))
+        assert time.monotonic() - started < SESSION_S
+        await claim_gone(master, number)
+        zk_proxy.heal()
+        later = await master.submit("SHELL", {"script": "true"})
+        await master.table.ended(later)
+        after: MemberInfo = await the_worker(master.session)
+        # The log of the interrupted attempt is found under the same name.
+        assert after.id == before.id
+        assert after.czxid > before.czxid
+    assert master.table.tasks[number].state == "RUNNING"
+
+
+async def test_short_interruption_of_the_connection_changes_nothing(
+    master: FakeMaster, cluster: ClusterSettings, zk_proxy: TcpProxy, zk_proxied: str
+) -> None:
+    async with InProcessWorker(cluster_settings(cluster.data, zk_proxied)) as worker:
+        number, pid = await running(master, cluster)
+        for _ in range(3):
+            zk_proxy.drop()
+            later = await master.submit("SHELL", {"script": "true"})
+            await master.table.ended(later)
+        assert alive(pid)
+        assert await master.queue.claimed([number]) == {number}
+        worker.at_once.set()
+
+
+async def test_two_workers_of_one_name_never_share_a_folder(
+    master: FakeMaster, cluster: ClusterSettings
+) -> None:
+    async with InProcessWorker(cluster), InProcessWorker(cluster):
+        await the_worker(master.session, 2)
+        async with Members(master.session, layout.WORKERS) as members:
+            names = {member.data["name"] for member in members.current().values()}
+    assert names == {"w-1", "w-2"}
+    async with InProcessWorker(cluster):
+        assert (await the_worker(master.session)).data["name"] == "w-1"
+
+
+async def test_worker_that_cannot_start_says_why_and_exits_with_an_error(
+    cluster: ClusterSettings,
+) -> None:
+    (cluster.data / "tls" / "node.pem").unlink()
+    with WorkerProcess(cluster) as worker:
+        assert await worker.wait() == 1
+    assert "worker failed" in worker.log
+    assert "node.pem" in worker.log

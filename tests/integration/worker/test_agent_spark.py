@@ -1,0 +1,88 @@
+"""A real application through spark-submit."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from shoal.client.local.java import find_java, spark_java_home
+from shoal.core.settings import ClusterSettings
+from tests.fake_master import FakeMaster
+from tests.integration.worker.agent_kit import InProcessWorker, log_text
+
+pytest_plugins = ["tests.integration.worker.agent_fixtures"]
+
+SCRIPT = """\
+import os, sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+numbers = spark.range(1000)
+print("sum", numbers.groupBy().sum().collect()[0][0])
+print("name", spark.sparkContext.appName)
+print("conf", spark.conf.get("spark.sql.shuffle.partitions"))
+print("arguments", sys.argv[1:])
+print("parameter", os.environ["SHOAL_PARAM_DAY"])
+if len(sys.argv) > 3:
+    sys.exit(int(sys.argv[3]))
+"""
+
+
+@pytest.fixture
+def java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(spark_java_home(find_java(), tmp_path / "java home")))
+
+
+async def test_spark_application_runs_to_its_end(
+    java: None, master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
+) -> None:
+    params = {
+        "script": SCRIPT,
+        "master": "local[1]",
+        "driver_memory": "512m",
+        "arguments": ["--date", "a 'b' $(c)\n"],
+        "conf": {"spark.sql.shuffle.partitions": "3"},
+        "name": "tiny job",
+    }
+    number = await master.submit("SPARK", params, parameters={"day": "Friday"})
+    task = await master.table.ended(number, timeout_s=90)
+    text = log_text(cluster.data, number)
+    assert task.state == "SUCCEEDED", text
+    said = [line for line in text.splitlines() if " WARN" not in line]
+    assert said[-5:] == [
+        "sum 499500",
+        "name tiny job",
+        "conf 3",
+        r"""arguments ['--date', "a 'b' $(c)\n"]""",
+        "parameter Friday",
+    ]
+    assert " INFO " not in text
+
+
+async def test_failing_application_fails_the_task_with_its_code(
+    java: None, master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
+) -> None:
+    params = {"script": "import sys; print('bye'); sys.exit(5)", "master": "local[1]"}
+    number = await master.submit("SPARK", params)
+    task = await master.table.ended(number, timeout_s=60)
+    assert task.state == "FAILED"
+    assert task.report is not None
+    assert task.report.exit_code == 5
+    assert "bye" in log_text(cluster.data, number)
+
+
+async def test_worker_without_java_says_so(
+    master: FakeMaster,
+    worker: InProcessWorker,
+    cluster: ClusterSettings,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert shutil.which("java", path=os.environ["PATH"]) is None
+    number = await master.submit("SPARK", {"script": "1"})
+    task = await master.table.ended(number)
+    assert task.report is not None
+    assert "no Java on this worker" in task.report.reason
+    assert "no Java on this worker" in log_text(cluster.data, number)
