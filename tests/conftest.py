@@ -1,3 +1,3 @@
 """Fixtures that every test may use."""
 
-pytest_plugins = ["tests.zookeeper"]
+pytest_plugins = ["tests.postgresql", "tests.zookeeper"]

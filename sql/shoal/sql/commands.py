@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Row, bindparam, func, select, update
@@ -11,8 +12,12 @@ from shoal.sql.connection import Connection, batched
 from shoal.sql.errors import InvalidValue, NotFound, StaleRow
 from shoal.sql.tables import IS_PENDING, command
 
-_KEYS_PER_QUERY = 500
+_IDS_PER_QUERY = 500
 _MAX_KEY = 255
+# The columns to set are those that the rows of values name.
+_SETTLE = update(command).where(command.c.id == bindparam("row_id"), IS_PENDING)
+
+_Outcome = tuple[int, int | None, str | None]  # command id, result instance id, reason
 
 
 class Commands:
@@ -45,7 +50,7 @@ class Commands:
 
     async def _by_key(self, keys: Collection[str]) -> dict[str, Command]:
         found: dict[str, Command] = {}
-        for chunk in batched(keys, _KEYS_PER_QUERY):
+        for chunk in batched(keys, _IDS_PER_QUERY):
             query = select(command).where(command.c.idempotency_key.in_(chunk))
             for row in await self._connection.rows(query):
                 found[row.idempotency_key] = _command(row)
@@ -85,14 +90,7 @@ class Commands:
 
     async def done_many(self, outcomes: Sequence[tuple[int, int]], at: datetime) -> None:
         """Mark commands as carried out: (command id, result instance id) each. As ``done``."""
-        await self._settle(
-            [
-                {"row_id": command_id, "result": instance_id, "why": None}
-                for command_id, instance_id in outcomes
-            ],
-            CommandState.DONE,
-            at,
-        )
+        await self._settle(CommandState.DONE, [(one, result, None) for one, result in outcomes], at)
 
     async def refuse(self, command_id: int, reason: str, at: datetime) -> None:
         """Mark a command as refused. Raises StaleRow if it is not pending any more."""
@@ -101,46 +99,37 @@ class Commands:
     async def refuse_many(self, outcomes: Sequence[tuple[int, str]], at: datetime) -> None:
         """Mark commands as refused: (command id, reason) each. As ``refuse``."""
         await self._settle(
-            [{"row_id": command_id, "result": None, "why": why} for command_id, why in outcomes],
-            CommandState.REFUSED,
-            at,
+            CommandState.REFUSED, [(one, None, reason) for one, reason in outcomes], at
         )
 
     async def _settle(
-        self, outcomes: Sequence[dict[str, Any]], state: CommandState, at: datetime
+        self, state: CommandState, outcomes: Sequence[_Outcome], at: datetime
     ) -> None:
         if not outcomes:
             return
-        statement = (
-            update(command)
-            .where(command.c.id == bindparam("row_id"), IS_PENDING)
-            .values(
-                state=state,
-                result_instance_id=bindparam("result"),
-                reason=bindparam("why"),
-                handled_at=at,
-            )
-        )
-        ids = [outcome["row_id"] for outcome in outcomes]
-        before = await self._not_pending(ids)
-        if before:
-            raise StaleRow("command", before)
-        result = await self._connection.execute(statement, outcomes)
-        if result.rowcount != len(outcomes):
-            raise StaleRow("command", ids)
+        values = {"state": state, "handled_at": at}
+        rows = [
+            {"row_id": one, "result_instance_id": result, "reason": reason, **values}
+            for one, result, reason in sorted(outcomes, key=itemgetter(0))  # one order: no deadlock
+        ]
+        result = await self._connection.execute(_SETTLE, rows)
+        if result.rowcount != len(rows):
+            ids = {one for one, _, _ in outcomes}
+            raise StaleRow("command", await self._settled_otherwise(outcomes, state, at) or ids)
 
-    async def _not_pending(self, ids: Sequence[int]) -> set[int]:
-        """Lock these rows in order of id; return the ids that are not pending (any more)."""
-        pending: set[int] = set()
-        for chunk in batched(sorted(ids), _KEYS_PER_QUERY):
-            query = (
-                select(command.c.id)
-                .where(command.c.id.in_(chunk), IS_PENDING)
-                .order_by(command.c.id)
-                .with_for_update()
+    async def _settled_otherwise(
+        self, outcomes: Sequence[_Outcome], state: CommandState, at: datetime
+    ) -> set[int]:
+        """Return the commands that do not have the outcome they should have been given."""
+        c = command.c
+        differing = {one for one, _, _ in outcomes}
+        for chunk in batched(sorted(differing), _IDS_PER_QUERY):
+            query = select(c.id, c.result_instance_id, c.reason).where(
+                c.id.in_(chunk), c.state == state, c.handled_at == at
             )
-            pending.update(row.id for row in await self._connection.rows(query))
-        return set(ids) - pending
+            found = {tuple(row) for row in await self._connection.rows(query)}
+            differing -= {outcome[0] for outcome in outcomes if outcome in found}
+        return differing
 
 
 def _values(new: NewCommand, row_id: int, at: datetime) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from sqlalchemy import CursorResult, Executable, Row, Table, select, text
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DataError as SqlDataError
-from sqlalchemy.exc import DBAPIError, InterfaceError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, InterfaceError, SQLAlchemyError, StatementError
 from sqlalchemy.exc import IntegrityError as SqlIntegrityError
 from sqlalchemy.exc import OperationalError as SqlOperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -69,6 +69,8 @@ def translate(error: BaseException) -> SqlError:
         return DatabaseUnavailable("all database connections of this process are in use; try again")
     if isinstance(error, OverflowError):
         return InvalidValue("a number is too large for the database")
+    if isinstance(error, StatementError) and isinstance(error.orig, ValueError):
+        return InvalidValue(f"a value cannot be stored: {error.orig}")
     if not isinstance(error, DBAPIError):
         return StatementFailed(f"the database statement failed: {type(error).__name__}")
     original = error.orig

@@ -18,15 +18,17 @@ PATIENCE_S = 15.0
 # How far back a tail that starts "now" looks for transactions that are not committed yet.
 _LOOK_BACK = 1_000
 
+# pg_snapshot_xmax would not do for ``next``: it is one past the last *ended* transaction, and a
+# younger one may already run and hold an id. age() asks the counter, after the snapshot is taken.
 _SNAPSHOT = text(
-    "SELECT pg_snapshot_xmin(s)::text::bigint AS oldest, pg_snapshot_xmax(s)::text::bigint AS next"
+    "SELECT pg_snapshot_xmin(s)::text::bigint AS oldest, age(pg_snapshot_xmin(s)::xid) AS younger"
     " FROM pg_current_snapshot() AS s"
 )
 
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """Transactions below ``oldest`` have ended, those from ``next`` on have not begun."""
+    """Transactions below ``oldest`` have ended, those from ``next`` on have not begun to write."""
 
     oldest: int
     next: int
@@ -146,4 +148,4 @@ async def _snapshot(connection: Connection) -> _Snapshot:
         return _Snapshot(0, 0)
     row = await connection.first(_SNAPSHOT)
     assert row is not None, "a SELECT of a function has a row"
-    return _Snapshot(row.oldest, row.next)
+    return _Snapshot(row.oldest, row.oldest + row.younger)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import and_, bindparam, func, or_, select, update
+from sqlalchemy import bindparam, func, select, update
 
 from shoal.core.records import PartitionRow
 from shoal.sql.connection import Connection
@@ -52,22 +52,25 @@ class Partitions:
         if not epochs:
             return
         c = partition.c
-        await self._connection.execute(
-            select(c.number).where(c.number.in_(list(epochs))).order_by(c.number).with_for_update()
+        rows = await self._connection.rows(
+            select(partition).where(c.number.in_(list(epochs))).order_by(c.number).with_for_update()
         )
-        grows = or_(
-            c.epoch < bindparam("new_epoch"),
-            and_(c.epoch == bindparam("new_epoch"), c.owner == owner),
-        )
+        allowed = {
+            row.number
+            for row in rows
+            if (epochs[row.number], owner) == (row.epoch, row.owner)
+            or epochs[row.number] > row.epoch
+        }
+        if fenced := epochs.keys() - allowed:
+            raise Fenced(fenced)
         result = await self._connection.execute(
             update(partition)
-            .where(c.number == bindparam("row_number"), grows)
+            .where(c.number == bindparam("row_number"), c.epoch <= bindparam("new_epoch"))
             .values(epoch=bindparam("new_epoch"), owner=owner),
             [{"row_number": n, "new_epoch": epoch} for n, epoch in sorted(epochs.items())],
         )
         if result.rowcount != len(epochs):
-            stored = {row.index: row for row in await self.all()}
-            raise Fenced([n for n in epochs if n not in stored or stored[n].epoch > epochs[n]])
+            raise Fenced(epochs)
 
     async def require(self, epochs: Mapping[int, int]) -> None:
         """Raise Fenced unless these are the present epochs; they stay so until the commit."""

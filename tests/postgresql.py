@@ -1,0 +1,175 @@
+"""Fixtures: a real PostgreSQL server for the whole test run, a fresh database for each test.
+
+``SHOAL_TEST_POSTGRESQL_URL`` names a server to use (its user may create databases). Without it,
+a server is started from the binaries that Debian installs (``tests/provision.sh`` gets them).
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+URL_VARIABLE = "SHOAL_TEST_POSTGRESQL_URL"
+_DEBIAN = Path("/usr/lib/postgresql")
+# Nothing here has to survive a power cut.
+_FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=100")
+_INITDB = ("-U", "shoal", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
+_USER = "nobody"  # who runs the server if we are root, as whom it refuses to run
+_START_TIMEOUT_S = 60
+_STOP_TIMEOUT_S = 20
+
+
+class PostgresqlMissing(Exception):
+    """Neither a server to use nor binaries to start one."""
+
+
+@dataclass(frozen=True)
+class PostgresqlServer:
+    """A running server. ``url`` names a database from which others can be created."""
+
+    url: str
+
+    def url_of(self, database: str) -> str:
+        """Return the URL of another database of this server."""
+        base, _, query = self.url.partition("?")
+        return f"{base.rpartition('/')[0]}/{database}" + (f"?{query}" if query else "")
+
+    def create(self, database: str, template: str | None = None) -> str:
+        """Create a database, as a copy of ``template`` if given; return its URL."""
+        statement = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(database))
+        if template is not None:
+            statement += sql.SQL(" TEMPLATE {}").format(sql.Identifier(template))
+        self._run(statement)
+        return self.url_of(database)
+
+    def drop(self, database: str) -> None:
+        """Drop a database and end whoever is still connected to it."""
+        self._run(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(database)))
+
+    def _run(self, statement: sql.Composed) -> None:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(statement)
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[PostgresqlServer]:
+    """The server; started when the first test asks for it. Skips (in CI: fails) without one."""
+    try:
+        with _server() as server:
+            yield server
+    except PostgresqlMissing as error:
+        if os.environ.get("CI"):
+            pytest.fail(f"the tests need PostgreSQL in CI: {error}")
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def postgresql_url(postgresql_server: PostgresqlServer) -> Iterator[str]:
+    """The URL of an empty database that only this test uses."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    yield postgresql_server.create(name)
+    postgresql_server.drop(name)
+
+
+@contextmanager
+def _server() -> Iterator[PostgresqlServer]:
+    if given := os.environ.get(URL_VARIABLE):
+        yield PostgresqlServer(given)
+        return
+    binaries = _binaries()
+    # Short, for the name of a socket has at most 107 bytes.
+    folder = Path(tempfile.mkdtemp(prefix="shoal-pg-", dir="/tmp"))
+    try:
+        if os.geteuid() == 0:
+            shutil.chown(folder, _USER)
+        _run(folder, [binaries / "initdb", *_INITDB, "-D", folder / "data"])
+        with _running(binaries, folder) as url:
+            yield PostgresqlServer(url)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _binaries() -> Path:
+    """Return the folder of the newest installed server's programs."""
+    found = [path.parent for path in _DEBIAN.glob("*/bin/initdb")]
+    if not found:
+        raise PostgresqlMissing(
+            f"there is no PostgreSQL: run tests/provision.sh, or name a server in {URL_VARIABLE}"
+        )
+    return max(found, key=lambda path: float(path.parent.name))
+
+
+def _wrapped(command: Sequence[str | Path]) -> list[str]:
+    """Return the command so that it is not root, and ends in order if this process is killed."""
+    switch = [f"--reuid={_USER}", "--regid=nogroup", "--clear-groups"]
+    return [
+        "setpriv",
+        *(switch if os.geteuid() == 0 else []),
+        "--pdeathsig=INT",
+        "--",
+        *map(str, command),
+    ]
+
+
+def _run(folder: Path, command: Sequence[str | Path]) -> None:
+    done = subprocess.run(
+        _wrapped(command),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_START_TIMEOUT_S,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{command[0]} failed:\n{done.stdout}{done.stderr}")
+
+
+@contextmanager
+def _running(binaries: Path, folder: Path) -> Iterator[str]:
+    """Run the server below ``folder``, reachable only through a socket there; yield its URL."""
+    options: list[str | Path] = ["-D", folder / "data", "-k", folder, "-c", "listen_addresses="]
+    for setting in _FAST:
+        options += ["-c", setting]
+    log = folder / "log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            _wrapped([binaries / "postgres", *options]),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+        )
+    try:
+        url = f"postgresql://shoal@/postgres?host={folder}"
+        _wait_ready(process, url, log)
+        yield url
+    finally:
+        process.send_signal(signal.SIGINT)  # ends connections, then itself
+        try:
+            process.wait(_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGQUIT)
+            process.wait()
+
+
+def _wait_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    while True:
+        try:
+            psycopg.connect(url, connect_timeout=5).close()
+            return
+        except psycopg.OperationalError as error:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"PostgreSQL did not start:\n{log.read_text()}") from error
+        time.sleep(0.02)  # there is no event to wait for across processes

@@ -1,0 +1,33 @@
+#!/bin/sh
+# Install what the tests need from Debian: a PostgreSQL server. Quiet when nothing is missing.
+# The tests start the server themselves; the package's own cluster is neither needed nor created.
+set -eu
+
+for program in /usr/lib/postgresql/*/bin/postgres; do
+    if [ -x "$program" ]; then
+        exit 0
+    fi
+done
+
+if [ "$(id -u)" -eq 0 ]; then
+    as_root=
+elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+    as_root="sudo -n"
+else
+    as_root=unavailable
+fi
+
+if [ "$as_root" = unavailable ] || ! command -v apt-get >/dev/null 2>&1; then
+    echo "The tests need PostgreSQL's server programs in /usr/lib/postgresql/<version>/bin." >&2
+    echo "Install them as root, on Debian: apt-get install --no-install-recommends postgresql" >&2
+    echo "Or name a running server in SHOAL_TEST_POSTGRESQL_URL." >&2
+    exit 1
+fi
+
+export DEBIAN_FRONTEND=noninteractive
+# Keep the package from creating and starting a cluster on port 5432.
+$as_root mkdir -p /etc/postgresql-common/createcluster.d
+echo "create_main_cluster = false" |
+    $as_root tee /etc/postgresql-common/createcluster.d/no-main.conf >/dev/null
+$as_root apt-get update -q
+$as_root apt-get install -q -y --no-install-recommends postgresql
