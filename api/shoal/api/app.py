@@ -1,0 +1,81 @@
+"""The application: routes, errors and headers put together around the given services."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.responses import HTMLResponse, JSONResponse
+
+from shoal.api import docs, problems
+from shoal.api.auth import require_browser
+from shoal.api.description import describe
+from shoal.api.middleware import Exchange
+from shoal.api.routes import (
+    cluster,
+    commands,
+    events,
+    health,
+    instances,
+    logs,
+    projects,
+    tasks,
+    workflows,
+)
+from shoal.api.services import Services
+
+PREFIX = "/api/v1"
+_ROUTERS = (
+    health.public,
+    health.router,
+    projects.router,
+    workflows.router,
+    commands.router,
+    instances.router,
+    tasks.router,
+    logs.router,
+    cluster.router,
+    events.router,
+)
+
+
+def create_app(services: Services) -> FastAPI:
+    """Return the ASGI application. The services stay the caller's to close."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        await services.feed.aclose()
+
+    app = FastAPI(
+        title="Shoal",
+        version=services.version,
+        lifespan=lifespan,
+        openapi_url=None,  # FastAPI's own pages would be open to everybody
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # one address for each thing
+    )
+    app.state.services = services
+    problems.install(app)
+    app.add_middleware(Exchange)
+    for router in _ROUTERS:
+        app.include_router(router, prefix=PREFIX)
+    app.include_router(_pages(app))
+    return app
+
+
+def _pages(app: FastAPI) -> APIRouter:
+    """What describes the API: for programs, and for people with a browser."""
+    router = APIRouter(include_in_schema=False, dependencies=[Depends(require_browser)])
+
+    @router.get(f"{PREFIX}/openapi.json")
+    async def openapi() -> JSONResponse:
+        return JSONResponse(describe(app))
+
+    @router.get("/docs")
+    async def documentation() -> HTMLResponse:
+        content: dict[str, Any] = describe(app)
+        return HTMLResponse(docs.page(content), headers={"Content-Security-Policy": docs.POLICY})
+
+    return router

@@ -1,0 +1,95 @@
+"""Request bodies: JSON within limits, read only after the caller has shown the token."""
+
+import asyncio
+import math
+from typing import Any
+
+from fastapi import Request
+from pydantic_core import from_json
+
+from shoal.api.errors import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, NotJson
+
+MAX_BODY_BYTES = 8 * 1024 * 1024
+_INLINE_BYTES = 64 * 1024  # larger bodies are parsed in a thread
+_INT64 = 2**63
+
+
+class JsonRequest(Request):
+    """A request whose JSON body has been read and checked by ``read_json``."""
+
+    _content: bytes = b""
+    _value: Any = None
+
+    async def read_json(self) -> None:
+        """Read the body. Raises NotJson, BodyTooLarge, MalformedBody, InvalidRequest.
+
+        The parser itself refuses more than 200 levels of nesting, NaN and Infinity.
+        """
+        self._content = await self._read()
+        if not self._content:
+            return
+        if not _is_json(self.headers.get("content-type", "")):
+            raise NotJson("send the body with the header 'Content-Type: application/json'")
+        if len(self._content) <= _INLINE_BYTES:
+            self._value = _parse(self._content)
+        else:
+            self._value = await asyncio.to_thread(_parse, self._content)
+
+    async def _read(self) -> bytes:
+        length = self.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > MAX_BODY_BYTES:
+            raise _too_large()
+        content = bytearray()
+        async for chunk in self.stream():
+            content += chunk
+            if len(content) > MAX_BODY_BYTES:
+                raise _too_large()
+        return bytes(content)
+
+    async def body(self) -> bytes:
+        """Return the body that ``read_json`` has read."""
+        return self._content
+
+    async def json(self) -> Any:
+        """Return the value that ``read_json`` has parsed."""
+        return self._value
+
+
+def _too_large() -> BodyTooLarge:
+    return BodyTooLarge(
+        f"a body may have at most {MAX_BODY_BYTES} bytes", headers={"Connection": "close"}
+    )
+
+
+def _is_json(content_type: str) -> bool:
+    media_type = content_type.partition(";")[0].strip().lower()
+    return media_type == "application/json" or (
+        media_type.startswith("application/") and media_type.endswith("+json")
+    )
+
+
+def _parse(content: bytes) -> Any:
+    try:
+        value = from_json(content, allow_inf_nan=False)
+    except ValueError as error:
+        raise MalformedBody(f"the body is no JSON: {error}") from None
+    _check_storable(value)
+    return value
+
+
+def _check_storable(value: Any) -> None:
+    """Refuse what not every database can keep: NUL characters, numbers beyond 64 bits."""
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case dict() as members:
+                waiting.extend(members)
+                waiting.extend(members.values())
+            case list() as items:
+                waiting.extend(items)
+            case str() as text if "\0" in text:
+                raise InvalidRequest([FieldError("", "a text holds a NUL character")])
+            case float() as number if not math.isfinite(number):
+                raise InvalidRequest([FieldError("", "a number is too large")])
+            case int() as number if not -_INT64 <= number < _INT64:
+                raise InvalidRequest([FieldError("", "a whole number is beyond 64 bits")])

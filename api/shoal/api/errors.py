@@ -1,0 +1,124 @@
+"""Errors of the API; each class is one kind of problem document (RFC 9457).
+
+::
+
+    ShoalError
+    └── ApiError
+        ├── MalformedBody          400  the body is no JSON
+        ├── Unauthorized           401  no token, or a wrong one
+        ├── NoSuchThing            404  an object that the request names does not exist
+        ├── KeyReused              409  the idempotency key belongs to another request
+        ├── BodyTooLarge           413
+        ├── NotJson                415  the body is of another media type
+        ├── RangeNotSatisfiable    416
+        ├── InvalidRequest         422  fields with unusable values; ``errors`` names each
+        ├── LogUnavailable         503  the worker that holds a log is not there (retriable)
+        ├── NotLoopback            the address would open the API to the network
+        ├── AddressInUse           another program has the port
+        └── BadToken               the token file cannot be used
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import ClassVar
+
+from shoal.core.errors import ShoalError
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """What is wrong with one field of a request. ``field`` is empty for the whole."""
+
+    field: str
+    message: str
+    line: int | None = None
+
+
+class ApiError(ShoalError):
+    """Base of this branch. The text becomes the problem's detail, so it never holds a secret."""
+
+    status: ClassVar[int] = HTTPStatus.INTERNAL_SERVER_ERROR
+    slug: ClassVar[str] = "internal-error"
+    title: ClassVar[str] = "Internal error"
+
+    def __init__(
+        self,
+        detail: str,
+        errors: Sequence[FieldError] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.errors = tuple(errors)
+        self.headers = dict(headers or {})
+        super().__init__(detail)
+
+
+class MalformedBody(ApiError):
+    status, slug, title = HTTPStatus.BAD_REQUEST, "malformed-json", "The body is no JSON"
+
+
+class Unauthorized(ApiError):
+    status, slug, title = HTTPStatus.UNAUTHORIZED, "unauthorized", "A token is needed"
+
+
+class NoSuchThing(ApiError):
+    status, slug, title = HTTPStatus.NOT_FOUND, "not-found", "Not found"
+
+
+class KeyReused(ApiError):
+    status = HTTPStatus.CONFLICT
+    slug, title = "idempotency-key-reused", "The idempotency key belongs to another request"
+
+
+class BodyTooLarge(ApiError):
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    slug, title = "body-too-large", "The body is too large"
+
+
+class NotJson(ApiError):
+    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+    slug, title = "unsupported-media-type", "The body must be JSON"
+
+
+class RangeNotSatisfiable(ApiError):
+    status = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
+    slug, title = "range-not-satisfiable", "There are no such bytes"
+
+
+class InvalidRequest(ApiError):
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    slug, title = "invalid-request", "The request has unusable values"
+
+    def __init__(self, errors: Sequence[FieldError]) -> None:
+        text = "; ".join(f"{e.field}: {e.message}" if e.field else e.message for e in errors)
+        super().__init__(text, errors)
+
+
+class LogUnavailable(ApiError):
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    slug, title = "log-unavailable", "The worker that holds the log is not there"
+    retriable: ClassVar[bool] = True
+
+
+class NotLoopback(ApiError):
+    """The API must not be reachable from other machines yet."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(
+            f"the API does not listen on {host!r}: users and TLS for the API come later, so it "
+            "serves this machine only; use 127.0.0.1 and reach it through an SSH tunnel"
+        )
+
+
+class AddressInUse(ApiError):
+    """The address cannot be listened on."""
+
+    def __init__(self, host: str, port: int, reason: str) -> None:
+        super().__init__(
+            f"the API cannot listen on {host}:{port}: {reason}; "
+            "stop the program that uses the port, or choose another one with --port"
+        )
+
+
+class BadToken(ApiError):
+    """The file with the API's token is unusable."""

@@ -1,0 +1,207 @@
+"""An API process: bind, put the parts together, serve until told to stop, leave in order."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from ipaddress import ip_address
+
+import structlog
+import uvicorn
+
+from shoal.api.app import create_app
+from shoal.api.auth import ensure_token
+from shoal.api.errors import AddressInUse, NotLoopback
+from shoal.api.feed import Feed
+from shoal.api.logs import LogProxy
+from shoal.api.services import Services
+from shoal.api.settings import ApiSettings
+from shoal.coordination import layout
+from shoal.coordination.membership import Members
+from shoal.coordination.owners import Owners
+from shoal.coordination.queue import TaskQueue
+from shoal.coordination.session import ZkSession
+from shoal.core.settings import ClusterSettings
+from shoal.proto.channels import Channels
+from shoal.proto.tls import TlsFiles
+from shoal.sql import Database
+
+log = structlog.get_logger()
+
+_BACKLOG = 512  # connections that wait to be accepted
+
+
+async def serve(
+    settings: ApiSettings,
+    cluster: ClusterSettings,
+    *,
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve the API until SIGTERM or SIGINT. ``ready`` is told the URL once it answers.
+
+    Raises NotLoopback, AddressInUse, BadToken, and what keeps database and ZooKeeper away.
+    """
+    stopping, opened = asyncio.Event(), asyncio.Event()
+    with _stop_signals(stopping), listening(settings) as listener:
+        token = ensure_token(cluster.token_file)
+
+        async def work() -> None:
+            async with AsyncExitStack() as stack:
+                services = await open_services(stack, settings, cluster, token, stopping)
+                opened.set()
+                await serve_app(services, listener, ready)
+
+        await _until_stopped(work(), stopping, opened)
+    log.info("api stopped")
+
+
+async def _until_stopped(
+    work: Coroutine[None, None, None], stopping: asyncio.Event, opened: asyncio.Event
+) -> None:
+    """Run ``work``, which heeds ``stopping`` once it has ``opened``; before, cut it short."""
+    working = asyncio.create_task(work, name="api")
+    told = asyncio.create_task(stopping.wait())
+    try:
+        await asyncio.wait({working, told}, return_when=asyncio.FIRST_COMPLETED)
+        if stopping.is_set() and not opened.is_set():
+            working.cancel()
+            await asyncio.wait({working})
+            if working.cancelled():
+                return
+        await working
+    finally:
+        told.cancel()
+        working.cancel()
+
+
+async def open_services(
+    stack: AsyncExitStack,
+    settings: ApiSettings,
+    cluster: ClusterSettings,
+    token: str,
+    stopping: asyncio.Event,
+) -> Services:
+    """Open everything; ``stack`` closes it in the reverse order."""
+    tls = TlsFiles.of(cluster)
+    database = await stack.enter_async_context(Database(cluster.database))
+    await database.migrate()
+    session = await stack.enter_async_context(
+        ZkSession(cluster.zookeeper, session_timeout_s=cluster.session_timeout_s, name="api")
+    )
+    partitions = await layout.prepare(session, cluster.partitions)
+    async with database.unit_of_work() as uow:
+        await uow.partitions.ensure(partitions)
+        await uow.commit()
+    masters = await stack.enter_async_context(Members(session, layout.MASTERS))
+    workers = await stack.enter_async_context(Members(session, layout.WORKERS))
+    channels = await stack.enter_async_context(Channels(tls))
+    return Services(
+        settings=settings,
+        token=token,
+        database=database,
+        session=session,
+        masters=masters,
+        workers=workers,
+        owners=Owners(session),
+        queue=TaskQueue(session),
+        partitions=partitions,
+        feed=Feed(database, settings.subscriber_events),
+        logs=LogProxy(database, workers, channels),
+        stopping=stopping,
+    )
+
+
+async def serve_app(
+    services: Services, listener: socket.socket, ready: Callable[[str], None] | None = None
+) -> None:
+    """Serve on ``listener`` until ``services.stopping``; ``ready`` is told the URL."""
+    config = uvicorn.Config(
+        create_app(services),
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_config=None,  # logging is set up by who runs this role
+        access_log=False,  # our own middleware logs requests
+        server_header=False,
+        proxy_headers=False,
+        backlog=_BACKLOG,
+        timeout_graceful_shutdown=max(1, round(services.settings.shutdown_grace_s)),
+    )
+    server = _Server(config)
+    serving = asyncio.create_task(server.serve([listener]), name="http server")
+    told = asyncio.create_task(services.stopping.wait())
+    try:
+        await server.has_started(serving)
+        host, port = listener.getsockname()[:2]
+        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        log.info("api ready", url=url)
+        if ready is not None:
+            ready(url)
+        await asyncio.wait({serving, told}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        # Open streams end by themselves now, so the server finds its connections idle.
+        services.stopping.set()
+        server.should_exit = True
+        told.cancel()
+        await serving
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves the process's signals alone; ``serve`` above handles them."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._up = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Do nothing."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start listening, and let it be known."""
+        await super().startup(sockets)
+        self._up.set()
+
+    async def has_started(self, serving: asyncio.Task[None]) -> None:
+        """Return when connections are accepted, or when ``serving`` is over without that."""
+        up = asyncio.create_task(self._up.wait())
+        await asyncio.wait({up, serving}, return_when=asyncio.FIRST_COMPLETED)
+        up.cancel()
+        if serving.done():
+            serving.result()
+
+
+@contextmanager
+def _stop_signals(stopping: asyncio.Event) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    for number in numbers:
+        loop.add_signal_handler(number, stopping.set)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+@contextmanager
+def listening(settings: ApiSettings) -> Iterator[socket.socket]:
+    """Bind first of all: a taken port is told before anything else is started."""
+    host = "127.0.0.1" if settings.host == "localhost" else settings.host
+    try:
+        address = ip_address(host)
+    except ValueError:
+        raise NotLoopback(settings.host) from None
+    if not address.is_loopback:
+        raise NotLoopback(settings.host)
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, settings.port))
+            listener.listen(_BACKLOG)
+        except OSError as error:
+            raise AddressInUse(host, settings.port, error.strerror or str(error)) from error
+        yield listener

@@ -1,0 +1,125 @@
+"""Commands: the only way to start, pause, resume, stop, recover or rerun anything."""
+
+import asyncio
+import time
+from typing import Annotated
+
+import structlog
+from fastapi import Body, Header, Path, Query, Response
+
+from shoal.api.commanding import check_shape, new_command, same_request
+from shoal.api.errors import KeyReused
+from shoal.api.paging import MAX_ID
+from shoal.api.problems import documented
+from shoal.api.route import strict_router
+from shoal.api.schemas.commands import CommandIn, CommandOut
+from shoal.api.services import Services, Shoal
+from shoal.coordination.bell import ring
+from shoal.core.commands import Command, CommandState
+from shoal.core.errors import ShoalError
+from shoal.core.priority import Priority
+
+log = structlog.get_logger()
+
+router = strict_router("commands")
+
+LONGEST_WAIT_S = 30
+RING_TIMEOUT_S = 1.0
+# Pauses between two looks at a pending command: most are handled within milliseconds.
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.1
+
+
+@router.post(
+    "/commands",
+    summary="Start, rerun, pause, resume, stop or recover",
+    status_code=202,
+    responses=documented(400, 404, 409, 413, 415),
+)
+async def post_command(
+    shoal: Shoal,
+    body: Annotated[CommandIn, Body()],
+    response: Response,
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            min_length=1,
+            max_length=255,
+            description="The same key never starts anything twice; a repetition returns the first.",
+        ),
+    ] = None,
+) -> CommandOut:
+    """Stores the command durably; a master carries it out a moment later.
+
+    Read the outcome with `GET /commands/{id}?wait=30`.
+    """
+    key = check_shape(body, idempotency_key)
+    async with shoal.database.unit_of_work() as uow:
+        new = await new_command(uow, body, key, shoal.partitions)
+        command, created = await uow.commands.add(new, shoal.clock())
+        if not created and not same_request(command, new):
+            raise KeyReused(
+                f"the idempotency key {key!r} was used for command {command.id}, which asks for "
+                "something else; take a new key for a new request"
+            )
+        await uow.commit()
+    if command.state is CommandState.PENDING:
+        await _ring(shoal, command)
+    response.headers["Location"] = f"/api/v1/commands/{command.id}"
+    return _out(command)
+
+
+async def _ring(shoal: Services, command: Command) -> None:
+    """Wake the partition's owner: without it the command waits for the next regular scan."""
+    shoal.feed.look_soon()
+    try:
+        async with asyncio.timeout(RING_TIMEOUT_S):
+            await ring(shoal.session, [command.partition])
+    except (ShoalError, TimeoutError) as error:
+        log.warning(
+            "bell not rung; the owner looks by itself",
+            command=command.id,
+            partition=command.partition,
+            error=str(error),
+        )
+
+
+@router.get("/commands/{command_id}", summary="Show a command", responses=documented(404))
+async def get_command(
+    shoal: Shoal,
+    command_id: Annotated[int, Path(ge=1, le=MAX_ID, examples=[12])],
+    wait: Annotated[
+        float, Query(ge=0, le=LONGEST_WAIT_S, description="Seconds to wait for the outcome.")
+    ] = 0,
+) -> CommandOut:
+    """A command and its outcome. With `wait` it answers as soon as the state is not PENDING."""
+    deadline_s = time.monotonic() + wait
+    pause_s = SHORTEST_PAUSE_S
+    while True:
+        async with shoal.database.unit_of_work(read_only=True) as uow:
+            command = await uow.commands.get(command_id)
+        left_s = deadline_s - time.monotonic()
+        if command.state is not CommandState.PENDING or left_s <= 0 or shoal.stopping.is_set():
+            return _out(command)
+        await asyncio.sleep(min(pause_s, left_s))
+        pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)
+
+
+def _out(command: Command) -> CommandOut:
+    assert command.created_at is not None, "it is stored"
+    return CommandOut(
+        id=command.id,
+        type=command.type,
+        state=command.state,
+        reason=command.reason,
+        instance_id=command.instance_id,
+        result_instance_id=command.result_instance_id,
+        version=command.version,
+        parameters=command.parameters,
+        logical_time=command.logical_time,
+        priority=None if command.priority is None else Priority(command.priority).name,
+        idempotency_key=command.idempotency_key,
+        schedule_id=command.schedule_id,
+        requested_by=command.requested_by,
+        created_at=command.created_at,
+        handled_at=command.handled_at,
+    )

@@ -1,0 +1,120 @@
+"""The live event stream."""
+
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Annotated
+
+from fastapi import Header, Query
+from fastapi.responses import StreamingResponse
+
+from shoal.api.errors import FieldError, InvalidRequest
+from shoal.api.paging import MAX_ID
+from shoal.api.route import strict_router
+from shoal.api.services import Services, Shoal
+from shoal.api.sse import EventStream, comment, encode
+from shoal.core.records import ChangeEvent
+
+router = strict_router("events")
+
+REPLAY_AT_ONCE = 500
+
+
+@router.get(
+    "/events",
+    summary="Follow what happens",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "Server-sent events; the id of each is the event's id.",
+            "content": {
+                "text/event-stream": {
+                    "schema": {"type": "string"},
+                    "example": "id: 204\nevent: instance.state\n"
+                    'data: {"id": 204, "at": "2026-11-21T06:00:00Z", "kind": "instance.state", '
+                    '"project": "flights", "instance_id": 17, "task_instance_id": null, '
+                    '"data": {"workflow": "daily", "version": 4, "state": "RUNNING"}}\n\n',
+                }
+            },
+        },
+    },
+)
+async def events(
+    shoal: Shoal,
+    project: Annotated[str | None, Query(description="Only those of this project.")] = None,
+    instance_id: Annotated[
+        int | None, Query(ge=1, le=MAX_ID, description="Only those of this instance.")
+    ] = None,
+    last_event_id: Annotated[
+        str | None, Header(description="Resume behind this event.", examples=["204"])
+    ] = None,
+) -> EventStream:
+    """Events `instance.state`, `task.state` and `workflow.published` as they are committed.
+
+    Every event comes once and in order. Who reads too slowly is disconnected and comes back with
+    Last-Event-ID, as browsers do by themselves.
+    """
+    after = None if last_event_id is None else _event_id(last_event_id)
+    stream = _events(shoal, project, instance_id, after)
+    await anext(stream)  # subscribed: nothing that happens from now on is missed
+    return EventStream(stream, shoal.stopping, shoal.settings.heartbeat_s)
+
+
+def _event_id(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise InvalidRequest([FieldError("Last-Event-ID", "is no event id")])
+    return int(text)
+
+
+async def _events(
+    shoal: Services, project: str | None, instance_id: int | None, after: int | None
+) -> AsyncGenerator[bytes, None]:
+    """Yield nothing once, when subscribed; then what was missed, then what happens."""
+    async with shoal.feed.subscribe(_filter(project, instance_id)) as subscription:
+        yield b""
+        if after is not None:
+            async with aclosing(
+                _missed(shoal, project, instance_id, after, subscription.position)
+            ) as missed:
+                async for event in missed:
+                    yield _encoded(event)
+        async for event in subscription:
+            yield _encoded(event)
+        if subscription.too_slow:
+            yield comment("too many unread events; connect again with Last-Event-ID")
+
+
+def _filter(project: str | None, instance_id: int | None) -> Callable[[ChangeEvent], bool]:
+    def wants(event: ChangeEvent) -> bool:
+        return (project is None or event.project == project) and (
+            instance_id is None or event.workflow_instance_id == instance_id
+        )
+
+    return wants
+
+
+async def _missed(
+    shoal: Services, project: str | None, instance_id: int | None, after: int, until: int
+) -> AsyncGenerator[ChangeEvent, None]:
+    """Yield the events behind ``after`` up to ``until``, some at a time."""
+    while True:
+        async with shoal.database.unit_of_work(read_only=True) as uow:
+            some = await uow.events.after(after, REPLAY_AT_ONCE, instance_id, project, until)
+        for event in some:
+            yield event
+        if len(some) < REPLAY_AT_ONCE:
+            return
+        after = some[-1].id
+
+
+def _encoded(event: ChangeEvent) -> bytes:
+    content = {
+        "id": event.id,
+        "at": event.at.isoformat().replace("+00:00", "Z"),
+        "kind": event.kind,
+        "project": event.project,
+        "instance_id": event.workflow_instance_id,
+        "task_instance_id": event.task_instance_id,
+        "data": dict(event.data),
+    }
+    return encode(event.kind, json.dumps(content, ensure_ascii=False), str(event.id))

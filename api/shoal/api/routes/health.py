@@ -1,0 +1,73 @@
+"""Is the process there, and can the cluster do its work?"""
+
+import asyncio
+
+from fastapi import APIRouter, Response
+
+from shoal.api.problems import documented
+from shoal.api.route import strict_router
+from shoal.api.schemas.health import Check, Checks, Health, Live
+from shoal.api.services import Services, Shoal
+from shoal.coordination.nodes import SessionState
+from shoal.core.errors import ShoalError
+
+DEADLINE_S = 3.0
+
+# The only route without a token: it says nothing but that the process answers.
+public = APIRouter(tags=["health"], responses=documented(500))
+router = strict_router("health")
+
+
+@public.get("/health/live", summary="Is the process there?")
+async def live() -> Live:
+    """Answers as long as the process does; for supervisors. Needs no token."""
+    return Live()
+
+
+@router.get("/health", summary="State of the cluster")
+async def health(shoal: Shoal) -> Health:
+    """Says what works; the HTTP status is 200 in any case."""
+    return await _look(shoal)
+
+
+@router.get(
+    "/health/ready",
+    summary="Can requests be served?",
+    responses={503: {"model": Health, "description": "Database or ZooKeeper cannot be reached."}},
+)
+async def ready(shoal: Shoal, response: Response) -> Health:
+    """As /health, with the HTTP status 503 while the database or ZooKeeper is away."""
+    found = await _look(shoal)
+    if not (found.checks.database.ok and found.checks.zookeeper.ok):
+        response.status_code = 503
+    return found
+
+
+async def _look(shoal: Services) -> Health:
+    database, zookeeper = await asyncio.gather(_database(shoal), _zookeeper(shoal))
+    masters, workers = len(shoal.masters.current()), len(shoal.workers.current())
+    fine = database.ok and zookeeper.ok and masters > 0 and workers > 0
+    return Health(
+        status="ok" if fine else "degraded",
+        checks=Checks(database=database, zookeeper=zookeeper, masters=masters, workers=workers),
+        masters=masters,
+        workers=workers,
+        version=shoal.version,
+    )
+
+
+async def _database(shoal: Services) -> Check:
+    kind = shoal.database.kind
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            await shoal.database.ping()
+    except TimeoutError:
+        return Check(ok=False, detail=f"{kind} did not answer within {DEADLINE_S:g} s")
+    except ShoalError as error:
+        return Check(ok=False, detail=f"{kind}: {error}")
+    return Check(ok=True, detail=f"{kind} answers")
+
+
+async def _zookeeper(shoal: Services) -> Check:
+    state = shoal.session.state
+    return Check(ok=state is SessionState.CONNECTED, detail=state.value.lower())

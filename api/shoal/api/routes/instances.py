@@ -1,0 +1,84 @@
+"""Workflow instances."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from fastapi import Path, Query
+from pydantic import AwareDatetime
+
+from shoal.api.paging import MAX_ID, Cursor, Limit, before_id, encode_cursor, page
+from shoal.api.problems import documented
+from shoal.api.route import strict_router
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.runs import InstanceDetail, InstanceOut, InstanceTask
+from shoal.api.services import Shoal
+from shoal.core.priority import Priority
+from shoal.core.records import Instance
+from shoal.core.states import TaskState, WorkflowState
+
+router = strict_router("instances")
+
+InstanceId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[17])]
+
+
+@router.get("/instances", summary="List workflow instances")
+async def list_instances(
+    shoal: Shoal,
+    project: Annotated[str | None, Query(description="Only those of this project.")] = None,
+    workflow: Annotated[str | None, Query(description="Only those of this workflow.")] = None,
+    state: Annotated[
+        list[WorkflowState] | None, Query(description="Only in one of these; repeatable.")
+    ] = None,
+    since: Annotated[
+        AwareDatetime | None, Query(description="Created at this instant or later.")
+    ] = None,
+    until: Annotated[AwareDatetime | None, Query(description="Created before.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[InstanceOut]:
+    """Instances, newest first."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.instances.list(
+            project=project,
+            workflow=workflow,
+            states=state or (),
+            since=since,
+            until=until,
+            before_id=before_id("instances", cursor),
+            limit=limit + 1,
+        )
+        items, more = page(found, limit)
+        counts = await uow.instances.task_counts([item.id for item in items])
+    return Page(
+        items=[InstanceOut(**_values(item, counts[item.id])) for item in items],
+        next=encode_cursor("instances", items[-1].id) if more else None,
+    )
+
+
+@router.get("/instances/{instance_id}", summary="Show an instance", responses=documented(404))
+async def get_instance(
+    shoal: Shoal,
+    instance_id: InstanceId,
+    attempts: Annotated[
+        Literal["newest", "all"], Query(description="all: earlier attempts of each task as well.")
+    ] = "newest",
+) -> InstanceDetail:
+    """An instance with its tasks in the order of the definition."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        instance = await uow.instances.get(instance_id)
+        version = await uow.workflows.version(instance.workflow_id, instance.version)
+        tasks = await uow.tasks.of_instance(instance_id, attempts == "all")
+        counts = await uow.instances.task_counts([instance_id])
+    depends_on = {task.name: list(task.depends_on) for task in version.spec.tasks}
+    return InstanceDetail(
+        **_values(instance, counts[instance_id]),
+        tasks=[InstanceTask(**vars(task), depends_on=depends_on[task.task]) for task in tasks],
+    )
+
+
+def _values(instance: Instance, counts: Mapping[TaskState, int]) -> dict[str, Any]:
+    return {
+        **vars(instance),
+        "priority": Priority(instance.priority).name,
+        "task_counts": dict(counts),
+    }

@@ -1,0 +1,63 @@
+"""Projects."""
+
+from typing import Annotated
+
+from fastapi import Body, Path, Response
+
+from shoal.api.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.problems import documented
+from shoal.api.route import strict_router
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.definitions import ProjectIn, ProjectOut
+from shoal.api.services import Shoal
+from shoal.core.model import NAME_PATTERN
+from shoal.sql.errors import NotFound
+
+router = strict_router("projects")
+
+NewName = Annotated[str, Path(pattern=NAME_PATTERN, examples=["flights"])]
+ProjectName = Annotated[str, Path(max_length=100, examples=["flights"])]
+
+
+@router.get("/projects", summary="List projects")
+async def list_projects(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) -> Page[ProjectOut]:
+    """Projects by name."""
+    after = decode_cursor("projects", cursor, str)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.projects.list(after[0] if after else None, limit + 1)
+    items, more = page(found, limit)
+    return Page(
+        items=[ProjectOut.model_validate(item) for item in items],
+        next=encode_cursor("projects", items[-1].name) if more else None,
+    )
+
+
+@router.get("/projects/{project}", summary="Show a project", responses=documented(404))
+async def get_project(shoal: Shoal, project: ProjectName) -> ProjectOut:
+    """One project."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        return ProjectOut.model_validate(await uow.projects.get(project))
+
+
+@router.put(
+    "/projects/{project}",
+    summary="Create or change a project",
+    responses={
+        201: {"model": ProjectOut, "description": "It is new."},
+        **documented(400, 413, 415),
+    },
+)
+async def put_project(
+    shoal: Shoal, project: NewName, body: Annotated[ProjectIn, Body()], response: Response
+) -> ProjectOut:
+    """Sets the description; the project is created if it is missing."""
+    async with shoal.database.unit_of_work() as uow:
+        try:
+            await uow.projects.get(project)
+        except NotFound:
+            response.status_code = 201
+        await uow.projects.ensure(project, shoal.clock())
+        await uow.projects.set_description(project, body.description)
+        stored = await uow.projects.get(project)
+        await uow.commit()
+    return ProjectOut.model_validate(stored)

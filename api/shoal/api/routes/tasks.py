@@ -1,0 +1,55 @@
+"""Task instances: the attempts of tasks."""
+
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from shoal.api.paging import MAX_ID, Cursor, Limit, before_id, encode_cursor, page
+from shoal.api.problems import documented
+from shoal.api.route import strict_router
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.runs import TaskOut
+from shoal.api.services import Shoal
+from shoal.core.states import TaskState
+
+router = strict_router("task instances")
+
+TaskInstanceId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[91])]
+
+
+@router.get("/task-instances", summary="List task instances")
+async def list_task_instances(
+    shoal: Shoal,
+    state: Annotated[
+        list[TaskState] | None, Query(description="Only in one of these; repeatable.")
+    ] = None,
+    project: Annotated[str | None, Query(description="Only those of this project.")] = None,
+    workflow: Annotated[str | None, Query(description="Only those of this workflow.")] = None,
+    worker: Annotated[str | None, Query(description="Only those that this worker took.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[TaskOut]:
+    """Attempts of all instances, newest first."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.tasks.list(
+            states=state or (),
+            worker=worker,
+            project=project,
+            workflow=workflow,
+            before_id=before_id("task-instances", cursor),
+            limit=limit + 1,
+        )
+    items, more = page(found, limit)
+    return Page(
+        items=[TaskOut.model_validate(item) for item in items],
+        next=encode_cursor("task-instances", items[-1].id) if more else None,
+    )
+
+
+@router.get(
+    "/task-instances/{task_instance_id}", summary="Show a task instance", responses=documented(404)
+)
+async def get_task_instance(shoal: Shoal, task_instance_id: TaskInstanceId) -> TaskOut:
+    """One attempt of one task."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        return TaskOut.model_validate(await uow.tasks.get(task_instance_id))

@@ -1,0 +1,250 @@
+"""Workflows: definitions, versions, schedules."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import Body, Path, Query, Response
+
+from shoal.api.diff import diff
+from shoal.api.errors import FieldError, InvalidRequest
+from shoal.api.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.problems import documented
+from shoal.api.route import strict_router
+from shoal.api.routes.projects import ProjectName
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.definitions import (
+    DEFINITION,
+    ChangeOut,
+    PublishOut,
+    ScheduleOut,
+    VersionDetail,
+    VersionOut,
+    WorkflowDetail,
+    WorkflowOut,
+)
+from shoal.api.services import Services, Shoal
+from shoal.core import cron
+from shoal.core.checks import check_workflow
+from shoal.core.model import WorkflowSpec
+from shoal.core.records import Schedule, WorkflowVersion
+from shoal.sql import UnitOfWork
+from shoal.sql.errors import NotFound
+
+router = strict_router("workflows")
+
+WorkflowName = Annotated[str, Path(max_length=100, examples=["daily"])]
+Definition = Annotated[
+    dict[str, Any],
+    Body(
+        description="A definition; `project` and `name` may be left out, else they equal the path.",
+        examples=[DEFINITION],
+    ),
+]
+FIRE_TIMES = 5
+
+
+@router.get("/workflows", summary="List workflows")
+async def list_workflows(
+    shoal: Shoal,
+    project: Annotated[str | None, Query(description="Only those of this project.")] = None,
+    search: Annotated[
+        str | None, Query(max_length=200, description="Part of the name or the description.")
+    ] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[WorkflowOut]:
+    """Workflows by project and name, each with its newest version."""
+    after = decode_cursor("workflows", cursor, str, str)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.workflows.list(
+            project, search, (after[0], after[1]) if after else None, limit + 1
+        )
+    items, more = page(found, limit)
+    return Page(
+        items=[WorkflowOut.model_validate(item) for item in items],
+        next=encode_cursor("workflows", items[-1].project, items[-1].name) if more else None,
+    )
+
+
+@router.put(
+    "/projects/{project}/workflows/{name}",
+    summary="Publish a definition",
+    responses={
+        201: {"model": PublishOut, "description": "A new version was published."},
+        **documented(400, 409, 413, 415),
+    },
+)
+async def publish(
+    shoal: Shoal,
+    project: ProjectName,
+    name: WorkflowName,
+    definition: Definition,
+    response: Response,
+    dry_run: Annotated[bool, Query(description="Only check, and say what would happen.")] = False,
+) -> PublishOut:
+    """Checks the whole definition and reports all problems at once.
+
+    A new version is made only if something differs from the newest one. Everything happens in
+    one transaction: version, schedules and event, or nothing.
+    """
+    spec = await _checked(project, name, definition)
+    async with shoal.database.unit_of_work() as uow:
+        newest = await _newest(uow, spec)
+        done = await uow.workflows.publish(spec, shoal.clock())
+        version = done.version
+        if done.created and newest is not None and newest.version != version.version - 1:
+            # Somebody published in between: the diff is against what they made.
+            newest = await uow.workflows.version(version.workflow_id, version.version - 1)
+        if not dry_run:  # else everything that has been tried is rolled back
+            await uow.commit()
+    if done.created and not dry_run:
+        response.status_code = 201
+        shoal.feed.look_soon()
+    before = {} if newest is None else newest.spec.canonical()
+    changes = diff(before, spec.canonical()) if done.created else []
+    return PublishOut(
+        project=spec.project,
+        name=spec.name,
+        version=version.version,
+        created=done.created,
+        dry_run=dry_run,
+        digest=version.digest,
+        diff=[ChangeOut.model_validate(change) for change in changes],
+    )
+
+
+async def _checked(project: str, name: str, definition: dict[str, Any]) -> WorkflowSpec:
+    errors = [
+        FieldError(field, f"is {definition[field]!r}, but the path says {expected!r}")
+        for field, expected in (("project", project), ("name", name))
+        if field in definition and definition[field] != expected
+    ]
+    if errors:
+        raise InvalidRequest(errors)
+    complete = {**definition, "project": project, "name": name}
+    # Thousands of tasks take a while, and others wait for this loop.
+    return await asyncio.to_thread(check_workflow, complete)
+
+
+async def _newest(uow: UnitOfWork, spec: WorkflowSpec) -> WorkflowVersion | None:
+    try:
+        return await uow.workflows.version_by_name(spec.project, spec.name)
+    except NotFound:
+        return None
+
+
+@router.get(
+    "/projects/{project}/workflows/{name}", summary="Show a workflow", responses=documented(404)
+)
+async def get_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName) -> WorkflowDetail:
+    """A workflow with its newest definition."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.workflows.get(project, name)
+        version = await uow.workflows.version(found.id, found.version)
+    return WorkflowDetail(
+        **WorkflowOut.model_validate(found).model_dump(), definition=version.spec.canonical()
+    )
+
+
+@router.delete(
+    "/projects/{project}/workflows/{name}",
+    summary="Delete a workflow",
+    status_code=204,
+    responses=documented(404, 409),
+)
+async def delete_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName) -> None:
+    """Deletes a workflow and its schedules. Its instances stay readable.
+
+    Refused while an instance has not ended.
+    """
+    async with shoal.database.unit_of_work() as uow:
+        await uow.workflows.delete(project, name, shoal.clock())
+        await uow.commit()
+
+
+@router.get(
+    "/projects/{project}/workflows/{name}/versions",
+    summary="List versions",
+    responses=documented(404),
+)
+async def list_versions(
+    shoal: Shoal,
+    project: ProjectName,
+    name: WorkflowName,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[VersionOut]:
+    """The history of a workflow, newest version first."""
+    before = decode_cursor("versions", cursor, int)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.workflows.versions(project, name)
+    if before is not None:
+        found = [item for item in found if item.version < before[0]]
+    items, more = page(found, limit)
+    return Page(
+        items=[VersionOut.model_validate(item) for item in items],
+        next=encode_cursor("versions", items[-1].version) if more else None,
+    )
+
+
+@router.get(
+    "/projects/{project}/workflows/{name}/versions/{version}",
+    summary="Show a version",
+    responses=documented(404),
+)
+async def get_version(
+    shoal: Shoal,
+    project: ProjectName,
+    name: WorkflowName,
+    version: Annotated[int, Path(ge=1, le=2**31 - 1, examples=[4])],
+) -> VersionDetail:
+    """One version with its definition."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.workflows.version_by_name(project, name, version)
+    return VersionDetail(
+        project=found.project,
+        name=found.name,
+        version=found.version,
+        digest=found.digest,
+        created_at=found.created_at,
+        definition=found.spec.canonical(),
+    )
+
+
+@router.get(
+    "/projects/{project}/workflows/{name}/schedules",
+    summary="List schedules",
+    responses=documented(404),
+)
+async def list_schedules(
+    shoal: Shoal, project: ProjectName, name: WorkflowName
+) -> Page[ScheduleOut]:
+    """The timetables of a workflow and when they fire next; they change with the definition."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        await uow.workflows.get(project, name)
+        found = await uow.schedules.of_workflow(project, name)
+    return Page(items=[_schedule(item, shoal) for item in found])
+
+
+def _schedule(schedule: Schedule, shoal: Services) -> ScheduleOut:
+    return ScheduleOut(
+        id=schedule.id,
+        cron=schedule.cron,
+        timezone=schedule.timezone,
+        parameters=dict(schedule.parameters),
+        enabled=schedule.enabled,
+        next_fire_at=schedule.next_fire_at if schedule.enabled else None,
+        next_fire_times=_fire_times(schedule) if schedule.enabled else [],
+    )
+
+
+def _fire_times(schedule: Schedule) -> list[datetime]:
+    """The stored next fire time (maybe overdue) and those that follow it."""
+    times: list[datetime] = []
+    timetable = cron.parse(schedule.cron, schedule.timezone)
+    moment = schedule.next_fire_at
+    while moment is not None and len(times) < FIRE_TIMES:
+        times.append(moment.astimezone(UTC))
+        moment = timetable.next(moment)
+    return times

@@ -1,0 +1,1 @@
+"""The JSON of the API: requests, responses, and the examples of its documentation."""

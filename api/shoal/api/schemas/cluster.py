@@ -1,0 +1,116 @@
+"""Members, partitions, queues, task types."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from shoal.api.schemas.common import TIME, example
+
+
+class MasterOut(BaseModel):
+    """A live master."""
+
+    id: str
+    address: str
+    host: str | None
+    started_at: datetime | None
+    partitions: list[int] = Field(description="Those it owns now.")
+
+
+class WorkerOut(BaseModel):
+    """A live worker."""
+
+    id: str
+    group: str
+    address: str
+    host: str | None
+    slots: int
+    running: int
+    started_at: datetime | None
+
+
+class PartitionOut(BaseModel):
+    """Who owns a slice of the instances."""
+
+    index: int
+    owner: str | None
+    epoch: int = Field(description="Fencing number of the owner; 0 without one.")
+
+
+class QueueOut(BaseModel):
+    """What waits for the workers of a group."""
+
+    group: str
+    depth: int
+
+
+class ZooKeeperOut(BaseModel):
+    """The API's own connection to ZooKeeper."""
+
+    state: str
+    session_timeout_s: float
+
+
+class DatabaseOut(BaseModel):
+    """Where the history is kept."""
+
+    kind: str
+
+
+class ClusterOut(BaseModel):
+    """Who is there, and who does what."""
+
+    model_config = example(
+        {
+            "masters": [
+                {
+                    "id": "host-1-5a6b7c8d",
+                    "address": "127.0.0.1:40001",
+                    "host": "host",
+                    "started_at": TIME,
+                    "partitions": [0, 2],
+                }
+            ],
+            "workers": [
+                {
+                    "id": "host-1f2e3d4c",
+                    "group": "default",
+                    "address": "127.0.0.1:40002",
+                    "host": "host",
+                    "slots": 4,
+                    "running": 1,
+                    "started_at": TIME,
+                }
+            ],
+            "partitions": [{"index": 0, "owner": "host-1-5a6b7c8d", "epoch": 4294967312}],
+            "queues": [{"group": "default", "depth": 0}],
+            "zookeeper": {"state": "CONNECTED", "session_timeout_s": 10.0},
+            "database": {"kind": "sqlite"},
+        }
+    )
+
+    masters: list[MasterOut]
+    workers: list[WorkerOut]
+    partitions: list[PartitionOut]
+    queues: list[QueueOut]
+    zookeeper: ZooKeeperOut
+    database: DatabaseOut
+
+
+class TaskTypeOut(BaseModel):
+    """An installed task type."""
+
+    model_config = example(
+        {
+            "name": "SHELL",
+            "params_schema": {
+                "type": "object",
+                "properties": {"script": {"type": "string"}},
+                "required": ["script"],
+            },
+        }
+    )
+
+    name: str
+    params_schema: dict[str, Any] = Field(description="JSON Schema of `params`.")

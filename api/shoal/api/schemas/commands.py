@@ -1,0 +1,107 @@
+"""Commands."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
+
+from shoal.api.schemas.common import TIME, PriorityName, Strict, example
+from shoal.core.commands import CommandState, CommandType
+from shoal.core.model import scalar_text
+from shoal.core.priority import Priority
+
+
+class CommandIn(Strict):
+    """A request to the masters. START names a workflow, all others an instance."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "START",
+                    "project": "flights",
+                    "workflow": "daily",
+                    "parameters": {"day": "2013-01-16"},
+                },
+                {"type": "STOP", "instance_id": 17},
+            ]
+        },
+    )
+
+    type: CommandType
+    project: str | None = Field(default=None, description="START: of the workflow; or `default`.")
+    workflow: str | None = Field(default=None, description="START: the workflow to run.")
+    version: int | None = Field(
+        default=None, ge=1, le=2**31 - 1, description="START: null is the newest one."
+    )
+    instance_id: int | None = Field(
+        default=None, ge=1, description="All but START: the instance it is about."
+    )
+    parameters: dict[str, str] = Field(
+        default={}, description="START: values for the workflow's parameters."
+    )
+    logical_time: AwareDatetime | None = Field(
+        default=None, description="START: the instant the run is for; null is now."
+    )
+    priority: PriorityName | None = Field(
+        default=None, description="START: null is the workflow's own."
+    )
+    idempotency_key: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=255,
+        description="The same key never starts anything twice; see the header as well.",
+    )
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _scalars_as_text(cls, value: Any) -> Any:
+        return {k: scalar_text(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+    @field_validator("priority", mode="before")
+    @classmethod
+    def _priority_name(cls, value: Any) -> Any:
+        return None if value is None else Priority.read(value).name
+
+
+class CommandOut(BaseModel):
+    """A stored command and what became of it."""
+
+    model_config = example(
+        {
+            "id": 12,
+            "type": "START",
+            "state": "DONE",
+            "reason": None,
+            "instance_id": None,
+            "result_instance_id": 17,
+            "version": None,
+            "parameters": {"day": "2013-01-16"},
+            "logical_time": None,
+            "priority": None,
+            "idempotency_key": "6f1c1d2e",
+            "schedule_id": None,
+            "requested_by": "api",
+            "created_at": TIME,
+            "handled_at": TIME,
+        }
+    )
+
+    id: int
+    type: CommandType
+    state: CommandState = Field(description="PENDING until a master has looked at it.")
+    reason: str | None = Field(description="Why it was refused.")
+    instance_id: int | None = Field(description="The instance it is about; null for START.")
+    result_instance_id: int | None = Field(
+        description="Once DONE: the new instance of START and RERUN, else `instance_id`."
+    )
+    version: int | None
+    parameters: dict[str, str]
+    logical_time: datetime | None
+    priority: PriorityName | None
+    idempotency_key: str
+    schedule_id: int | None
+    requested_by: str
+    created_at: datetime
+    handled_at: datetime | None

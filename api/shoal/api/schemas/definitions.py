@@ -1,0 +1,172 @@
+"""Projects, workflows, their versions and schedules."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shoal.api.diff import Op
+from shoal.api.schemas.common import TIME, Strict, example
+
+DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+
+_PROJECT = {"name": "flights", "description": "Departures", "workflows": 3, "created_at": TIME}
+
+
+class ProjectOut(BaseModel):
+    """A name space of workflows."""
+
+    model_config = example(_PROJECT)
+
+    name: str
+    description: str
+    workflows: int = Field(description="How many it holds.")
+    created_at: datetime
+
+
+class ProjectIn(Strict):
+    """What can be changed of a project."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"description": "Departures"}]}
+    )
+
+    description: str = Field(default="", max_length=2000)
+
+
+_WORKFLOW = {
+    "project": "flights",
+    "name": "daily",
+    "description": "A day of departures",
+    "version": 4,
+    "digest": DIGEST,
+    "tasks": 5,
+    "created_at": TIME,
+    "updated_at": TIME,
+}
+DEFINITION: dict[str, Any] = {
+    "name": "daily",
+    "parameters": {"day": {"default": "2013-01-15", "type": "date"}},
+    "schedules": [{"cron": "0 0 6 * * ?"}],
+    "tasks": [
+        {"name": "fetch", "type": "SHELL", "params": {"script": 'echo "day $day"'}},
+        {
+            "name": "report",
+            "type": "PYTHON",
+            "params": {"script": "print('ready')"},
+            "depends_on": ["fetch"],
+            "retries": 2,
+            "retry_delay": "30s",
+        },
+    ],
+}
+
+
+class WorkflowOut(BaseModel):
+    """A workflow and its newest version."""
+
+    model_config = example(_WORKFLOW)
+
+    project: str
+    name: str
+    description: str
+    version: int = Field(description="Number of the newest version.")
+    digest: str = Field(description="SHA-256 of the newest definition.")
+    tasks: int = Field(description="How many tasks the newest version has.")
+    created_at: datetime
+    updated_at: datetime
+
+
+class WorkflowDetail(WorkflowOut):
+    """A workflow with its newest definition."""
+
+    model_config = example({**_WORKFLOW, "definition": DEFINITION})
+
+    definition: dict[str, Any] = Field(description="The definition without default values.")
+
+
+_VERSION = {"version": 4, "digest": DIGEST, "created_at": TIME}
+
+
+class VersionOut(BaseModel):
+    """One line of a workflow's history."""
+
+    model_config = example(_VERSION)
+
+    version: int
+    digest: str
+    created_at: datetime
+
+
+class VersionDetail(VersionOut):
+    """One published version with its definition; it never changes."""
+
+    model_config = example(
+        {"project": "flights", "name": "daily", **_VERSION, "definition": DEFINITION}
+    )
+
+    project: str
+    name: str
+    definition: dict[str, Any] = Field(description="The definition without default values.")
+
+
+class ChangeOut(BaseModel):
+    """One value that differs between two versions."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    op: Op
+    path: str = Field(examples=["tasks[report].retries"])
+    before: Any = None
+    after: Any = None
+
+
+class PublishOut(BaseModel):
+    """What publishing did, or with `dry_run` would do."""
+
+    model_config = example(
+        {
+            "project": "flights",
+            "name": "daily",
+            "version": 4,
+            "created": True,
+            "dry_run": False,
+            "digest": DIGEST,
+            "diff": [
+                {"op": "changed", "path": "tasks[report].retries", "before": 1, "after": 2},
+            ],
+        }
+    )
+
+    project: str
+    name: str
+    version: int = Field(description="The newest version afterwards.")
+    created: bool = Field(description="Whether that version is new; false: nothing changed.")
+    dry_run: bool = Field(description="Whether nothing was stored in any case.")
+    digest: str
+    diff: list[ChangeOut] = Field(description="Changes against the newest version before.")
+
+
+class ScheduleOut(BaseModel):
+    """One timetable of a workflow."""
+
+    model_config = example(
+        {
+            "id": 7,
+            "cron": "0 0 6 * * ?",
+            "timezone": "Europe/Berlin",
+            "parameters": {},
+            "enabled": True,
+            "next_fire_at": "2026-11-22T05:00:00Z",
+            "next_fire_times": ["2026-11-22T05:00:00Z", "2026-11-23T05:00:00Z"],
+        }
+    )
+
+    id: int
+    cron: str
+    timezone: str
+    parameters: dict[str, str]
+    enabled: bool
+    next_fire_at: datetime | None = Field(description="Null: it does not fire any more.")
+    next_fire_times: list[datetime] = Field(description="The next five, as far as there are any.")

@@ -1,0 +1,123 @@
+"""Workflow instances, task instances and logs."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, Field
+
+from shoal.api.schemas.common import TIME, PriorityName, example
+from shoal.core.states import TaskState, WorkflowState
+
+_INSTANCE = {
+    "id": 17,
+    "project": "flights",
+    "workflow": "daily",
+    "version": 4,
+    "state": "RUNNING",
+    "reason": None,
+    "priority": "MEDIUM",
+    "parameters": {"day": "2013-01-16"},
+    "logical_time": TIME,
+    "timezone": "UTC",
+    "created_at": TIME,
+    "started_at": TIME,
+    "finished_at": None,
+    "rerun_of": None,
+    "run_number": 1,
+    "command_id": 12,
+    "task_counts": {"SUCCEEDED": 1, "RUNNING": 1},
+}
+_TASK = {
+    "id": 91,
+    "workflow_instance_id": 17,
+    "project": "flights",
+    "workflow": "daily",
+    "task": "report",
+    "type": "PYTHON",
+    "attempt": 1,
+    "state": "RUNNING",
+    "worker_group": "default",
+    "worker": "host-1f2e3d4c",
+    "reason": None,
+    "exit_code": None,
+    "due_at": None,
+    "queued_at": TIME,
+    "started_at": TIME,
+    "finished_at": None,
+}
+
+
+class InstanceOut(BaseModel):
+    """One run of a workflow."""
+
+    model_config = example(_INSTANCE)
+
+    id: int
+    project: str
+    workflow: str
+    version: int
+    state: WorkflowState
+    reason: str | None
+    priority: PriorityName
+    parameters: dict[str, str]
+    logical_time: datetime = Field(description="The instant the run is for.")
+    timezone: str = Field(description="Zone of date expressions.")
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    rerun_of: int | None = Field(description="The instance that this one runs again.")
+    run_number: int
+    command_id: int
+    task_counts: dict[TaskState, int] = Field(description="Newest attempts by state.")
+
+
+class TaskOut(BaseModel):
+    """One attempt of one task."""
+
+    model_config = example(_TASK)
+
+    id: int
+    workflow_instance_id: int
+    project: str
+    workflow: str
+    task: str
+    type: str
+    attempt: int
+    state: TaskState
+    worker_group: str
+    worker: str | None
+    reason: str | None
+    exit_code: int | None
+    due_at: datetime | None = Field(description="Not before; while a retry delay runs.")
+    queued_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+class InstanceTask(TaskOut):
+    """An attempt and its place in the graph."""
+
+    model_config = example({**_TASK, "depends_on": ["fetch"]})
+
+    depends_on: list[str]
+
+
+class InstanceDetail(InstanceOut):
+    """A run with its tasks in the order of the definition."""
+
+    model_config = example({**_INSTANCE, "tasks": [{**_TASK, "depends_on": ["fetch"]}]})
+
+    tasks: list[InstanceTask]
+
+
+class LogOut(BaseModel):
+    """A range of a log as text. Offsets are bytes."""
+
+    model_config = example(
+        {"data": "ready\n", "offset": 0, "next_offset": 6, "size": 6, "finished": True}
+    )
+
+    data: str = Field(description="UTF-8; other bytes are replaced by U+FFFD.")
+    offset: int = Field(description="Where `data` starts.")
+    next_offset: int = Field(description="Where to continue.")
+    size: int = Field(description="Of the whole log now.")
+    finished: bool = Field(description="Whether the log will not grow any more.")

@@ -1,0 +1,54 @@
+"""What the request handlers work with: one object, built in ``main``, passed in."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from shoal.api.feed import Feed
+from shoal.api.logs import LogProxy
+from shoal.api.settings import ApiSettings
+from shoal.coordination.membership import Members
+from shoal.coordination.owners import Owners
+from shoal.coordination.queue import TaskQueue
+from shoal.coordination.session import ZkSession
+from shoal.sql import Database
+
+
+def utc_now() -> datetime:
+    """The clock of the API."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Services:
+    """Everything is entered already and belongs to the caller. One per process."""
+
+    settings: ApiSettings
+    token: str = field(repr=False)
+    database: Database
+    session: ZkSession
+    masters: Members
+    workers: Members
+    owners: Owners
+    queue: TaskQueue
+    partitions: int
+    feed: Feed
+    logs: LogProxy
+    stopping: asyncio.Event  # set at shutdown: open streams end
+    clock: Callable[[], datetime] = utc_now
+    version: str = version("shoal")
+
+
+def services_of(request: Request) -> Services:
+    """Return the services of the application that serves ``request``."""
+    found = request.app.state.services
+    assert isinstance(found, Services)
+    return found
+
+
+Shoal = Annotated[Services, Depends(services_of)]

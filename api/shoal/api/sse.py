@@ -1,0 +1,90 @@
+"""Server-sent events: the wire format, and streams that end when they should.
+
+A stream ends with its source, with its client, or when the process stops, whichever comes first.
+While it is quiet a comment goes out now and then, so that both sides notice a dead connection.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+
+import anyio
+from fastapi.responses import StreamingResponse
+from starlette.types import Send
+
+MEDIA_TYPE = "text/event-stream"
+
+
+def encode(event: str, data: str, event_id: str | None = None) -> bytes:
+    """Return one event. ``data`` may have any line breaks; the others must have none."""
+    lines = [] if event_id is None else [f"id: {event_id}"]
+    lines.append(f"event: {event}")
+    unified = data.replace("\r\n", "\n").replace("\r", "\n")
+    lines += [f"data: {line}" for line in unified.split("\n")]
+    return ("\n".join(lines) + "\n\n").encode()
+
+
+def comment(text: str) -> bytes:
+    """Return a line that clients ignore."""
+    return f": {text}\n\n".encode()
+
+
+class EventStream(StreamingResponse):
+    """A response of server-sent events.
+
+    ``source`` yields encoded events and is closed in every case, whoever ends the stream.
+    """
+
+    media_type = MEDIA_TYPE
+
+    def __init__(
+        self, source: AsyncGenerator[bytes, None], stopping: asyncio.Event, heartbeat_s: float
+    ) -> None:
+        self._live = _live(source, stopping, heartbeat_s)
+        super().__init__(self._live, headers={"X-Accel-Buffering": "no"})
+
+    async def stream_response(self, send: Send) -> None:
+        """Send the events, then release the source even if this task is being cancelled."""
+        try:
+            await super().stream_response(send)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._live.aclose()
+
+
+async def _live(
+    source: AsyncGenerator[bytes, None], stopping: asyncio.Event, heartbeat_s: float
+) -> AsyncGenerator[bytes, None]:
+    stop = asyncio.create_task(stopping.wait())
+    item: asyncio.Task[bytes | None] | None = None
+    try:
+        async with aclosing(source):
+            try:
+                yield comment("connected")
+                while True:
+                    item = item or asyncio.create_task(_next(source))
+                    done, _ = await asyncio.wait(
+                        {item, stop}, timeout=heartbeat_s, return_when=asyncio.FIRST_COMPLETED
+                    )
+                    if item in done:
+                        found, item = item.result(), None
+                        if found is None:
+                            return
+                        yield found
+                    elif stop in done:
+                        yield comment("the server stops; connect again with Last-Event-ID")
+                        return
+                    else:
+                        yield comment("still here")
+            finally:
+                if item is not None:
+                    # A generator cannot be closed while somebody waits for its next item.
+                    item.cancel()
+                    with anyio.CancelScope(shield=True):
+                        await asyncio.wait({item})
+    finally:
+        stop.cancel()
+
+
+async def _next(source: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(source, None)
