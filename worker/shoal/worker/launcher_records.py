@@ -138,6 +138,7 @@ def write_record(path: str, record: Mapping[str, object]) -> None:
 
     The entry in the folder is durable only after ``sync_folder``. Raises OSError.
     """
+    content = json.dumps(record).encode()
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -148,7 +149,7 @@ def write_record(path: str, record: Mapping[str, object]) -> None:
         fd = os.open(temporary, flags, 0o600)
     try:
         with open(fd, "wb") as file:
-            file.write(json.dumps(record).encode())
+            file.write(content)
             file.flush()
             os.fsync(fd)
         os.rename(temporary, path)

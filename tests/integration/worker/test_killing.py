@@ -1,0 +1,274 @@
+"""Killed means dead: whatever an attempt has started, and nothing else."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shoal.worker.attempt import Outcome
+from shoal.worker.launching import Launcher, LaunchFailed
+from tests.integration.worker.attempt_site import Site, alive, eventually
+
+SLEEP = "echo ready; exec sleep 1000"
+
+#: Scripts that detach in every way we know; each prints "ready" once per process that must die.
+NASTY = {
+    "plain": (SLEEP, 1),
+    "background": (f"({SLEEP}) & ({SLEEP}) & wait", 2),
+    "double fork": (f"( ({SLEEP}) & ) ; {SLEEP}", 2),
+    "setsid": (f"setsid sh -c '{SLEEP}' & {SLEEP}", 2),
+    "double fork and setsid": (f"( setsid sh -c '{SLEEP}' & ) ; {SLEEP}", 2),
+    "nohup": (f"nohup sh -c '{SLEEP}' & {SLEEP}", 2),
+    "empty environment": (f"env -i setsid /bin/sh -c '{SLEEP}' & {SLEEP}", 2),
+    "ignored TERM": (f"trap '' TERM HUP INT; setsid sh -c '{SLEEP}' & {SLEEP}", 2),
+    "stopped": ("echo ready; kill -STOP $$; sleep 1000", 1),
+    "its own reaper": (
+        'python3 -c "import ctypes, os; ctypes.CDLL(None).prctl(36, 1, 0, 0, 0);'
+        "os.fork() or (os.setsid(), os.fork()); print('ready', flush=True);"
+        "os.execvp('sleep', ['sleep', '1000'])\"",
+        3,
+    ),
+    "deep": (f'sh -c "setsid sh -c \'setsid sh -c \\"{SLEEP}\\"\' & sleep 1000"', 1),
+}
+
+
+@pytest.mark.parametrize("grace_s", [0.0, 0.3], ids=["at once", "with grace"])
+@pytest.mark.parametrize("name", NASTY)
+async def test_no_process_survives_a_kill(
+    launcher: Launcher, site: Site, name: str, grace_s: float
+) -> None:
+    script, count = NASTY[name]
+    launched = await launcher.launch(site.marked("nasty", script))
+    await site.until_ready("nasty", count)
+
+    assert await launcher.kill("nasty", "stopped by the user", grace_s)
+    record = await launched.wait()
+
+    assert not site.survivors()
+    assert (record.outcome, record.reason) == (Outcome.KILLED, "stopped by the user")
+    assert record.signal is not None
+
+
+@pytest.mark.parametrize("name", set(NASTY) - {"plain", "stopped", "deep"})
+async def test_nothing_outlives_a_main_process_that_ends_by_itself(
+    launcher: Launcher, site: Site, name: str
+) -> None:
+    script, count = NASTY[name]
+    # The nasty tree is a child here; the main process leaves it behind.
+    script = f"( {script} ) & while [ $(grep -c ready log) -lt {count} ]; do :; done; exit 5"
+    log = site.work / "log"
+    launched = await launcher.launch(site.marked("nasty", script, log_path=log))
+    record = await launched.wait()
+
+    assert not site.survivors()
+    assert log.read_text().count("ready\n") == count  # they did live
+    assert (record.outcome, record.exit_code) == (Outcome.FAILED, 5)
+
+
+async def test_a_chain_of_processes_that_keeps_running_away_is_caught(
+    launcher: Launcher, site: Site
+) -> None:
+    runaway = (
+        "import os, time\n"
+        "print('ready', flush=True)\n"
+        "end = time.monotonic() + 60\n"  # a safety net for the machine if the test fails
+        "while time.monotonic() < end:\n"
+        "    if os.fork(): os._exit(0)\n"
+        "    os.setsid()\n"
+    )
+    (site.work / "runaway.py").write_text(runaway)
+    script = "for i in 1 2 3; do python3 -S -E runaway.py & done; exec sleep 1000"
+    launched = await launcher.launch(site.marked("chain", script))
+    await site.until_ready("chain", 3)
+    await launcher.kill("chain", "enough", 0)
+    await launched.wait()
+    assert not site.survivors()
+
+
+DECOY = "1_1000.sh"  # digits that careless parsers take for process numbers
+
+
+@pytest.fixture
+def decoy(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process like those of the attempts, and a child of it, but started by somebody else."""
+    script = tmp_path / DECOY
+    script.write_text("sleep 1000 & echo ready; wait")
+    with subprocess.Popen(["sh", script], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        (sleeper,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        yield process
+        assert alive(int(sleeper))
+        os.kill(int(sleeper), signal.SIGKILL)
+        process.kill()
+
+
+async def test_processes_outside_the_attempt_are_left_alone(
+    launcher: Launcher, site: Site, decoy: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    script = str(tmp_path / DECOY)
+    neighbour = await launcher.launch(site.request("neighbour", "sh", script))
+    victim = await launcher.launch(site.marked("victim", f"setsid sh '{script}' & wait"))
+    await site.until_ready("victim")
+    await eventually(lambda: b"ready\n" in site.log("neighbour"))
+
+    await launcher.kill("victim", "test", 0.2)
+    await victim.wait()
+
+    assert not site.survivors()
+    assert alive(decoy.pid)
+    assert alive(neighbour.pid)
+    assert set(launcher.running) == {"neighbour"}
+
+
+async def test_a_start_that_hangs_can_be_killed(launcher: Launcher, site: Site) -> None:
+    os.mkfifo(site.work / "fifo")  # opening it blocks until somebody writes
+    launching = asyncio.create_task(
+        launcher.launch(site.request("hangs", "true", stdin_path=site.work / "fifo"))
+    )
+    # Meanwhile the launcher serves others.
+    await (await launcher.launch(site.request("other", "true"))).wait()
+    assert not launching.done()
+    await launcher.kill("hangs", "test", 0.1)
+    assert (await (await launching).wait()).outcome is Outcome.KILLED
+
+
+async def test_a_program_may_clean_up_within_the_grace_period(
+    launcher: Launcher, site: Site
+) -> None:
+    script = "trap 'echo cleaned; exit 0' TERM; echo ready; while :; do sleep 0.05; done"
+    launched = await launcher.launch(site.marked("a", script))
+    await site.until_ready("a")
+    await launcher.kill("a", "stop", 60)
+    record = await launched.wait()
+    assert site.log("a").endswith(b"cleaned\n")  # shells may also announce the signal
+    assert (record.outcome, record.exit_code) == (Outcome.KILLED, 0)
+
+
+async def test_children_keep_the_grace_period_when_their_parent_ends_first(
+    launcher: Launcher, site: Site
+) -> None:
+    child = "trap 'sleep 0.3; echo cleaned; exit' TERM; echo ready; while :; do sleep 0.05; done"
+    # One detached child in a session of its own, one in the group of the main process.
+    script = f'setsid sh -c "{child}" & sh -c "{child}" & wait'
+    launched = await launcher.launch(site.marked("a", script))
+    await site.until_ready("a", 2)
+    await launcher.kill("a", "stop", 60)
+    await eventually(lambda: not alive(launched.pid))  # the shell does not trap TERM
+    # Attempts that end meanwhile do not shorten it.
+    await (await launcher.launch(site.request("b", "sh", "-c", "sleep 1000 & exit"))).wait()
+    record = await launched.wait()
+    assert site.log("a").count(b"cleaned\n") == 2
+    assert record.signal == signal.SIGTERM
+
+
+async def test_a_second_kill_shortens_the_grace_period(launcher: Launcher, site: Site) -> None:
+    launched = await launcher.launch(site.marked("a", f"trap '' TERM; {SLEEP}"))
+    await site.until_ready("a")
+    await launcher.kill("a", "first", 600)
+    await launcher.kill("a", "second", 0)
+    record = await asyncio.wait_for(launched.wait(), 20)
+    assert (record.reason, record.signal) == ("first", signal.SIGKILL)
+
+
+async def test_killing_what_is_not_running_is_harmless(launcher: Launcher, site: Site) -> None:
+    assert not await launcher.kill("unknown", "x", 0)
+    await (await launcher.launch(site.request("a", "true"))).wait()
+    assert not await launcher.kill("a", "x", 0)
+
+
+async def test_many_attempts_are_killed_together(launcher: Launcher, site: Site) -> None:
+    ids = [f"a{number}" for number in range(60)]
+    script = f"( setsid sh -c '{SLEEP}' & ) ; {SLEEP}"
+    launched = [await launcher.launch(site.marked(each, script)) for each in ids]
+    for each in ids:
+        await site.until_ready(each, 2)
+    await asyncio.gather(*(launcher.kill(each, "all", 0.2) for each in ids))
+    records = await asyncio.gather(*(each.wait() for each in launched))
+    assert not site.survivors()
+    assert {record.outcome for record in records} == {Outcome.KILLED}
+
+
+async def test_a_timeout_ends_the_attempt_as_failed(launcher: Launcher, site: Site) -> None:
+    script = f"trap '' TERM; setsid sh -c '{SLEEP}' & {SLEEP}"
+    request = site.marked("a", script, timeout_s=0.4, timeout_grace_s=0.2)
+    record = await (await launcher.launch(request)).wait()
+    assert site.log("a").count(b"ready\n") == 2
+    assert not site.survivors()
+    assert (record.outcome, record.timed_out) == (Outcome.FAILED, True)
+    assert record.reason == "timed out after 0.4 s"
+    assert 0.6 <= record.finished_at - record.started_at < 10
+
+
+async def test_an_attempt_in_time_is_not_timed_out(launcher: Launcher, site: Site) -> None:
+    record = await (await launcher.launch(site.request("a", "true", timeout_s=600))).wait()
+    assert (record.outcome, record.timed_out) == (Outcome.SUCCEEDED, False)
+
+
+async def test_a_lease_that_runs_out_kills_everything_and_refuses_more(
+    launcher: Launcher, site: Site
+) -> None:
+    launcher.extend_lease(time.monotonic() + 600)
+    launched = await launcher.launch(site.marked("a", NASTY["ignored TERM"][0]))
+    await site.until_ready("a", 2)
+
+    deadline = time.monotonic() + 0.3
+    launcher.extend_lease(deadline)
+    record = await launched.wait()
+
+    assert deadline <= time.monotonic() < deadline + 5
+    assert not site.survivors()
+    assert record.outcome is Outcome.KILLED
+    assert record.reason == "worker lost its ZooKeeper session"
+    with pytest.raises(LaunchFailed, match="lost its ZooKeeper session"):
+        await launcher.launch(site.request("b", "true"))
+    launcher.extend_lease(time.monotonic() + 600)
+    assert (await (await launcher.launch(site.request("b", "true"))).wait()).exit_code == 0
+
+
+async def test_a_lease_that_is_extended_lets_attempts_live(launcher: Launcher, site: Site) -> None:
+    launcher.extend_lease(time.monotonic() + 0.3)
+    launcher.extend_lease(time.monotonic() + 600)
+    launched = await launcher.launch(site.request("a", "sleep", "0.6"))
+    assert (await launched.wait()).outcome is Outcome.SUCCEEDED
+
+
+async def test_cancelling_a_wait_leaves_the_attempt_alone(launcher: Launcher, site: Site) -> None:
+    launched = await launcher.launch(site.marked("a", SLEEP))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(launched.wait(), 0.05)
+    await site.until_ready("a")
+    await launcher.kill("a", "test", 0)
+    assert (await launched.wait()).reason == "test"
+
+
+async def test_cancelling_a_launch_kills_the_attempt(launcher: Launcher, site: Site) -> None:
+    os.mkfifo(site.work / "fifo")  # opening it blocks, so the launch does not complete
+    launching = asyncio.create_task(
+        launcher.launch(site.request("a", "true", stdin_path=site.work / "fifo"))
+    )
+    await eventually(lambda: "a" in launcher.running)
+    launching.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await launching
+    await eventually(lambda: launcher.running == {})
+
+
+async def test_closing_ends_all_attempts_and_reports_them(site: Site) -> None:
+    async with Launcher() as launcher:
+        polite = await launcher.launch(
+            site.marked("a", "trap 'echo cleaned; exit' TERM; echo ready; while :; do :; done")
+        )
+        stubborn = await launcher.launch(site.marked("b", NASTY["ignored TERM"][0]))
+        await site.until_ready("a")
+        await site.until_ready("b", 2)
+        await launcher.close("the worker is stopping", grace_s=0.5)
+        records = [await polite.wait(), await stubborn.wait()]
+    assert not site.survivors()
+    assert site.log("a") == b"ready\ncleaned\n"
+    assert {record.reason for record in records} == {"the worker is stopping"}
