@@ -293,6 +293,17 @@ class LocalCluster:
             if news:
                 self.progress(news)
 
+    def pids(self) -> dict[str, int]:
+        """Process ids by name (zookeeper, api, master-1 …) of what runs now."""
+        found = {
+            c.name: c.process.pid
+            for c in self._children
+            if c.process is not None and c.process.poll() is None
+        }
+        if self._zookeeper is not None and self._zookeeper.pid is not None:
+            found["zookeeper"] = self._zookeeper.pid
+        return found
+
     def stop(self) -> None:
         """Stop in order: no new work, workers finish, masters take the results, the rest."""
         for prefix in ("api", "worker", "master"):
