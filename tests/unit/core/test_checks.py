@@ -1,0 +1,174 @@
+"""Definitions with mistakes: all of them are reported at once, each at its place."""
+
+from typing import Any
+
+import pytest
+
+from shoal.core.checks import InvalidDefinition, check_workflow
+from shoal.core.model import (
+    ParameterType,
+    Priority,
+    WorkflowSpec,
+    check_value,
+    launch_parameters,
+)
+
+
+def task(name: str, *upstream: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": "SHELL",
+        "params": {"script": "true"},
+        "depends_on": list(upstream),
+        **fields,
+    }
+
+
+def problems(raw: Any) -> dict[str, str]:
+    """Field to message of every problem in ``raw``."""
+    with pytest.raises(InvalidDefinition) as caught:
+        check_workflow(raw)
+    return {problem.field: problem.message for problem in caught.value.problems}
+
+
+def test_good_definition_is_returned_with_its_durations_in_seconds() -> None:
+    spec = check_workflow(
+        {
+            "name": "w",
+            "priority": "high",
+            "tasks": [task("a", retry_delay="90s", timeout="2h", priority=0)],
+        }
+    )
+    assert spec.tasks[0].retry_delay == 90
+    assert spec.tasks[0].timeout == 7200
+    assert (spec.priority, spec.tasks[0].priority) == (Priority.HIGH, Priority.HIGHEST)
+
+
+def test_all_mistakes_are_reported_at_once() -> None:
+    found = problems(
+        {
+            "name": "bad name!",
+            "colour": "red",
+            "timezone": "Mars/Olympus",
+            "parameters": {"PATH": "x", "a": 1, "A": 2},
+            "schedules": [{"cron": "61 * * * *"}],
+            "tasks": [
+                task("a", "c"),
+                task("b", "a"),
+                task("c", "b"),
+                task("d", "bb"),
+                task("a"),
+                {"name": "e", "type": "SHEL", "params": {}},
+                {"name": "f", "type": "SHELL", "params": {"scrip": "x"}, "timeout": "soon"},
+                {"name": "g", "type": "SHELL", "params": {"script": "echo $[nonsense(]"}},
+            ],
+        }
+    )
+    assert "no valid name" in found["name"]
+    assert found["colour"] == "is no known field"
+    assert "Mars/Olympus" in found["timezone"]
+    assert "reserved" in found["parameters.PATH"]
+    assert "only in case" in found["parameters.A"]
+    assert "61" in found["schedules[0]"]
+    assert "a → b → c → a" in found["tasks[0].depends_on"]
+    assert "did you mean 'b'" in found["tasks[3].depends_on[0]"]
+    assert "tasks[0]" in found["tasks[4].name"]
+    assert "SHELL" in found["tasks[5].type"]
+    assert found["tasks[6].params.scrip"] == "is no known field"
+    assert found["tasks[6].params.script"] == "is required"
+    assert "tasks[6].timeout" in found
+    assert "tasks[7].params.script" in found
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        None,
+        [],
+        "text",
+        3,
+        {},
+        {"name": "w"},
+        {"name": "w", "tasks": []},
+        {"name": "w", "tasks": [None]},
+        {"name": "w", "tasks": {"a": 1}},
+        {"name": "w", "tasks": [{"name": ["x"], "type": {}, "params": 3, "depends_on": 5}]},
+        {"name": "w", "tasks": [task("a")], "parameters": [1], "schedules": "daily"},
+    ],
+)
+def test_nonsense_is_reported_and_never_crashes(raw: Any) -> None:
+    assert problems(raw)
+
+
+def test_edge_named_twice_is_reported() -> None:
+    found = problems({"name": "w", "tasks": [task("a"), task("b", "a", "a")]})
+    assert "twice" in found["tasks[1].depends_on[1]"]
+
+
+def test_canonical_form_and_digest_ignore_how_it_was_written() -> None:
+    short = check_workflow(
+        {
+            "name": "w",
+            "parameters": {"x": 1, "day": "2024-01-01"},
+            "tasks": [{"name": "a", "type": "SHELL", "params": {"script": "true"}}],
+        }
+    )
+    long = check_workflow(
+        {
+            "project": "default",
+            "name": "w",
+            "description": "",
+            "parameters": {
+                "x": {"default": "1"},
+                "day": {"default": "2024-01-01", "type": "string"},
+            },
+            "tasks": [task("a", retries=0)],
+        }
+    )
+    assert short.digest() == long.digest()
+    assert WorkflowSpec.model_validate(short.canonical()) == short
+
+
+def test_thousands_of_tasks_are_checked_quickly_and_too_many_refused() -> None:
+    chain = [task(f"t{n}", *([f"t{n - 1}"] if n else [])) for n in range(2000)]
+    assert len(check_workflow({"name": "w", "tasks": chain}).tasks) == 2000
+    found = problems({"name": "w", "tasks": [task(f"t{n}") for n in range(20_001)]})
+    assert "tasks" in found
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        (ParameterType.INTEGER, "-3", "3.5"),
+        (ParameterType.NUMBER, "1e3", "one"),
+        (ParameterType.BOOLEAN, "true", "True"),
+        (ParameterType.DATE, "2024-02-29", "2023-02-29"),
+        (ParameterType.STRING, "", "a\0b"),
+    ],
+)
+def test_values_are_checked_by_type(kind: ParameterType, good: str, bad: str) -> None:
+    check_value(kind, good)
+    with pytest.raises(ValueError, match="is no"):
+        check_value(kind, bad)
+
+
+def test_launch_parameters_name_everything_that_is_wrong() -> None:
+    spec = check_workflow(
+        {
+            "name": "w",
+            "tasks": [task("a")],
+            "parameters": {
+                "day": {"type": "date"},
+                "count": {"type": "integer", "default": 3},
+                "free": "",
+            },
+        }
+    )
+    assert launch_parameters(spec, {"day": "2024-01-01"}) == {
+        "day": "2024-01-01",
+        "count": "3",
+        "free": "",
+    }
+    with pytest.raises(ValueError, match=r"typo.*day.*count") as caught:
+        launch_parameters(spec, {"typo": "1", "count": "many"})
+    assert "no such parameter" in str(caught.value)
