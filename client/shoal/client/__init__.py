@@ -1,0 +1,63 @@
+"""Shoal for people and programs: author workflows in Python, talk to the API, use the shell.
+
+::
+
+    from shoal.client import Shell, Workflow
+
+    with Workflow("hello") as hello:
+        Shell("greet", script="echo hello") >> Shell("part", script="echo bye")
+
+The names below are imported when they are first used, so that a role of the local cluster does
+not load what it never needs.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal.client.definitions import Definition as Definition
+    from shoal.client.definitions import load_definitions as load_definitions
+    from shoal.client.errors import ApiProblem as ApiProblem
+    from shoal.client.errors import ApiUnreachable as ApiUnreachable
+    from shoal.client.errors import AuthoringError as AuthoringError
+    from shoal.client.find import find_api as find_api
+    from shoal.client.python_task import python_task as python_task
+    from shoal.client.rest import ShoalClient as ShoalClient
+    from shoal.client.sdk import Parameter as Parameter
+    from shoal.client.sdk import Schedule as Schedule
+    from shoal.client.sdk import Task as Task
+    from shoal.client.sdk import Workflow as Workflow
+    from shoal.client.sdk_tasks import Python as Python
+    from shoal.client.sdk_tasks import Shell as Shell
+    from shoal.client.sdk_tasks import Spark as Spark
+
+_HOMES = {
+    "ApiProblem": "errors",
+    "ApiUnreachable": "errors",
+    "AuthoringError": "errors",
+    "Definition": "definitions",
+    "Parameter": "sdk",
+    "Python": "sdk_tasks",
+    "Schedule": "sdk",
+    "Shell": "sdk_tasks",
+    "ShoalClient": "rest",
+    "Spark": "sdk_tasks",
+    "Task": "sdk",
+    "Workflow": "sdk",
+    "find_api": "find",
+    "load_definitions": "definitions",
+    "python_task": "python_task",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # The attribute of a submodule, not the submodule of the same name.
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)

@@ -7,11 +7,19 @@
     ├── JarsNotFound     PySpark, whose jars hold the ZooKeeper server, is not installed
     ├── AlreadyRunning   a local cluster holds this data folder
     ├── PortTaken        another program listens where we want to
-    └── ServerFailed     a program of the local cluster ended or did not answer in time
+    ├── ServerFailed     a program of the local cluster ended or did not answer in time
+    ├── AuthoringError   a workflow that the Python SDK cannot make
+    ├── NoCluster        nothing says where the cluster's API is, or no token opens it
+    ├── ApiUnreachable   the API does not answer (retriable)
+    ├── ApiProblem       the API refused a request; holds its problem document (RFC 9457)
+    ├── LogBroken        a log could not be followed to its end
+    └── NotHandled       no master looked at a command in time (retriable)
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from shoal.core.errors import ShoalError
 
@@ -77,4 +85,70 @@ class AlreadyRunning(ClientError):
         super().__init__(
             f"a cluster with the data folder {data} runs already{where}; use it, stop it with "
             "`shoal down`, or choose another folder with --data"
+        )
+
+
+class AuthoringError(ClientError):
+    """A call of the Python SDK that makes no sense: a name twice, an edge between workflows …"""
+
+
+class NoCluster(ClientError):
+    """The address or the token of the API cannot be found."""
+
+
+class ApiUnreachable(ClientError):
+    """No answer from the API. The request may have been carried out if it was sent already."""
+
+    retriable: ClassVar[bool] = True
+
+    def __init__(self, url: str, reason: str, hint: str) -> None:
+        self.url, self.reason = url, reason
+        super().__init__(f"the API at {url} does not answer ({reason}); {hint}")
+
+
+@dataclass(frozen=True)
+class FieldProblem:
+    """One field of a request that the API refuses."""
+
+    field: str  # tasks[2].depends_on[0]
+    message: str
+
+
+class ApiProblem(ClientError):
+    """An error answer of the API.
+
+    ``kind`` is the last part of the problem's type, such as "not-found"; ``errors`` names the
+    fields that are wrong.
+    """
+
+    def __init__(
+        self, status: int, kind: str, title: str, detail: str, errors: Sequence[FieldProblem] = ()
+    ) -> None:
+        self.status, self.kind, self.title, self.detail = status, kind, title, detail
+        self.errors = tuple(errors)
+        # Some details sum up the fields already.
+        lines = [f"  {e.field}: {e.message}" for e in errors if e.message not in detail]
+        super().__init__("\n".join([detail or title, *lines]))
+
+
+class LogBroken(ClientError):
+    """The log of an attempt stopped coming before its end."""
+
+    retriable: ClassVar[bool] = True
+
+    def __init__(self, task_instance_id: int, reason: str) -> None:
+        self.task_instance_id = task_instance_id
+        super().__init__(f"the log of task instance {task_instance_id} broke off: {reason}")
+
+
+class NotHandled(ClientError):
+    """A command is stored, and will be carried out when a master is there."""
+
+    retriable: ClassVar[bool] = True
+
+    def __init__(self, command_id: int, waited_s: float) -> None:
+        self.command_id = command_id
+        super().__init__(
+            f"no master looked at command {command_id} within {waited_s:g} s; it is stored and "
+            "will be carried out when one does; `shoal status` shows who is there"
         )
