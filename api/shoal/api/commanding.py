@@ -81,7 +81,7 @@ def check_parameters(spec: WorkflowSpec, given: dict[str, str]) -> None:
 
 
 def _parameter_errors(spec: WorkflowSpec, given: dict[str, str]) -> Iterator[FieldError]:
-    known = ", ".join(spec.parameters) or "none"
+    known = ", ".join(sorted(spec.parameters)) or "none"
     for name in given:
         if name not in spec.parameters:
             yield FieldError(

@@ -44,7 +44,7 @@ def _optional(
 ) -> Iterator[Change]:
     if key in before and key in after:
         yield from _values(path, before[key], after[key])
-    elif _is_named_list(before.get(key, after.get(key))):
+    elif (one := before.get(key, after.get(key))) and _is_named_list(one):
         yield from _values(path, before.get(key, []), after.get(key, []))
     elif key in after:
         yield Change(Op.ADDED, path, after=after[key])

@@ -153,7 +153,7 @@ def problem_response(
     document = Problem(
         type=f"/problems/{slug}",
         title=title,
-        status=status,
+        status=int(status),
         detail=detail,
         instance=request.url.path,
         errors=fields,
@@ -164,7 +164,7 @@ def problem_response(
     given = dict(headers or {})
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         given.setdefault("Retry-After", str(RETRY_AFTER_S))
-    return ProblemResponse(document, status, given)
+    return ProblemResponse(document, int(status), given)
 
 
 def install(app: FastAPI) -> None:

@@ -1,0 +1,318 @@
+"""Logs, proxied from a worker over gRPC."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+
+from shoal.api.logs import LogPart, text_of
+from shoal.api.services import Services
+from shoal.core.run import Decision, Run
+from shoal.core.settings import ClusterSettings
+from shoal.core.states import TaskState
+from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
+from tests.integration.api.fake_worker import FakeWorker, fake_worker
+from tests.integration.api.sse_reader import Reader, stream
+
+TEXT = "über ☃ 🐟 fish\n".encode() * 50
+
+
+@pytest.fixture
+async def worker(services: Services, cluster: ClusterSettings) -> AsyncIterator[FakeWorker]:
+    """A worker registered as w1."""
+    async with fake_worker(services, cluster) as found:
+        yield found
+
+
+async def set_state(api: Api, run: Run, state: TaskState, worker: str | None) -> dict[str, Any]:
+    """Bring the task ``fetch`` into a state; return it as the API shows it."""
+    finished = None if state in (TaskState.CLAIMED, TaskState.RUNNING) else datetime.now(UTC)
+    attempt = replace(run.attempts["fetch"], state=state, worker=worker, finished_at=finished)
+    decision = Decision(attempts={("fetch", 1): attempt})
+    run.apply(decision)
+    async with api.services.database.unit_of_work() as uow:
+        await uow.instances.save([(run, decision)], datetime.now(UTC))
+        await uow.commit()
+    return await first_task(api, run)
+
+
+async def first_task(api: Api, run: Run) -> dict[str, Any]:
+    shown = await api.client.get(f"{PREFIX}/instances/{run.id}")
+    task: dict[str, Any] = shown.json()["tasks"][0]
+    return task
+
+
+def log_of(task: dict[str, Any]) -> str:
+    return f"{PREFIX}/task-instances/{task['id']}/log"
+
+
+async def view(api: Api, task: dict[str, Any], query: str = "") -> Any:
+    answer = await api.client.get(f"{log_of(task)}?{query}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def test_ranges_put_together_are_the_whole(api: Api, worker: FakeWorker) -> None:
+    task = await set_state(api, await api.run(), TaskState.SUCCEEDED, "w1")
+    await worker.log(task).write(TEXT, finished=True)
+    text, offset = "", 0
+    for _ in range(len(TEXT)):
+        part = await view(api, task, f"offset={offset}&limit=7")
+        assert part["offset"] == offset
+        assert part["size"] == len(TEXT)
+        assert part["finished"] is True
+        text, offset = text + part["data"], part["next_offset"]
+        if offset == len(TEXT):
+            break
+    assert text == TEXT.decode()
+    assert (await view(api, task))["data"] == text
+    assert (await view(api, task, "offset=-6"))["data"] == " fish\n"[-6:]
+    tail = await view(api, task, "offset=-8")  # in the middle of the fish
+    assert (tail["data"], tail["next_offset"]) == (" fish\n", len(TEXT))
+    beyond = await view(api, task, f"offset={len(TEXT) + 100}")
+    assert (beyond["data"], beyond["next_offset"]) == ("", len(TEXT))
+
+
+@pytest.mark.parametrize(
+    ("part", "from_end", "expected"),
+    [
+        (LogPart(b"a\xc3", 0, 2, False), False, ("a", 0, 1)),
+        (LogPart(b"a\xc3", 0, 2, True), False, ("a�", 0, 2)),
+        (LogPart(b"a\xc3", 0, 3, True), False, ("a", 0, 1)),
+        (LogPart(b"\xf0\x9f", 0, 9, False), False, ("�", 0, 2)),
+        (LogPart(b"\xbc\xff\x00", 5, 8, True), False, ("��\0", 5, 8)),
+        (LogPart(b"\xbcx", 5, 7, True), True, ("x", 6, 7)),
+        (LogPart(b"\xbcx", 0, 2, True), True, ("�x", 0, 2)),
+        (LogPart(b"", 3, 3, False), False, ("", 3, 3)),
+    ],
+)
+def test_bytes_that_are_no_whole_text(
+    part: LogPart, from_end: bool, expected: tuple[str, int, int]
+) -> None:
+    assert text_of(part, from_end=from_end) == expected
+
+
+async def test_a_log_before_its_attempt_has_started_is_empty(api: Api, worker: FakeWorker) -> None:
+    run = await api.run()
+    nothing = {"data": "", "offset": 0, "next_offset": 0, "size": 0}
+    assert await view(api, await first_task(api, run)) == {**nothing, "finished": False}
+    claimed = await set_state(api, run, TaskState.CLAIMED, "w1")
+    assert await view(api, claimed) == {**nothing, "finished": False}
+
+
+async def test_a_skipped_task_has_a_finished_empty_log(api: Api) -> None:
+    task = await set_state(api, await api.run(), TaskState.SKIPPED, None)
+    assert (await view(api, task))["finished"] is True
+    whole = await api.client.get(f"{log_of(task)}/raw")
+    assert (whole.status_code, whole.content) == (200, b"")
+
+
+async def test_a_log_that_its_worker_does_not_have(api: Api, worker: FakeWorker) -> None:
+    task = await set_state(api, await api.run(), TaskState.FAILED, "w1")
+    for path in ("", "/raw", "/follow"):
+        document = problem_of(await api.client.get(log_of(task) + path), 404, "not-found")
+        assert "has no log on worker w1" in document["detail"]
+
+
+async def test_a_worker_that_is_gone_is_named(api: Api) -> None:
+    task = await set_state(api, await api.run(), TaskState.FAILED, "w9")
+    for path in ("", "/raw", "/follow"):
+        answer = await api.client.get(log_of(task) + path)
+        assert "worker w9 " in problem_of(answer, 503, "log-unavailable")["detail"]
+        assert answer.headers["retry-after"] == "1"
+
+
+async def test_a_worker_that_does_not_answer_is_named(api: Api, worker: FakeWorker) -> None:
+    task = await set_state(api, await api.run(), TaskState.RUNNING, "w1")
+    await worker.stop()
+    document = problem_of(await api.client.get(log_of(task)), 503, "log-unavailable")
+    assert f"no answer from {worker.address}" in document["detail"]
+
+
+async def test_a_restarted_worker_serves_what_it_wrote_under_its_old_id(
+    api: Api, worker: FakeWorker, services: Services, cluster: ClusterSettings
+) -> None:
+    task = await set_state(api, await api.run(), TaskState.SUCCEEDED, "w1-before-restart")
+    await worker.log(task).write(b"kept\n", finished=True)
+    async with fake_worker(services, cluster, "w2"):
+        assert (await view(api, task))["data"] == "kept\n"
+        whole = await api.client.get(f"{log_of(task)}/raw")
+        assert whole.content == b"kept\n"
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=1048577", "limit=x", "offset=1e3", f"offset={2**70}"]
+)
+async def test_ranges_that_cannot_be(api: Api, query: str) -> None:
+    answer = await api.client.get(f"{PREFIX}/task-instances/1/log?{query}")
+    [field] = fields_of(problem_of(answer, 422, "invalid-request"))
+    assert query.startswith(field)
+
+
+async def test_the_raw_log_is_a_download(api: Api, worker: FakeWorker) -> None:
+    run = await api.run()
+    task = await set_state(api, run, TaskState.SUCCEEDED, "w1")
+    content = bytes(range(256)) * 9000  # more than two megabytes, and no text
+    await worker.log(task).write(content, finished=True)
+    whole = await api.client.get(f"{log_of(task)}/raw")
+    assert whole.status_code == 200
+    assert whole.content == content
+    assert whole.headers["content-length"] == str(len(content))
+    assert whole.headers["content-type"] == "text/plain; charset=utf-8"
+    assert whole.headers["x-content-type-options"] == "nosniff"
+    assert whole.headers["accept-ranges"] == "bytes"
+    assert whole.headers["content-disposition"] == (
+        f'attachment; filename="daily-{run.id}-fetch-1.log"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("header", "start", "end"),
+    [
+        ("bytes=0-0", 0, 1),
+        ("bytes=5-", 5, 3000),
+        ("bytes=-5", 2995, 3000),
+        ("bytes=-9999", 0, 3000),
+        ("bytes=100-99999", 100, 3000),
+        ("bytes=100-199", 100, 200),
+    ],
+)
+async def test_one_range_of_bytes(
+    api: Api, worker: FakeWorker, header: str, start: int, end: int
+) -> None:
+    task = await set_state(api, await api.run(), TaskState.SUCCEEDED, "w1")
+    content = bytes(n % 251 for n in range(3000))
+    await worker.log(task).write(content, finished=True)
+    part = await api.client.get(f"{log_of(task)}/raw", headers={"Range": header})
+    assert part.status_code == 206
+    assert part.content == content[start:end]
+    assert part.headers["content-range"] == f"bytes {start}-{end - 1}/3000"
+
+
+async def test_other_range_headers(api: Api, worker: FakeWorker) -> None:
+    task = await set_state(api, await api.run(), TaskState.SUCCEEDED, "w1")
+    await worker.log(task).write(b"x" * 10, finished=True)
+    for ignored in ("bytes=0-1,3-4", "lines=1-2", "bytes=-", "bytes=5-2", "bytes=a-b"):
+        answer = await api.client.get(f"{log_of(task)}/raw", headers={"Range": ignored})
+        assert (answer.status_code, answer.content) == (200, b"x" * 10)
+    for impossible in ("bytes=10-", "bytes=10-20", "bytes=-0"):
+        answer = await api.client.get(f"{log_of(task)}/raw", headers={"Range": impossible})
+        problem_of(answer, 416, "range-not-satisfiable")
+        assert answer.headers["content-range"] == "bytes */10"
+
+
+async def test_a_download_that_breaks_off_is_noticed(live: Api, worker: FakeWorker) -> None:
+    task = await set_state(live, await live.run(), TaskState.SUCCEEDED, "w1")
+    held = worker.log(task)
+    await held.write(b"x" * 2_000_000, finished=True)
+    held.promised = 10
+    with pytest.raises(httpx.RemoteProtocolError):
+        await live.client.get(f"{log_of(task)}/raw")
+
+
+async def read_log(reader: Reader, until: int) -> str:
+    """Read ``log`` events until their text has so many bytes; check the offsets."""
+    text = ""
+    while len(text.encode()) < until:
+        event = await reader.next()
+        assert event is not None
+        assert event.kind == "log"
+        text += json.loads(event.data)["data"]
+    return text
+
+
+async def test_following_from_before_the_start_to_the_end(live: Api, worker: FakeWorker) -> None:
+    run = await live.run()
+    task = await first_task(live, run)
+    async with stream(live.client, f"{log_of(task)}/follow") as reader:
+        held = worker.log(task)
+        await set_state(live, run, TaskState.RUNNING, "w1")
+        await held.write(b"one\n\xe2\x98")
+        event = await reader.next()
+        assert event is not None
+        assert (event.kind, event.id) == ("log", "4")
+        assert json.loads(event.data) == {"offset": 0, "data": "one\n"}
+        await held.write(b"\x83\xff")
+        event = await reader.next()
+        assert event is not None
+        assert (event.id, json.loads(event.data)) == ("8", {"offset": 4, "data": "☃\ufffd"})
+        await held.write(b"\xe2", finished=True)
+        event = await reader.next()
+        assert event is not None
+        assert json.loads(event.data) == {"offset": 8, "data": "\ufffd"}
+        event = await reader.next()
+        assert event is not None
+        assert (event.kind, event.data) == ("end", "{}")
+        assert await reader.next() is None
+
+
+async def test_following_resumes_at_a_byte(live: Api, worker: FakeWorker) -> None:
+    task = await set_state(live, await live.run(), TaskState.SUCCEEDED, "w1")
+    await worker.log(task).write(TEXT, finished=True)
+    address = f"{log_of(task)}/follow"
+    async with stream(live.client, address) as reader:
+        assert await read_log(reader, len(TEXT)) == TEXT.decode()
+    line = len(TEXT) // 50
+    async with stream(live.client, address, **{"Last-Event-ID": str(line)}) as reader:
+        assert await read_log(reader, len(TEXT) - line) == TEXT[line:].decode()
+    async with stream(live.client, f"{address}?offset={line * 2}") as reader:
+        assert await read_log(reader, len(TEXT) - 2 * line) == TEXT[2 * line :].decode()
+    bad = await live.client.get(address, headers={"Last-Event-ID": "x"})
+    assert fields_of(problem_of(bad, 422, "invalid-request")).keys() == {"Last-Event-ID"}
+
+
+async def test_following_a_task_that_never_runs(live: Api) -> None:
+    run = await live.run()
+    task = await first_task(live, run)
+    async with stream(live.client, f"{log_of(task)}/follow") as reader:
+        await set_state(live, run, TaskState.SKIPPED, None)
+        event = await reader.next()
+        assert event is not None
+        assert event.kind == "end"
+
+
+async def test_a_follower_is_told_when_the_worker_goes_away(
+    live: Api, services: Services, cluster: ClusterSettings
+) -> None:
+    run = await live.run()
+    async with fake_worker(services, cluster) as worker:
+        task = await set_state(live, run, TaskState.RUNNING, "w1")
+        await worker.log(task).write(b"one\n")
+        async with stream(live.client, f"{log_of(task)}/follow") as reader:
+            assert await read_log(reader, 4) == "one\n"
+            await worker.stop()
+            event = await reader.next()
+            assert event is not None
+            assert event.kind == "problem"
+            assert "worker w1 holds the log" in json.loads(event.data)["detail"]
+            assert await reader.next() is None
+
+
+async def test_a_follower_that_leaves_is_forgotten_by_the_worker(
+    live: Api, worker: FakeWorker
+) -> None:
+    task = await set_state(live, await live.run(), TaskState.RUNNING, "w1")
+    held = worker.log(task)
+    await held.write(b"one\n")
+    async with stream(live.client, f"{log_of(task)}/follow") as reader:
+        assert await read_log(reader, 4) == "one\n"
+        assert held.changed._waiters
+    async with asyncio.timeout(5):
+        while held.changed._waiters:
+            await asyncio.sleep(0.01)
+
+
+async def test_following_ends_when_the_process_stops(live: Api, worker: FakeWorker) -> None:
+    task = await set_state(live, await live.run(), TaskState.RUNNING, "w1")
+    worker.log(task)
+    async with stream(live.client, f"{log_of(task)}/follow") as reader:
+        live.services.stopping.set()
+        last = await reader.next(comments=True)
+        assert last is not None
+        assert "the server stops" in last.comment
+        assert await reader.next() is None
