@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -108,15 +110,18 @@ class WorkerProcess:
         return await asyncio.to_thread(self._process.wait, timeout_s)
 
 
-async def the_worker(session: ZkSession, count: int = 1) -> MemberInfo:
-    """Return the newest of ``count`` registered workers."""
-    async with Members(session, layout.WORKERS, reread_s=0.1) as members:
-        found: list[MemberInfo] = []
-        async for view in members.changes():
+async def the_worker(
+    session: ZkSession, count: int = 1, pid: int | None = None, timeout_s: float = 20.0
+) -> MemberInfo:
+    """Return the newest of ``count`` registered workers, or the one of process ``pid``."""
+    async with asyncio.timeout(timeout_s), Members(session, layout.WORKERS, reread_s=0.1) as all_:
+        async for view in all_.changes():
             found = sorted(view.values(), key=lambda member: member.czxid)
+            if pid is not None:
+                found = [member for member in found if member.data["pid"] == pid]
             if len(found) >= count:
-                break
-    return found[-1]
+                return found[-1]
+    raise AssertionError("the view of the members ended")
 
 
 async def eventually(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
@@ -133,6 +138,28 @@ def alive(pid: int) -> bool:
         return b") Z" not in Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process as /proc shows it."""
+
+    pid: int
+    args: str
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+
+def children(pid: int) -> list[Process]:
+    """Return the direct children of all threads of that process; none if it is gone."""
+    found = []
+    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in listing.read_text().split():
+                args = Path(f"/proc/{child}/cmdline").read_bytes()
+                found.append(Process(int(child), args.replace(b"\0", b" ").decode()))
+    return found
 
 
 def log_file(data: Path, task_instance_id: int) -> Path:

@@ -92,6 +92,7 @@ async def test_second_signal_ends_the_worker_at_once(
     with WorkerProcess(cluster, drain_s=1000, kill_grace_s=1000) as worker:
         number = await master.submit("SHELL", {"script": "trap '' TERM; echo $$; sleep 1000"})
         await master.table.wait(number, "RUNNING")
+        await eventually(lambda: log_file(cluster.data, number).stat().st_size > 0)
         worker.signal(signal.SIGTERM)
         await eventually(lambda: "worker stopping" in worker.log)
         worker.signal(signal.SIGTERM)
@@ -143,8 +144,8 @@ async def test_killed_agent_takes_its_tasks_along_and_reports_nothing_of_them(
         await worker.wait()
         await eventually(lambda: not alive(pid), timeout_s=2)
         await eventually(lambda: spool(cluster.data) == [f"{number}.json"])
-        with WorkerProcess(cluster):
-            await the_worker(master.session, 2)
+        with WorkerProcess(cluster) as successor:
+            await the_worker(master.session, pid=successor.pid)
             await eventually(lambda: spool(cluster.data) == [])
             await claim_gone(master, number)
             later = await master.submit("SHELL", {"script": "true"})
@@ -228,3 +229,14 @@ async def test_worker_that_cannot_start_says_why_and_exits_with_an_error(
         assert await worker.wait() == 1
     assert "worker failed" in worker.log
     assert "node.pem" in worker.log
+
+
+async def test_worker_may_be_stopped_while_it_waits_for_zookeeper(
+    cluster: ClusterSettings, zk_proxy: TcpProxy, zk_proxied: str
+) -> None:
+    zk_proxy.freeze()
+    async with asyncio.timeout(5):
+        async with InProcessWorker(cluster_settings(cluster.data, zk_proxied)) as worker:
+            await eventually((cluster.data / "workers/w/1/spool").exists)
+            worker.stop.set()
+    zk_proxy.heal()

@@ -67,13 +67,18 @@ class Agent:
         runner: Runner,
         stop: asyncio.Event,
         at_once: asyncio.Event,
+        ready: asyncio.Event,
     ) -> None:
-        """Work until ``stop``, then leave in order; ``at_once`` cuts that short."""
+        """Work until ``stop``, then leave in order; ``at_once`` cuts that short.
+
+        ``ready`` is set when the worker is registered.
+        """
         self.renew_lease()
         unsubscribe = self._session.on_state(self._session_changed)
         lasting = [self._tasks.create_task(loop) for loop in (reporter.run(), self._keep_lease())]
         try:
             async with member:
+                ready.set()
                 log.info("worker ready", worker=member.member_id, **self.member_data)
                 until_stop = [
                     self._tasks.create_task(self._claim_in_every_session(claimer, runner)),

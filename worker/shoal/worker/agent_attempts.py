@@ -28,6 +28,7 @@ class Attempt:
         self.granted = False  # a master has sent the payload
         self.kill_reason: str | None = None  # somebody wants it ended: the result is KILLED
         self.interrupted: str | None = None  # why it ends without any result: it will be LOST
+        self.deserted: str | None = None  # its task type gave up while the process ran: FAILED
         self.launching = False  # handed to the launcher, which has not answered yet
         self.launched: Launched | None = None
         self.work: asyncio.Task[object] | None = None  # its task type at work

@@ -91,5 +91,6 @@ def result(record: ExitRecord) -> tuple[str, pb.Report]:
 
 def reason_for_people(record: ExitRecord) -> str:
     """Return why the attempt ended as it did."""
-    reason = record.reason.removeprefix(KILL_MARK)
+    # A path in it may hold bytes that are no UTF-8, which no message can carry.
+    reason = record.reason.removeprefix(KILL_MARK).encode("utf-8", "replace").decode("utf-8")
     return reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"

@@ -30,7 +30,6 @@ from shoal.worker.agent_results import (
 )
 from shoal.worker.attempt import ExitRecord, LaunchRequest, Outcome
 from shoal.worker.context import AttemptContext, Prepared, prepare
-from shoal.worker.errors import AttemptEnded
 from shoal.worker.launcher import LEASE_LOST
 from shoal.worker.launching import Launcher, LauncherDied, LauncherUnavailable, LaunchFailed
 from shoal.worker.logs import LogStore
@@ -38,6 +37,8 @@ from shoal.worker.reporting import Reporter
 from shoal.worker.spool import Spool
 
 log = structlog.get_logger()
+
+SHUTTING_DOWN = "the launcher is shutting down"  # how it begins to say so
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,9 @@ class Runner:
         finally:
             attempt.launching = False
         self._report_start(attempt)
-        if attempt.unwanted is not None:  # since we handed it over
+        if attempt.over.is_set():  # its task type gave up meanwhile, and that was the result
+            await self._end_process(attempt, "its task type had given up", 0.0)
+        elif attempt.unwanted is not None:  # since we handed it over
             await self._end_unwanted(attempt)
         record = await launched.wait()
         await self._take_record(attempt, record)
@@ -212,19 +215,17 @@ class Runner:
                 log.warning("task type failed after its process", error=describe(error))
             return
         assert attempt.launched is not None
-        deserted = attempt.unwanted is None and not isinstance(error, LauncherDied)
-        why = "its task type left the process alone"
-        if deserted:
-            why += f": {describe(error)}" if error is not None else ""
-            await self._end_process(attempt, KILL_MARK + why, self._around.kill_grace_s)
+        if attempt.unwanted is None and not isinstance(error, LauncherDied):
+            attempt.deserted = "its task type left the process alone"
+            attempt.deserted += f": {describe(error)}" if error is not None else ""
+            reason = KILL_MARK + attempt.deserted
+            await self._end_process(attempt, reason, self._around.kill_grace_s)
         try:
             record = await attempt.launched.wait()
         except LauncherDied as died:
             await self._abandon(attempt, str(died))
-            return
-        if deserted:
-            record = replace(record, outcome=Outcome.FAILED, reason=why)
-        await self._take_record(attempt, record)
+        else:
+            await self._take_record(attempt, record)
 
     # -- ends -------------------------------------------------------------------------------
 
@@ -235,6 +236,8 @@ class Runner:
         if was_interrupted(record):
             await self._abandon(attempt, record.reason)
             return
+        if attempt.deserted is not None:
+            record = replace(record, outcome=Outcome.FAILED, reason=attempt.deserted)
         self._attempts.end(attempt)
         self._reporter.add(*result(record))
         log.info(
@@ -324,10 +327,10 @@ class Runner:
 def _is_interruption(error: BaseException | None) -> bool:
     """Whether the attempt did not start for a reason that is the worker's own."""
     match error:
-        case LauncherDied() | LauncherUnavailable() | AttemptEnded():
+        case LauncherDied() | LauncherUnavailable():
             return True
         case LaunchFailed():
-            return error.why == LEASE_LOST
+            return error.why == LEASE_LOST or error.why.startswith(SHUTTING_DOWN)
         case _:
             return False
 

@@ -21,6 +21,7 @@ from shoal.worker.agent_masters import Masters, delay_s
 log = structlog.get_logger()
 
 LONGEST_WAIT_S = 60.0  # for the queue's bell
+MOST_AT_ONCE = 64  # payloads in one call
 SAY_SO_AFTER = 6  # tries; then it is worth a warning
 
 
@@ -91,8 +92,12 @@ class Claimer:
         batches: dict[str | None, list[Attempt]] = defaultdict(list)
         for attempt in attempts:
             batches[addresses.get(attempt.claim.entry.partition)].append(attempt)
+        # Smaller after every failure: an answer has to fit into one message.
+        size = max(1, MOST_AT_ONCE >> tries)
         for address, batch in batches.items():
-            fetches.create_task(self._ask(fetches, address, batch, tries))
+            for start in range(0, len(batch), size):
+                some = batch[start : start + size]
+                fetches.create_task(self._ask(fetches, address, some, tries))
 
     async def _ask(
         self,

@@ -61,12 +61,31 @@ async def run_worker(
         home = WorkerHome(cluster.data, settings)
         await asyncio.to_thread(home.__enter__)
         stack.push(home.__exit__)
+        ready = asyncio.Event()
+        working = asyncio.create_task(_run(settings, cluster, home, stack, stop, at_once, ready))
+        leaving = asyncio.create_task(_cancel_unready(working, stop, ready))
         try:
-            await _run(settings, cluster, home, stack, stop, at_once)
+            await working
+        except asyncio.CancelledError:
+            if ready.is_set() or not stop.is_set():
+                raise
+            log.info("worker stopped before it was ready", worker=home.name)
         except Exception as failure:
             cause = _first_cause(failure)
             log.error("worker failed", worker=home.name, error=str(cause), exc_info=failure)
             raise cause from failure
+        finally:
+            working.cancel()
+            leaving.cancel()
+
+
+async def _cancel_unready(
+    working: "asyncio.Task[None]", stop: asyncio.Event, ready: asyncio.Event
+) -> None:
+    """Nothing has begun before the worker is registered, so stopping needs no order yet."""
+    await stop.wait()
+    if not ready.is_set():
+        working.cancel()
 
 
 async def _run(
@@ -76,6 +95,7 @@ async def _run(
     stack: AsyncExitStack,
     stop: asyncio.Event,
     at_once: asyncio.Event,
+    ready: asyncio.Event,
 ) -> None:
     worker_id = f"{home.name}-{secrets.token_hex(4)}"  # unique for each start
     tls = TlsFiles.of(cluster)
@@ -131,7 +151,7 @@ async def _run(
         try:
             await report_leftovers(spool, reporter)
             member = Membership(session, layout.WORKERS, worker_id, agent.member_data)
-            await agent.run(member, claimer, reporter, runner, stop, at_once)
+            await agent.run(member, claimer, reporter, runner, stop, at_once, ready)
         finally:
             await server.stop(_STOP_GRACE_S)
 

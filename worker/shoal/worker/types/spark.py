@@ -287,12 +287,12 @@ def _environment(work_dir: Path, spark_home: Path, params: SparkParams) -> dict[
     env = {
         "SPARK_HOME": str(spark_home),
         "SPARK_LOCAL_DIRS": str(temporary),
-        "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONUNBUFFERED": "1",  # the script's prints reach the log as they happen
     }
     if params.master.startswith("local"):
         env["SPARK_LOCAL_IP"] = "127.0.0.1"
+        env["PYSPARK_PYTHON"] = sys.executable  # elsewhere the cluster's own, or the worker's say
     if "SPARK_CONF_DIR" not in os.environ and not (spark_home / "conf").is_dir():
         conf = work_dir / "spark-conf"
         conf.mkdir(mode=0o700)
