@@ -106,6 +106,10 @@ class ApiUnreachable(ClientError):
         super().__init__(f"the API at {url} does not answer ({reason}); {hint}")
 
 
+# Answers of the API that say: the same request may succeed in a moment.
+TRANSIENT = frozenset({502, 503, 504})
+
+
 @dataclass(frozen=True)
 class FieldProblem:
     """One field of a request that the API refuses."""

@@ -135,7 +135,7 @@ class Workflow:
 
     @overload
     def task(
-        self, *, name: str | None = None, **options: Unpack[TaskOptions]
+        self, /, *, name: str | None = None, **options: Unpack[TaskOptions]
     ) -> Callable[[Callable[P, R]], "PythonTask[P, R]"]: ...
 
     def task(

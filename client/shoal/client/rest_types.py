@@ -1,0 +1,192 @@
+"""The JSON that the API answers, as types. Fields that a newer API adds pass through.
+
+Times are RFC 3339 texts in UTC, such as 2026-11-21T06:00:00Z.
+"""
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+
+class ProjectJson(TypedDict):
+    name: str
+    description: str
+    workflows: int
+    created_at: str
+
+
+class WorkflowJson(TypedDict):
+    project: str
+    name: str
+    description: str
+    version: int
+    digest: str
+    tasks: int
+    created_at: str
+    updated_at: str
+
+
+class WorkflowDetailJson(WorkflowJson):
+    definition: dict[str, Any]
+
+
+class VersionJson(TypedDict):
+    version: int
+    digest: str
+    created_at: str
+
+
+class VersionDetailJson(VersionJson):
+    project: str
+    name: str
+    definition: dict[str, Any]
+
+
+class ChangeJson(TypedDict):
+    op: Literal["added", "removed", "changed"]
+    path: str
+    before: Any
+    after: Any
+
+
+class PublishJson(TypedDict):
+    project: str
+    name: str
+    version: int
+    created: bool  # in a dry run: would be
+    digest: str
+    diff: list[ChangeJson]
+
+
+class ScheduleJson(TypedDict):
+    id: int
+    cron: str
+    timezone: str
+    parameters: dict[str, str]
+    enabled: bool
+    next_fire_at: str | None
+    next_fire_times: list[str]
+
+
+class CommandJson(TypedDict):
+    id: int
+    type: str
+    state: Literal["PENDING", "DONE", "REFUSED"]
+    reason: str | None
+    instance_id: int | None
+    result_instance_id: int | None
+
+
+class InstanceJson(TypedDict):
+    id: int
+    project: str
+    workflow: str
+    version: int
+    state: str
+    reason: str | None
+    priority: str
+    parameters: dict[str, str]
+    logical_time: str
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    rerun_of: int | None
+    run_number: int
+    command_id: int
+    task_counts: dict[str, int]
+
+
+class TaskInstanceJson(TypedDict):
+    id: int
+    workflow_instance_id: int
+    task: str
+    type: str
+    attempt: int
+    state: str
+    worker_group: str
+    worker: str | None
+    reason: str | None
+    exit_code: int | None
+    queued_at: str | None
+    started_at: str | None
+    finished_at: str | None
+    depends_on: NotRequired[list[str]]  # within an instance
+
+
+class InstanceDetailJson(InstanceJson):
+    tasks: list[TaskInstanceJson]
+
+
+class LogJson(TypedDict):
+    data: str
+    offset: int
+    next_offset: int
+    size: int
+    finished: bool
+
+
+class EventJson(TypedDict):
+    id: int
+    at: str
+    kind: str
+    project: str
+    instance_id: int | None
+    task_instance_id: int | None
+    data: dict[str, Any]
+
+
+class MasterJson(TypedDict):
+    id: str
+    address: str
+    started_at: str | None
+    partitions: list[int]
+
+
+class WorkerJson(TypedDict):
+    id: str
+    group: str
+    address: str
+    slots: int
+    running: int
+    started_at: str | None
+
+
+class PartitionJson(TypedDict):
+    index: int
+    owner: str | None
+    epoch: int
+
+
+class QueueJson(TypedDict):
+    group: str
+    depth: int
+
+
+class ClusterJson(TypedDict):
+    masters: list[MasterJson]
+    workers: list[WorkerJson]
+    partitions: list[PartitionJson]
+    queues: list[QueueJson]
+    zookeeper: dict[str, Any]
+    database: dict[str, Any]
+
+
+class CheckJson(TypedDict):
+    ok: bool
+    detail: str
+
+
+class ChecksJson(TypedDict):
+    database: CheckJson
+    zookeeper: CheckJson
+
+
+class HealthJson(TypedDict):
+    status: Literal["ok", "degraded"]
+    checks: ChecksJson
+    masters: int
+    workers: int
+    version: str
+
+
+class TaskTypeJson(TypedDict):
+    name: str
+    params_schema: dict[str, Any]
