@@ -1,6 +1,6 @@
 #!/bin/sh
 # Install what the tests need from Debian: a PostgreSQL server. Quiet when nothing is missing.
-# The tests start the server themselves; the package's own cluster is neither needed nor created.
+# The tests start their own server from its programs, in a temporary folder.
 set -eu
 
 for program in /usr/lib/postgresql/*/bin/postgres; do
@@ -24,10 +24,5 @@ if [ "$as_root" = unavailable ] || ! command -v apt-get >/dev/null 2>&1; then
     exit 1
 fi
 
-export DEBIAN_FRONTEND=noninteractive
-# Keep the package from creating and starting a cluster on port 5432.
-$as_root mkdir -p /etc/postgresql-common/createcluster.d
-echo "create_main_cluster = false" |
-    $as_root tee /etc/postgresql-common/createcluster.d/no-main.conf >/dev/null
 $as_root apt-get update -q
-$as_root apt-get install -q -y --no-install-recommends postgresql
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends postgresql

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from itertools import islice
@@ -21,6 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from shoal.sql.errors import (
     AlreadyExists,
     BrokenReference,
+    DatabaseDamaged,
     DatabaseUnavailable,
     IntegrityViolated,
     InvalidValue,
@@ -32,6 +34,10 @@ from shoal.sql.errors import (
 
 T = TypeVar("T")
 Values = Mapping[str, Any]
+
+# How long a transaction waits for SQLite's write lock before it fails as a conflict.
+LOCK_PATIENCE_S = 30.0
+_LOCK_RETRY_S = 0.005
 
 # PostgreSQL's error codes, by their first characters (appendix A of its manual).
 _BY_SQLSTATE: tuple[tuple[str, type[SqlError]], ...] = (
@@ -59,6 +65,8 @@ _BY_SQLITE_CODE: Mapping[int, type[SqlError]] = {
     sqlite3.SQLITE_CANTOPEN: DatabaseUnavailable,
     sqlite3.SQLITE_PROTOCOL: DatabaseUnavailable,
     sqlite3.SQLITE_TOOBIG: InvalidValue,
+    sqlite3.SQLITE_CORRUPT: DatabaseDamaged,
+    sqlite3.SQLITE_NOTADB: DatabaseDamaged,
 }
 _SQLITE_UNIQUE = frozenset({sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY})
 
@@ -84,7 +92,7 @@ def _class_of(error: DBAPIError, original: BaseException | None) -> type[SqlErro
         for prefix, cls in _BY_SQLSTATE:
             if sqlstate.startswith(prefix):
                 return cls
-    code = getattr(original, "sqlite_errorcode", None)
+    code: int | None = getattr(original, "sqlite_errorcode", None)
     if code in _SQLITE_UNIQUE:
         return AlreadyExists
     if code == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
@@ -196,12 +204,30 @@ async def opened(engine: AsyncEngine) -> AsyncIterator[Connection]:
     with _translated():
         await connection.start()
     try:
-        with _translated():
-            await connection.begin()
+        await _begin(connection)
         yield Connection(connection)
     finally:
         # Cancelling the caller must not leave the transaction open.
         await asyncio.shield(_close(connection))
+
+
+async def _begin(connection: AsyncConnection) -> None:
+    """Begin; on SQLite keep asking for the file's write lock, which other processes hold.
+
+    Its own waiting blocks the connection's thread and cannot be cancelled, so it is cut short
+    (see engine.py) and repeated.
+    """
+    deadline_s = time.monotonic() + LOCK_PATIENCE_S
+    while True:
+        try:
+            with _translated():
+                await connection.begin()
+        except TransactionConflict:
+            if time.monotonic() >= deadline_s:
+                raise
+            await asyncio.sleep(_LOCK_RETRY_S)  # nothing tells across processes
+        else:
+            return
 
 
 async def _close(connection: AsyncConnection) -> None:

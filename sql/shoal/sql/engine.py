@@ -29,8 +29,9 @@ _DRIVERS = {
 _CONNECT_TIMEOUT_S = 10
 _POOL_TIMEOUT_S = 30.0
 
+# Of the writing connection: ``opened`` repeats the attempt until its own, longer deadline.
+WRITER_BUSY_TIMEOUT_MS = 100
 _SQLITE_PRAGMAS = (
-    f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
     "PRAGMA synchronous = FULL",  # a commit survives a power cut
     "PRAGMA foreign_keys = ON",
     "PRAGMA temp_store = MEMORY",
@@ -94,8 +95,8 @@ class Database:
         if self.kind == "sqlite":
             assert self._url.database is not None
             await asyncio.to_thread(prepare_file, self._url.database)
-            self._writer = _sqlite(self._url, "IMMEDIATE", 1)
-            self._reader = _sqlite(self._url, "DEFERRED", self._pool_size)
+            self._writer = _sqlite(self._url, 1, read_only=False)
+            self._reader = _sqlite(self._url, self._pool_size, read_only=True)
         else:
             self._writer = _postgresql(self._url, self._pool_size)
             self._reader = self._writer.execution_options(
@@ -144,14 +145,18 @@ class Database:
         return engine
 
 
-def _sqlite(url: URL, begin: str, pool_size: int) -> AsyncEngine:
+def _sqlite(url: URL, pool_size: int, *, read_only: bool) -> AsyncEngine:
+    busy_timeout_ms = BUSY_TIMEOUT_MS if read_only else WRITER_BUSY_TIMEOUT_MS
+    # IMMEDIATE takes the write lock at once: a transaction that reads first and writes later
+    # could otherwise fail in the middle.
+    begin = "BEGIN DEFERRED" if read_only else "BEGIN IMMEDIATE"
     engine = create_async_engine(
         url,
         hide_parameters=True,
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=_POOL_TIMEOUT_S,
-        connect_args={"timeout": BUSY_TIMEOUT_MS / 1000, "isolation_level": None},
+        connect_args={"timeout": busy_timeout_ms / 1000, "isolation_level": None},
     )
 
     @event.listens_for(engine.sync_engine, "connect")
@@ -159,13 +164,13 @@ def _sqlite(url: URL, begin: str, pool_size: int) -> AsyncEngine:
         cursor = connection.cursor()
         for pragma in _SQLITE_PRAGMAS:
             cursor.execute(pragma)
-        if begin == "DEFERRED":
+        if read_only:
             cursor.execute("PRAGMA query_only = ON")
         cursor.close()
 
     @event.listens_for(engine.sync_engine, "begin")
     def _begin(connection: Any) -> None:
-        connection.exec_driver_sql(f"BEGIN {begin}")
+        connection.exec_driver_sql(begin)
 
     return engine
 

@@ -5,6 +5,7 @@
     ShoalError
     └── SqlError
         ├── DatabaseUnavailable   no connection, or it was lost (retriable)
+        ├── DatabaseDamaged       the SQLite file is damaged or no database at all
         ├── TransactionConflict   deadlock, lock not granted in time (retriable)
         ├── Fenced                another process owns these partitions now
         ├── StaleRow              rows are no longer in the state the caller saw
@@ -42,6 +43,10 @@ class DatabaseUnavailable(SqlError):
     """
 
     retriable: ClassVar[bool] = True
+
+
+class DatabaseDamaged(SqlError):
+    """The SQLite file cannot be read; restore it from a copy."""
 
 
 class TransactionConflict(SqlError):

@@ -18,6 +18,7 @@ from shoal.sql.errors import NotFound
 from shoal.sql.events import Events, NewEvent
 from shoal.sql.instance_changes import InstanceChanges, NewIds
 from shoal.sql.plans import PlanCache, StoredPlan
+from shoal.sql.scope import scope
 from shoal.sql.tables import IS_OPEN, task_instance, workflow, workflow_instance
 
 _InstanceList = list[Instance]
@@ -131,10 +132,7 @@ class Instances:
         """
         c = workflow_instance.c
         query = _instances().order_by(c.id.desc()).limit(limit)
-        if project is not None:
-            query = query.where(c.project_id == _project_id(project))
-        if workflow is not None:
-            query = query.where(_of_workflow(project, workflow))
+        query = query.where(*await scope(self._connection, project, workflow))
         if states:
             query = query.where(c.state.in_(sorted(states)))
         if since is not None:
@@ -149,8 +147,7 @@ class Instances:
         """Return how many instances are in each state; states without any are missing."""
         c = workflow_instance.c
         query = select(c.state, func.count().label("instances")).group_by(c.state)
-        if project is not None:
-            query = query.where(c.project_id == _project_id(project))
+        query = query.where(*await scope(self._connection, project, None))
         rows = await self._connection.rows(query)
         return {WorkflowState(row.state): row.instances for row in rows}
 
@@ -175,19 +172,6 @@ class Instances:
             for row in await self._connection.rows(of_these):
                 counts[row.workflow_instance_id][TaskState(row.state)] = row.tasks
         return counts
-
-
-def _project_id(name: str) -> Any:
-    """A subquery instead of a join: the index on the instance's own column is used then."""
-    return select(tables.project.c.id).where(tables.project.c.name == name).scalar_subquery()
-
-
-def _of_workflow(project: str | None, name: str) -> ColumnElement[bool]:
-    ids = select(workflow.c.id).where(workflow.c.name == name)
-    if project is None:
-        return workflow_instance.c.workflow_id.in_(ids)
-    ids = ids.where(workflow.c.project_id == _project_id(project))
-    return workflow_instance.c.workflow_id == ids.scalar_subquery()
 
 
 def _instances() -> Select[Any]:

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from shoal.sql.errors import DatabaseUnavailable
+from shoal.sql.errors import DatabaseDamaged, DatabaseUnavailable
 
 BUSY_TIMEOUT_MS = 30_000
 _POLL_S = 0.01
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 def prepare_file(database: str) -> None:
@@ -19,7 +20,7 @@ def prepare_file(database: str) -> None:
 
     The switch cannot wait for other connections: SQLite answers "busy" at once. So the processes
     of a machine do it one after the other, under a lock file beside the database. Raises
-    DatabaseUnavailable.
+    DatabaseUnavailable, DatabaseDamaged.
     """
     path = Path(database)
     try:
@@ -30,7 +31,9 @@ def prepare_file(database: str) -> None:
     except OSError as error:
         raise DatabaseUnavailable(f"cannot use {path} as database: {error.strerror}") from error
     except sqlite3.Error as error:
-        raise DatabaseUnavailable(f"cannot use {path} as database: {error}") from error
+        damaged = error.sqlite_errorcode & 0xFF in _DAMAGED
+        kind = DatabaseDamaged if damaged else DatabaseUnavailable
+        raise kind(f"cannot use {path} as database: {error}") from error
 
 
 def _switch_to_wal(path: Path) -> None:

@@ -10,6 +10,7 @@ from shoal.core.states import TaskState
 from shoal.sql import tables
 from shoal.sql.connection import Connection
 from shoal.sql.errors import NotFound
+from shoal.sql.scope import scope
 from shoal.sql.tables import task_instance, workflow, workflow_instance
 
 _TaskList = list[TaskInstance]
@@ -54,14 +55,11 @@ class Tasks:
         """Return attempts of all instances, newest first, continuing below ``before_id``."""
         t = task_instance.c
         query = _tasks().order_by(t.id.desc()).limit(limit)
+        query = query.where(*await scope(self._connection, project, workflow))
         if states:
             query = query.where(t.state.in_(sorted(states)))
         if worker is not None:
             query = query.where(t.worker == worker)
-        if project is not None:
-            query = query.where(tables.project.c.name == project)
-        if workflow is not None:
-            query = query.where(tables.workflow.c.name == workflow)
         if before_id is not None:
             query = query.where(t.id < before_id)
         return [_task(row) for row in await self._connection.rows(query)]

@@ -12,8 +12,6 @@ from shoal.sql import Database
 from tests.integration.sql.given import PARTITIONS
 from tests.postgresql import PostgresqlServer
 
-_TEMPLATE = "shoal_test_template"
-
 
 async def _make_ready(url: str) -> None:
     async with Database(url) as database:
@@ -26,9 +24,10 @@ async def _make_ready(url: str) -> None:
 @pytest.fixture(scope="session")
 def postgresql_template(postgresql_server: PostgresqlServer) -> Iterator[str]:
     """The name of a database that is ready."""
-    asyncio.run(_make_ready(postgresql_server.create(_TEMPLATE)))
-    yield _TEMPLATE
-    postgresql_server.drop(_TEMPLATE)
+    name = f"test_template_{uuid.uuid4().hex[:12]}"
+    asyncio.run(_make_ready(postgresql_server.create(name)))
+    yield name
+    postgresql_server.drop(name)
 
 
 @pytest.fixture(scope="session")

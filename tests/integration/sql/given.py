@@ -1,7 +1,7 @@
 """What tests start from: definitions, published workflows, started instances."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,10 +22,12 @@ _numbers = itertools.count(1)
 
 
 def definition(
-    name: str = "flow", tasks: Sequence[str] | dict[str, Sequence[str]] = ("a", "b"), **fields: Any
+    name: str = "flow",
+    tasks: Sequence[str] | Mapping[str, Sequence[str]] = ("a", "b"),
+    **fields: Any,
 ) -> WorkflowSpec:
     """A workflow of SHELL tasks: names, or names with their upstream tasks."""
-    upstream = tasks if isinstance(tasks, dict) else dict.fromkeys(tasks, ())
+    upstream = tasks if isinstance(tasks, Mapping) else dict.fromkeys(tasks, ())
     return WorkflowSpec.model_validate(
         {
             "project": "demo",

@@ -1,0 +1,174 @@
+"""The queries that run all the time find their rows by index, on a database with a history."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, bindparam, event, text
+
+from shoal.core.states import TaskState, WorkflowState
+from shoal.sql import Database, UnitOfWork
+from shoal.sql.types import UtcDateTime
+from tests.integration.sql.given import NOW, definition, published
+
+INSTANCES = 4_000
+_NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count}) "
+# A long history and a little that is going on: every 100th is open or pending.
+_HISTORY = (
+    "INSERT INTO command (type, partition, idempotency_key, workflow_id, parameters, requested_by,"
+    f" state, created_at) {_NUMBERS.format(count=INSTANCES)}"
+    "SELECT 'START', i % 8, 'k' || i, :workflow, '{}', '',"
+    " CASE WHEN i % 100 = 0 THEN 'PENDING' ELSE 'DONE' END, :at FROM n",
+    "INSERT INTO workflow_instance (project_id, workflow_id, version, state, partition, priority,"
+    " parameters, logical_time, timezone, command_id, run_number, created_at)"
+    " SELECT 1, CASE WHEN id % 100 = 0 THEN :workflow ELSE :other END, 1,"
+    " CASE WHEN id % 100 = 0 THEN 'RUNNING' ELSE 'SUCCEEDED' END,"
+    " partition, 2, '{}', :at, 'UTC', id, 1, :at FROM command",
+    "INSERT INTO task_instance (workflow_instance_id, position, attempt, task, type, state,"
+    " worker_group, worker, failures, losses)"
+    f" {_NUMBERS.format(count=5)}"
+    "SELECT id, i, 1, 't' || i, 'SHELL', CASE WHEN id % 100 = 0 THEN 'RUNNING' ELSE 'SUCCEEDED'"
+    " END, 'default', 'w' || (id % 1000), 0, 0 FROM workflow_instance, n",
+    "INSERT INTO schedule (workflow_id, partition, cron, timezone, parameters, enabled,"
+    f" next_fire_at) {_NUMBERS.format(count=2000)}"
+    "SELECT :workflow, i % 8, '* * * * *', 'UTC', '{}', i > 0,"
+    " CASE WHEN i % 100 = 0 THEN :at ELSE :far END FROM n",
+    "INSERT INTO event (at, kind, project, workflow_instance_id, data)"
+    " SELECT :at, 'instance.state', 'demo', id, '{}' FROM workflow_instance",
+)
+_TIMES = ("at", "far")
+
+
+@pytest.fixture
+async def busy(database: Database) -> Database:
+    """A database with a history."""
+    tasks = ["t1", "t2", "t3", "t4", "t5"]
+    values = {
+        "workflow": await published(database, definition("flow", tasks=tasks)),
+        "other": await published(database, definition("other", tasks=tasks)),
+        "at": NOW,
+        "far": NOW.replace(year=2030),
+    }
+    async with database.unit_of_work() as uow:
+        for statement in _HISTORY:
+            used = {name: value for name, value in values.items() if f":{name}" in statement}
+            times = (bindparam(name, type_=UtcDateTime()) for name in used if name in _TIMES)
+            await uow.connection.execute(text(statement).bindparams(*times), used)
+        if database.kind == "postgresql":  # it does this by itself in time, SQLite never does
+            await uow.connection.execute(text("ANALYZE"))
+        await uow.commit()
+    return database
+
+
+async def _plans(database: Database, ask: Callable[[UnitOfWork], Awaitable[Any]]) -> list[str]:
+    """Return the plan of every statement that ``ask`` executes."""
+    statements: list[tuple[str, Any]] = []
+
+    def listen(connection: Connection) -> None:
+        @event.listens_for(connection, "before_cursor_execute")
+        def _note(_: object, __: object, statement: str, parameters: Any, *___: object) -> None:
+            statements.append((statement, parameters))
+
+    async with database.unit_of_work(read_only=True) as uow:
+        await uow.connection.run_sync(listen)
+        assert await ask(uow), "the query must find something"
+        explain = "EXPLAIN QUERY PLAN " if database.kind == "sqlite" else "EXPLAIN "
+
+        def plan(connection: Connection) -> list[str]:
+            return [
+                "\n".join(str(row[-1]) for row in connection.exec_driver_sql(explain + s, p))
+                for s, p in list(statements)
+            ]
+
+        return await uow.connection.run_sync(plan)
+
+
+QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
+    "commands.pending": (
+        lambda uow: uow.commands.pending(range(4), 5),
+        "ix_command_pending",
+    ),
+    "commands.backlog": (lambda uow: uow.commands.backlog(), "ix_command_pending"),
+    "commands.add": (
+        lambda uow: uow.commands._by_key(["k7"]),
+        "uq_command_idempotency_key",
+    ),
+    "instances.open_runs": (
+        lambda uow: uow.instances.open_runs(4),
+        "ix_workflow_instance_open",
+    ),
+    "instances.list": (
+        lambda uow: uow.instances.list(limit=20, before_id=2000),
+        "pk_workflow_instance",
+    ),
+    "instances.list by workflow": (
+        lambda uow: uow.instances.list(project="demo", workflow="flow", limit=20),
+        "ix_workflow_instance_workflow_id_id",
+    ),
+    "instances.list by state": (
+        lambda uow: uow.instances.list(states=[WorkflowState.RUNNING], limit=20),
+        "ix_workflow_instance_state_id",
+    ),
+    "tasks.of_instance": (
+        lambda uow: uow.tasks.of_instance(77),
+        "uq_task_instance_workflow_instance_id_position_attempt",
+    ),
+    "tasks.list by state": (
+        lambda uow: uow.tasks.list(states=[TaskState.RUNNING], limit=20),
+        "ix_task_instance_state_id",
+    ),
+    "tasks.list by worker": (
+        lambda uow: uow.tasks.list(worker="w3", limit=20),
+        "ix_task_instance_worker_id",
+    ),
+    "instances.task_counts": (
+        lambda uow: uow.instances.task_counts([5, 6]),
+        "uq_task_instance_workflow_instance_id_position_attempt",
+    ),
+    "schedules.due": (
+        lambda uow: uow.schedules.due(range(4), NOW, 10),
+        "ix_schedule_next_fire_at_partition",
+    ),
+    "schedules.next_due": (
+        lambda uow: uow.schedules.next_due(range(4)),
+        "ix_schedule_next_fire_at_partition",
+    ),
+    "events.after": (lambda uow: uow.events.after(3900, 10), "pk_event"),
+    "events.after of an instance": (
+        lambda uow: uow.events.after(0, 10, instance_id=7),
+        "ix_event_workflow_instance_id_id",
+    ),
+}
+# What SQLite calls the indices of primary keys and of unique constraints.
+_IMPLICIT = {"pk_": "INTEGER PRIMARY KEY", "uq_": "sqlite_autoindex_"}
+_LARGE = ("command", "workflow_instance", "task_instance", "schedule", "event")
+
+
+async def test_hot_queries_use_their_indices(busy: Database) -> None:
+    wrong = []
+    for name, (ask, index) in QUERIES.items():
+        plans = await _plans(busy, ask)
+        if busy.kind == "sqlite" and index[:3] in _IMPLICIT:
+            index = _IMPLICIT[index[:3]]
+        if not any(index in plan for plan in plans) or any(map(_reads_all, plans)):
+            wrong.append(f"{name} does not go by {index}:\n" + "\n".join(plans))
+    assert not wrong, "\n\n".join(wrong)
+
+
+async def test_first_page_is_the_end_of_the_table(busy: Database) -> None:
+    (plan,) = await _plans(busy, lambda uow: uow.instances.list(limit=20))
+    if busy.kind == "sqlite":
+        assert "SCAN workflow_instance\n" in plan  # backwards by id, and no further than needed
+        assert "TEMP B-TREE" not in plan
+    else:
+        assert "Index Scan Backward using pk_workflow_instance" in plan
+
+
+def _reads_all(plan: str) -> bool:
+    """Whether a whole large table is read (SQLite: not even in the order of an index)."""
+    lines = [line.strip() for line in plan.splitlines()]
+    return any(
+        f"Seq Scan on {table}" in line or line in (f"SCAN {table}", f"SCAN TABLE {table}")
+        for line in lines
+        for table in _LARGE
+    )
