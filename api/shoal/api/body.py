@@ -56,9 +56,8 @@ class JsonRequest(Request):
 
 
 def _too_large() -> BodyTooLarge:
-    return BodyTooLarge(
-        f"a body may have at most {MAX_BODY_BYTES} bytes", headers={"Connection": "close"}
-    )
+    # The connection stays open: closing it while the client still sends would lose the answer.
+    return BodyTooLarge(f"a body may have at most {MAX_BODY_BYTES} bytes")
 
 
 def _is_json(content_type: str) -> bool:

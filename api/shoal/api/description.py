@@ -4,8 +4,10 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 
 from shoal.api.problems import Problem, ProblemField
+from shoal.api.schemas import cluster, commands, definitions, health, runs
 from shoal.core.model import WorkflowSpec
 
 _REF = "#/components/schemas/{model}"
@@ -29,6 +31,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
             servers=[{"url": "/"}],
         )
         _add_models(description["components"]["schemas"])
+        _restore_examples(description["components"]["schemas"])
         _use_definition(description)
         app.openapi_schema = description
     return app.openapi_schema
@@ -46,6 +49,16 @@ def _add_models(schemas: dict[str, Any]) -> None:
     schemas["WorkflowSpec"]["required"] = [name for name in required if name == "tasks"]
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
+
+
+def _restore_examples(schemas: dict[str, Any]) -> None:
+    """FastAPI drops every null, in examples too; but our answers have all their fields."""
+    for module in (cluster, commands, definitions, health, runs):
+        for model in vars(module).values():
+            if isinstance(model, type) and issubclass(model, BaseModel):
+                extra = model.model_config.get("json_schema_extra")
+                if isinstance(extra, dict) and "examples" in extra and model.__name__ in schemas:
+                    schemas[model.__name__]["examples"] = extra["examples"]
 
 
 def _use_definition(description: dict[str, Any]) -> None:

@@ -64,15 +64,14 @@ async def _until_stopped(
     told = asyncio.create_task(stopping.wait())
     try:
         await asyncio.wait({working, told}, return_when=asyncio.FIRST_COMPLETED)
-        if stopping.is_set() and not opened.is_set():
-            working.cancel()
+        if opened.is_set():
             await asyncio.wait({working})
-            if working.cancelled():
-                return
-        await working
     finally:
         told.cancel()
         working.cancel()
+        await asyncio.wait({working})
+    if not (working.cancelled() and stopping.is_set()):
+        working.result()
 
 
 async def open_services(

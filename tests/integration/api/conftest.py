@@ -1,8 +1,9 @@
 """The API around a real SQLite database and a real ZooKeeper, called in process or over HTTP."""
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from shoal.api.auth import ensure_token
 from shoal.api.main import listening, open_services, serve_app
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
+from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.core.records import NewInstance
 from shoal.core.run import Run
 from shoal.core.settings import ClusterSettings
@@ -114,12 +116,37 @@ class Api:
             await uow.commit()
 
 
+def new_cluster(folder: Path, zookeeper: str) -> ClusterSettings:
+    """Settings of a cluster with a data folder of its own."""
+    data = folder / "data folder"
+    create_identity(TlsFiles.inside(data / "tls").ca.parent)
+    return ClusterSettings(data=data, zookeeper=zookeeper, partitions=PARTITIONS)
+
+
+@asynccontextmanager
+async def opened(cluster: ClusterSettings, settings: ApiSettings) -> AsyncIterator[Services]:
+    """What an API works with, opened as ``serve`` does."""
+    token = ensure_token(cluster.token_file)
+    async with AsyncExitStack() as stack:
+        yield await open_services(stack, settings, cluster, token, asyncio.Event())
+
+
+@asynccontextmanager
+async def in_process(services: Services) -> AsyncIterator[Api]:
+    """The application called without a socket."""
+    headers = {"Authorization": f"Bearer {services.token}"}
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(create_app(services)),
+        base_url="http://shoal",
+        headers=headers,
+    ) as client:
+        yield Api(client, services)
+
+
 @pytest.fixture
 def cluster(tmp_path: Path, zk_chroot: str) -> ClusterSettings:
-    """Settings of a cluster with a data folder of its own."""
-    data = tmp_path / "data folder"
-    create_identity(TlsFiles.inside(data / "tls").ca.parent)
-    return ClusterSettings(data=data, zookeeper=zk_chroot, partitions=PARTITIONS)
+    """Settings of a cluster for one test."""
+    return new_cluster(tmp_path, zk_chroot)
 
 
 @pytest.fixture
@@ -130,22 +157,25 @@ def settings() -> ApiSettings:
 
 @pytest.fixture
 async def services(cluster: ClusterSettings, settings: ApiSettings) -> AsyncIterator[Services]:
-    """What an API works with, opened as ``serve`` does."""
-    token = ensure_token(cluster.token_file)
-    async with AsyncExitStack() as stack:
-        yield await open_services(stack, settings, cluster, token, asyncio.Event())
+    """The services of one test."""
+    async with opened(cluster, settings) as found:
+        yield found
 
 
 @pytest.fixture
 async def api(services: Services) -> AsyncIterator[Api]:
-    """The application called in process, without a socket."""
-    headers = {"Authorization": f"Bearer {services.token}"}
-    async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(create_app(services)),
-        base_url="http://shoal",
-        headers=headers,
-    ) as client:
-        yield Api(client, services)
+    """The API of one test."""
+    async with in_process(services) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def module_cluster(
+    tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer
+) -> ClusterSettings:
+    """Settings of a cluster for all tests of a module."""
+    chroot = f"{zookeeper.address}/test-{uuid.uuid4().hex}"
+    return new_cluster(tmp_path_factory.mktemp("api"), chroot)
 
 
 @pytest.fixture

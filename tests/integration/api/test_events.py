@@ -102,10 +102,10 @@ async def test_without_an_id_only_what_is_new(live: Api) -> None:
         assert await names(reader, 1) == ["new"]
 
 
-@pytest.mark.parametrize("bad", ["x", "-1", "1.0", "9" * 30, "²"])
-async def test_ids_that_are_none(api: Api, bad: str) -> None:
-    answer = await api.client.get(EVENTS, headers={b"Last-Event-ID": bad.encode()})
-    assert fields_of(problem_of(answer, 422, "invalid-request")).keys() == {"Last-Event-ID"}
+async def test_ids_that_are_none(api: Api) -> None:
+    for bad in ("x", "-1", "1.0", "9" * 30, "²"):
+        answer = await api.client.get(EVENTS, headers={b"Last-Event-ID": bad.encode()})
+        assert fields_of(problem_of(answer, 422, "invalid-request")).keys() == {"Last-Event-ID"}
 
 
 async def test_one_reader_serves_all_and_rests_without_listeners(live: Api) -> None:

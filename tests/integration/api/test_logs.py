@@ -145,13 +145,11 @@ async def test_a_restarted_worker_serves_what_it_wrote_under_its_old_id(
         assert whole.content == b"kept\n"
 
 
-@pytest.mark.parametrize(
-    "query", ["limit=0", "limit=1048577", "limit=x", "offset=1e3", f"offset={2**70}"]
-)
-async def test_ranges_that_cannot_be(api: Api, query: str) -> None:
-    answer = await api.client.get(f"{PREFIX}/task-instances/1/log?{query}")
-    [field] = fields_of(problem_of(answer, 422, "invalid-request"))
-    assert query.startswith(field)
+async def test_ranges_that_cannot_be(api: Api) -> None:
+    for query in ("limit=0", "limit=1048577", "limit=x", "offset=1e3", f"offset={2**70}"):
+        answer = await api.client.get(f"{PREFIX}/task-instances/1/log?{query}")
+        [field] = fields_of(problem_of(answer, 422, "invalid-request"))
+        assert query.startswith(field)
 
 
 async def test_the_raw_log_is_a_download(api: Api, worker: FakeWorker) -> None:
@@ -171,27 +169,25 @@ async def test_the_raw_log_is_a_download(api: Api, worker: FakeWorker) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("header", "start", "end"),
-    [
-        ("bytes=0-0", 0, 1),
-        ("bytes=5-", 5, 3000),
-        ("bytes=-5", 2995, 3000),
-        ("bytes=-9999", 0, 3000),
-        ("bytes=100-99999", 100, 3000),
-        ("bytes=100-199", 100, 200),
-    ],
-)
-async def test_one_range_of_bytes(
-    api: Api, worker: FakeWorker, header: str, start: int, end: int
-) -> None:
+RANGES = [
+    ("bytes=0-0", 0, 1),
+    ("bytes=5-", 5, 3000),
+    ("bytes=-5", 2995, 3000),
+    ("bytes=-9999", 0, 3000),
+    ("bytes=100-99999", 100, 3000),
+    ("bytes=100-199", 100, 200),
+]
+
+
+async def test_one_range_of_bytes(api: Api, worker: FakeWorker) -> None:
     task = await set_state(api, await api.run(), TaskState.SUCCEEDED, "w1")
     content = bytes(n % 251 for n in range(3000))
     await worker.log(task).write(content, finished=True)
-    part = await api.client.get(f"{log_of(task)}/raw", headers={"Range": header})
-    assert part.status_code == 206
-    assert part.content == content[start:end]
-    assert part.headers["content-range"] == f"bytes {start}-{end - 1}/3000"
+    for header, start, end in RANGES:
+        part = await api.client.get(f"{log_of(task)}/raw", headers={"Range": header})
+        assert part.status_code == 206
+        assert part.content == content[start:end]
+        assert part.headers["content-range"] == f"bytes {start}-{end - 1}/3000"
 
 
 async def test_other_range_headers(api: Api, worker: FakeWorker) -> None:

@@ -1,0 +1,189 @@
+"""The OpenAPI description is complete, true, and readable for people."""
+
+from collections.abc import AsyncIterator
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from shoal.api.description import example_of, resolve
+from shoal.api.settings import ApiSettings
+from shoal.core.checks import check_workflow
+from shoal.core.settings import ClusterSettings
+from tests.integration.api.conftest import PREFIX, Api, in_process, opened
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def api(module_cluster: ClusterSettings) -> AsyncIterator[Api]:
+    """The API of this module."""
+    async with opened(module_cluster, ApiSettings(port=0)) as services, in_process(services) as it:
+        yield it
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def description(api: Api) -> dict[str, Any]:
+    """The description as served."""
+    answer = await api.client.get(f"{PREFIX}/openapi.json")
+    assert answer.status_code == 200
+    content: dict[str, Any] = answer.json()
+    return content
+
+
+def operations(description: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    return [
+        (path, method, operation)
+        for path, methods in description["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+READY = (f"{PREFIX}/health/ready", "503")  # says what is missing, in the form of /health
+EXPECTED = {
+    ("get", "/health/live"),
+    ("get", "/health/ready"),
+    ("get", "/health"),
+    ("get", "/projects"),
+    ("get", "/projects/{project}"),
+    ("put", "/projects/{project}"),
+    ("get", "/workflows"),
+    ("put", "/projects/{project}/workflows/{name}"),
+    ("get", "/projects/{project}/workflows/{name}"),
+    ("delete", "/projects/{project}/workflows/{name}"),
+    ("get", "/projects/{project}/workflows/{name}/versions"),
+    ("get", "/projects/{project}/workflows/{name}/versions/{version}"),
+    ("get", "/projects/{project}/workflows/{name}/schedules"),
+    ("post", "/commands"),
+    ("get", "/commands/{command_id}"),
+    ("get", "/instances"),
+    ("get", "/instances/{instance_id}"),
+    ("get", "/task-instances"),
+    ("get", "/task-instances/{task_instance_id}"),
+    ("get", "/task-instances/{task_instance_id}/log"),
+    ("get", "/task-instances/{task_instance_id}/log/raw"),
+    ("get", "/task-instances/{task_instance_id}/log/follow"),
+    ("get", "/cluster"),
+    ("get", "/events"),
+    ("get", "/task-types"),
+}
+
+
+async def test_every_route_is_described(description: dict[str, Any]) -> None:
+    found = {(method, path.removeprefix(PREFIX)) for path, method, _ in operations(description)}
+    assert found == EXPECTED
+
+
+async def test_every_operation_has_summary_example_and_problems(
+    description: dict[str, Any],
+) -> None:
+    for path, method, operation in operations(description):
+        where = f"{method} {path}"
+        assert operation["summary"], where
+        assert operation["description"], where
+        statuses = operation["responses"].keys()
+        assert "500" in statuses, where
+        if not path.endswith("/live"):
+            assert {"401", "422", "503"} <= statuses, where
+            assert operation["security"] == [{"token": []}], where
+        if "{" in path and method != "put":
+            assert "404" in statuses, where
+        if "requestBody" in operation:
+            assert {"400", "413", "415"} <= statuses, where
+            for media in operation["requestBody"]["content"].values():
+                assert example_of(description, media) is not None, where
+        for status, response in operation["responses"].items():
+            if status == "204":
+                continue
+            for media_type, media in response["content"].items():
+                is_problem = not status.startswith("2") and (path, status) != READY
+                assert (media_type == "application/problem+json") is is_problem, (where, status)
+                assert example_of(description, media) is not None, (where, status)
+
+
+async def test_every_parameter_is_described(description: dict[str, Any]) -> None:
+    for path, method, operation in operations(description):
+        for parameter in operation.get("parameters", []):
+            text = parameter.get("description") or parameter["schema"].get("examples")
+            assert text or parameter.get("example") or parameter["in"] == "path", (
+                f"{method} {path}: {parameter['name']}"
+            )
+
+
+def _references(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+        return own + [ref for inner in value.values() for ref in _references(inner)]
+    if isinstance(value, list):
+        return [ref for inner in value for ref in _references(inner)]
+    return []
+
+
+async def test_references_lead_somewhere(description: dict[str, Any]) -> None:
+    found = set(_references(description))
+    assert "#/components/schemas/WorkflowSpec" in found
+    for reference in found:
+        assert resolve(description, {"$ref": reference})
+
+
+async def test_the_example_definition_is_a_good_one(api: Api, description: dict[str, Any]) -> None:
+    publish = description["paths"][f"{PREFIX}/projects/{{project}}/workflows/{{name}}"]["put"]
+    example = example_of(description, publish["requestBody"]["content"]["application/json"])
+    assert check_workflow(example).name == "daily"
+    answer = await api.client.put(f"{PREFIX}/projects/flights/workflows/daily", json=example)
+    assert answer.status_code == 201
+    start = description["paths"][f"{PREFIX}/commands"]["post"]
+    body = example_of(description, start["requestBody"]["content"]["application/json"])
+    assert (await api.client.post(f"{PREFIX}/commands", json=body)).status_code == 202
+
+
+async def test_answers_have_the_fields_of_their_examples(
+    api: Api, description: dict[str, Any]
+) -> None:
+    run = await api.run()
+    task_id = run.attempts["fetch"].id
+    for path in (
+        f"{PREFIX}/instances/{{instance_id}}",
+        f"{PREFIX}/task-instances/{{task_instance_id}}",
+        f"{PREFIX}/task-instances/{{task_instance_id}}/log",
+        f"{PREFIX}/commands/{{command_id}}",
+        f"{PREFIX}/health",
+        f"{PREFIX}/cluster",
+    ):
+        url = path.format(instance_id=run.id, task_instance_id=task_id, command_id=1)
+        answer = (await api.client.get(url)).json()
+        media = description["paths"][path]["get"]["responses"]["200"]["content"]
+        assert example_of(description, media["application/json"]).keys() == answer.keys(), path
+
+
+class _Page(HTMLParser):
+    """Collects the tags and the text of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.addresses: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.addresses |= {value or "" for name, value in attributes if name in ("src", "href")}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+async def test_the_page_for_people_shows_all_and_loads_nothing(
+    api: Api, description: dict[str, Any]
+) -> None:
+    answer = await api.client.get("/docs")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "script-src" not in answer.headers["content-security-policy"]
+    page = _Page()
+    page.feed(answer.text)
+    assert page.tags.isdisjoint({"script", "link", "img", "iframe"})
+    assert page.addresses == {f"{PREFIX}/openapi.json"}
+    for path, _, operation in operations(description):
+        assert path in page.text
+        assert operation["summary"] in page.text

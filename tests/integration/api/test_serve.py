@@ -1,0 +1,134 @@
+"""The process: what it listens on, which token it takes, how it ends."""
+
+import asyncio
+import os
+import signal
+import socket
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from shoal.api.auth import ensure_token
+from shoal.api.errors import AddressInUse, BadToken, NotLoopback
+from shoal.api.main import serve
+from shoal.api.settings import ApiSettings
+from shoal.core.settings import ClusterSettings
+from tests.integration.api.conftest import PREFIX
+from tests.integration.api.sse_reader import stream
+
+
+@asynccontextmanager
+async def served(
+    cluster: ClusterSettings, settings: ApiSettings
+) -> AsyncIterator[tuple[httpx.AsyncClient, "asyncio.Task[None]"]]:
+    """Serve; yield a client with the token, and the server's task."""
+    url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(serve(settings, cluster, ready=url.set_result))
+    try:
+        task.add_done_callback(lambda _: url.done() or url.cancel())
+        base_url = await url
+        headers = {"Authorization": f"Bearer {cluster.token_file.read_text().strip()}"}
+        async with httpx.AsyncClient(
+            base_url=base_url, headers=headers, timeout=10, trust_env=False
+        ) as client:
+            yield client, task
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_open_streams_and_then_the_process(
+    cluster: ClusterSettings, settings: ApiSettings, number: signal.Signals
+) -> None:
+    async with served(cluster, settings) as (client, task):
+        async with stream(client, f"{PREFIX}/events") as reader:
+            told = time.monotonic()
+            os.kill(os.getpid(), number)
+            last = await reader.next(comments=True)
+            assert last is not None
+            assert "the server stops" in last.comment
+            assert await reader.next() is None
+            await asyncio.wait_for(task, 10)
+        assert time.monotonic() - told < settings.shutdown_grace_s
+        with pytest.raises(httpx.ConnectError):
+            await client.get(f"{PREFIX}/health/live")
+
+
+async def test_a_new_token_is_made_for_the_owner_alone(
+    cluster: ClusterSettings, settings: ApiSettings
+) -> None:
+    async with served(cluster, settings) as (client, _):
+        assert cluster.token_file.stat().st_mode & 0o777 == 0o600
+        assert (await client.get(f"{PREFIX}/health")).status_code == 200
+    token = cluster.token_file.read_text()
+    assert ensure_token(cluster.token_file) == token.strip()
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "message"),
+    [
+        ("", 0o600, "holds no token"),
+        ("short", 0o600, "holds no token"),
+        ("with a line\nbreak and more", 0o600, "holds no token"),
+        ("x" * 40, 0o644, "chmod 600"),
+        ("x" * 40, 0o660, "chmod 600"),
+    ],
+)
+def test_token_files_that_protect_nothing(
+    tmp_path: Path, content: str, mode: int, message: str
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(content)
+    file.chmod(mode)
+    with pytest.raises(BadToken, match=message):
+        ensure_token(file)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])
+async def test_only_loopback_addresses(cluster: ClusterSettings, host: str) -> None:
+    with pytest.raises(NotLoopback, match="users and TLS for the API come later"):
+        await serve(ApiSettings(host=host, port=0), cluster)
+    assert not cluster.token_file.exists()
+
+
+async def test_a_taken_port_is_named(cluster: ClusterSettings) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(AddressInUse, match=f"127.0.0.1:{port}.*already in use"):
+            await serve(ApiSettings(port=port), cluster)
+
+
+async def test_without_zookeeper_a_signal_ends_the_start(
+    cluster: ClusterSettings, settings: ApiSettings
+) -> None:
+    lonely = cluster.model_copy(update={"zookeeper": "127.0.0.1:1"})
+    task = asyncio.create_task(serve(settings, lonely))
+    async with asyncio.timeout(10):
+        while not (cluster.data / "shoal.db").exists():
+            await asyncio.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGTERM)
+    async with asyncio.timeout(5):
+        await task
+
+
+async def test_requests_over_a_real_socket(cluster: ClusterSettings, settings: ApiSettings) -> None:
+    async with served(cluster, settings) as (client, _):
+        answer = await client.get(f"{PREFIX}/workflows")
+        assert answer.json() == {"items": [], "next": None}
+        assert "server" not in answer.headers
+        huge = await client.put(
+            f"{PREFIX}/projects/p",
+            content=b"x" * (9 * 1024 * 1024),
+            headers={"Content-Type": "application/json"},
+        )
+        assert huge.status_code == 413
+        assert (await client.get(f"{PREFIX}/health/live")).status_code == 200
+        with closing(sqlite3.connect(cluster.data / "shoal.db")) as connection:
+            [count] = connection.execute("SELECT count(*) FROM partition").fetchone()
+        assert count == cluster.partitions
