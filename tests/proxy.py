@@ -87,8 +87,11 @@ class TcpProxy:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, replies: bool
     ) -> None:
         with contextlib.suppress(ConnectionError):
-            while data := await reader.read(65536):
-                await self._thawed.wait()
+            while True:
+                data = await reader.read(65536)
+                await self._thawed.wait()  # nor does the end of a connection get through
+                if not data:
+                    return
                 if not replies and self.swallow_from and self.swallow_from in data:
                     self.swallow_replies, self.swallow_from = True, None
                 if not (replies and self.swallow_replies):

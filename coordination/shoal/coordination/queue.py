@@ -24,20 +24,19 @@ from shoal.coordination.errors import (
     SessionLost,
     TransactionFailed,
 )
-from shoal.coordination.nodes import Create, Created, Delete, Node, Operation, SetData
+from shoal.coordination.nodes import Create, Created, Delete, Node, Operation
 from shoal.coordination.queue_entry import Claim, Entry
 from shoal.coordination.queue_head import Head
+from shoal.coordination.queue_putting import Putter
 from shoal.coordination.session import ZkSession
 
 log = structlog.get_logger()
 
 BATCH = 250  # entries in one multi
-FEW = 8  # entries; up to here one by one is quicker than a multi that may have to be repeated
 BATCHES_AT_ONCE = 8
 AT_ONCE = 2000  # single requests in flight
 RACES = 6  # that one claim takes part in
 SPREAD = 64  # entries among which a claimer chooses after it has lost a race
-KNOWN_BUCKETS = 20_000
 
 
 class TaskQueue:
@@ -46,7 +45,7 @@ class TaskQueue:
     def __init__(self, session: ZkSession) -> None:
         self._session = session
         self._heads: dict[str, Head] = {}
-        self._buckets: set[str] = set()  # that we believe to exist
+        self._putter = Putter(session)
         self._held: dict[int, int] = {}  # task instance -> session generation of our claim
         self._giving_back: set[asyncio.Task[None]] = set()
 
@@ -59,7 +58,7 @@ class TaskQueue:
             batches = [queued[start : start + BATCH] for start in range(0, len(queued), BATCH)]
             for start in range(0, len(batches), BATCHES_AT_ONCE):
                 some = batches[start : start + BATCHES_AT_ONCE]
-                await asyncio.gather(*(self._put_batch(group, batch) for batch in some))
+                await asyncio.gather(*(self._putter.put(group, batch) for batch in some))
 
     async def remove(self, entries: Collection[Entry]) -> None:
         """Take ``entries`` out of the queue; those already gone are fine."""
@@ -67,7 +66,7 @@ class TaskQueue:
         inners = {entry.inner for entry in entries}
         outers = {entry.outer for entry in entries}
         await self._each(self._session.submit_delete, [*inners, *outers], (NoNode, NotEmpty))
-        self._buckets -= inners | outers
+        self._putter.forget(inners | outers)
 
     async def contains(self, entries: Collection[Entry]) -> set[Entry]:
         """Return those of ``entries`` that are in the queue."""
@@ -116,6 +115,8 @@ class TaskQueue:
         await self._each(self._session.submit_delete, [layout.claim(i) for i in ours], NoNode)
         for i in ours:
             self._held.pop(i, None)
+            for head in self._heads.values():
+                head.unblock(i)
 
     async def give_back(self, claims: Iterable[Claim]) -> None:
         """Undo ``claims``: each goes from claimed to queued in one step."""
@@ -126,7 +127,7 @@ class TaskQueue:
         ]
         groups = {claim.entry.group for claim in left}
         while left:
-            await self._create_buckets([claim.entry for claim in left])
+            await self._putter.create_buckets([claim.entry for claim in left])
             undone = [
                 self._session.multi(
                     [
@@ -201,72 +202,6 @@ class TaskQueue:
                     raise node
         return found
 
-    # ------------------------------------------------------------------ putting
-
-    async def _put_batch(self, group: str, batch: Sequence[Entry]) -> None:
-        if len(batch) > FEW:
-            missing = [path for path in _buckets(batch) if path not in self._buckets]
-            creates: list[Operation] = [Create(path) for path in missing]
-            creates += [Create(entry.path) for entry in batch]
-            # Batches that are sent after this one may rely on its buckets.
-            self._remember(missing)
-            try:
-                await self._session.multi([*creates, SetData(layout.queue(group), b"")])
-                return
-            except TransactionFailed:
-                pass  # a bucket is there already, or was pruned, or an entry is there already
-        await self._put_singly(group, batch)
-
-    async def _put_singly(self, group: str, batch: Sequence[Entry]) -> None:
-        """One request for each node and the bell, sent together; nodes may exist already."""
-        left = list(batch)
-        while left:
-            buckets = self._create_buckets(left)
-            made = [self._session.create(entry.path) for entry in left]
-            bell = self._session.set(layout.queue(group), b"")
-            _, rung, *results = await asyncio.gather(buckets, bell, *made, return_exceptions=True)
-            if isinstance(rung, BaseException):
-                raise rung
-            again = []
-            for entry, result in zip(left, results, strict=True):
-                if isinstance(result, NoNode):
-                    again.append(entry)  # a bucket was pruned meanwhile
-                elif isinstance(result, BaseException) and not isinstance(result, NodeExists):
-                    raise result
-            self._buckets -= set(_buckets(again))
-            left = again
-
-    def _create_buckets(self, entries: Collection[Entry]) -> "asyncio.Future[None]":
-        """Send the creation of what may be missing above ``entries`` now.
-
-        Inner buckets come and go with every instance, so what we remember of them is worthless.
-        """
-        inners = {entry.inner for entry in entries}
-        paths = [p for p in _buckets(entries) if p in inners or p not in self._buckets]
-        sent = [self._session.create(path) for path in paths]
-
-        async def answers() -> None:
-            results = await asyncio.gather(*sent, return_exceptions=True)
-            for result in results:
-                if isinstance(result, BaseException) and not isinstance(
-                    result, NodeExists | NoNode
-                ):
-                    raise result
-            if any(isinstance(result, NoNode) for result in results):
-                self._buckets.difference_update(_buckets(entries))  # an outer one was pruned
-            else:
-                self._remember(paths)
-
-        return asyncio.ensure_future(answers())
-
-    def _remember(self, buckets: Iterable[str]) -> None:
-        if len(self._buckets) > KNOWN_BUCKETS:
-            self._buckets.clear()
-        self._buckets.update(buckets)
-
-    async def _ring(self, group: str) -> None:
-        await self._session.set(layout.queue(group), b"")
-
     # ------------------------------------------------------------------ claiming
 
     async def _claim(self, group: str, count: int, worker_id: str) -> list[Claim]:
@@ -280,25 +215,29 @@ class TaskQueue:
                     break
                 if not races:
                     taken = await self._take_together(head, entries, worker_id)
-                    races += fresh and not taken  # an old window is no sign of a rival
+                    if taken is None:
+                        races += fresh  # an old window is no sign of a rival
                 else:
                     start = random.randrange(max(1, len(entries) - wanted + 1))
                     some = entries[start : start + wanted]
                     taken = await self._take_apart(head, some, worker_id)
                     races += 1
-                claims += taken
+                claims += taken or []
         return claims
 
-    async def _take_together(self, head: Head, entries: list[Entry], worker_id: str) -> list[Claim]:
-        """Claim all of ``entries`` in one multi; nothing if one of them is gone."""
+    async def _take_together(
+        self, head: Head, entries: list[Entry], worker_id: str
+    ) -> list[Claim] | None:
+        """Claim all of ``entries`` in one multi. Returns None if somebody else has one of them."""
         operations = [part for entry in entries for part in _take(entry, worker_id)]
         generation = self._session.generation
         try:
             outcomes = await self._session.multi(operations)
         except TransactionFailed as failure:
-            self._take_failed(head, entries[failure.failed_at // 2], failure)
+            if self._is_blocked(head, entries[failure.failed_at // 2], failure):
+                return []
             head.expire()
-            return []
+            return None
         except ConnectionLoss:
             return await self._recover(head, entries, worker_id, generation)
         created = [outcome for outcome in outcomes if isinstance(outcome, Created)]
@@ -313,29 +252,30 @@ class TaskQueue:
         unknown: list[Entry] = []
         for entry, result in zip(entries, results, strict=True):
             if isinstance(result, TransactionFailed):
-                self._take_failed(head, entry, result)
+                self._is_blocked(head, entry, result)
             elif isinstance(result, ConnectionLoss):
                 unknown.append(entry)
             elif isinstance(result, BaseException):
                 raise result
-            elif isinstance(result[0], Created):
-                claims += self._taken(head, [entry], worker_id, [result[0].czxid])
+            elif isinstance(result[1], Created):
+                claims += self._taken(head, [entry], worker_id, [result[1].czxid])
         if unknown:
             claims += await self._recover(head, unknown, worker_id, generation)
         if len(claims) * 2 < len(entries):
             head.expire()
         return claims
 
-    def _take_failed(self, head: Head, entry: Entry, failure: TransactionFailed) -> None:
+    def _is_blocked(self, head: Head, entry: Entry, failure: TransactionFailed) -> bool:
+        """Drop an entry that we did not get; tell whether it is still there."""
         match failure.failed_at % 2, failure.cause:
-            case (0, NodeExists()):
-                # Queued and claimed at once: put while it ran. Its turn comes after the claim.
-                log.debug("entry is claimed already", task_instance=entry.task_instance_id)
-            case (1, NoNode()):
-                pass  # somebody else was quicker
+            case (0, NoNode()):  # somebody else was quicker
+                head.drop([entry])
+                return False
+            case (1, NodeExists()):  # put again while it runs: its turn comes after that claim
+                head.block(entry)
+                return True
             case _:
                 raise failure
-        head.drop([entry])
 
     async def _recover(
         self, head: Head, entries: list[Entry], worker_id: str, generation: int
@@ -386,6 +326,9 @@ class TaskQueue:
 
     # ------------------------------------------------------------------ helpers
 
+    async def _ring(self, group: str) -> None:
+        await self._session.set(layout.queue(group), b"")
+
     def _head(self, group: str) -> Head:
         if group not in self._heads:
             self._heads[group] = Head(self._session, group)
@@ -411,14 +354,7 @@ class TaskQueue:
                     raise error
 
 
-def _buckets(entries: Collection[Entry]) -> list[str]:
-    """Return the znodes above ``entries``, parents first."""
-    roots = {layout.queue(entry.group) for entry in entries}
-    outers = {entry.outer for entry in entries}
-    inners = {entry.inner for entry in entries}
-    return [*sorted(roots), *sorted(outers), *sorted(inners)]
-
-
 def _take(entry: Entry, worker_id: str) -> list[Operation]:
     claim = layout.claim(entry.task_instance_id)
-    return [Create(claim, worker_id.encode(), ephemeral=True), Delete(entry.path)]
+    # In this order: who loses a race fails at the first, a task that still runs at the second.
+    return [Delete(entry.path), Create(claim, worker_id.encode(), ephemeral=True)]

@@ -15,6 +15,7 @@ from shoal.coordination.session import ZkSession
 log = structlog.get_logger()
 
 LEAST_WINDOW = 128  # entries to read at least when reading anyway
+BLOCK_S = 1.0
 FIRST_AT_ONCE, AT_ONCE = 2, 32  # buckets to list in one go: few at first, they may be full
 LONGEST_TRUST_S = 5.0  # in a window, for a bell is only a hint
 WORTH_KEEPING = 200  # names; a longer list is not read again while its znode is unchanged
@@ -34,6 +35,7 @@ class Head:
         self._window: list[Entry] = []  # in order
         self._complete = False  # the window reaches to the end of the queue
         self._lists: dict[str, tuple[int, list[str]]] = {}  # long lists: path -> (pzxid, sorted)
+        self._blocked: dict[int, float] = {}  # task instance -> until when
         self._read_at = float("-inf")
         self.lock = asyncio.Lock()
         self.rung = asyncio.Event()  # there may be news since the last reading
@@ -53,6 +55,15 @@ class Head:
         gone = set(entries)
         self._window = [entry for entry in self._window if entry not in gone]
 
+    def block(self, entry: Entry) -> None:
+        """Leave out an entry whose task is still claimed, for a second."""
+        self._blocked[entry.task_instance_id] = time.monotonic() + BLOCK_S
+        self.drop([entry])
+
+    def unblock(self, task_instance_id: int) -> None:
+        if self._blocked.pop(task_instance_id, None):
+            self.expire()
+
     def expire(self) -> None:
         """Read anew before the next claim."""
         self.rung.set()
@@ -67,7 +78,9 @@ class Head:
     async def _read(self, count: int) -> None:
         """Fill the window with ``count`` entries, or all there are."""
         self.rung.clear()
-        self._read_at = time.monotonic()
+        self._read_at = now = time.monotonic()
+        self._blocked = {task: until for task, until in self._blocked.items() if until > now}
+        count += len(self._blocked)
         try:
             # In this order: a put that comes after the first request rings, one that comes
             # before is in the lists.
@@ -87,7 +100,8 @@ class Head:
             while outers and len(window) < count:
                 window += await self._read_outer(outers.pop(0), count - len(window))
             # A full window may have been cut short.
-            self._window, self._complete = window, len(window) < count
+            self._complete = len(window) < count
+            self._window = [e for e in window if e.task_instance_id not in self._blocked]
         except BaseException:
             self.rung.set()
             raise

@@ -45,11 +45,25 @@ async def appears(session: ZkSession, path: str) -> None:
 
 
 def create_request(chroot_address: str, path: str) -> bytes:
-    """Return the bytes by which the proxy knows the creation of ``path`` (opcode 15, a string)."""
+    """Return the bytes by which the proxy knows the creation of ``path``."""
+    return _request(15, chroot_address, path)
+
+
+def get_request(chroot_address: str, path: str) -> bytes:
+    """Return the bytes by which the proxy knows the reading of ``path``."""
+    return _request(4, chroot_address, path)
+
+
+def _request(opcode: int, chroot_address: str, path: str) -> bytes:
     full = f"/{chroot_address.partition('/')[2]}{path}".encode()
-    return struct.pack(">ii", 15, len(full)) + full
+    return struct.pack(">ii", opcode, len(full)) + full
 
 
-def multi_request() -> bytes:
+def put_request() -> bytes:
     """Return the bytes by which the proxy knows a multi that begins with a create."""
     return struct.pack(">iib", 14, 15, 0)
+
+
+def claim_request() -> bytes:
+    """Return the bytes by which the proxy knows a multi that begins with a delete."""
+    return struct.pack(">iib", 14, 2, 0)

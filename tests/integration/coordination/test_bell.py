@@ -3,7 +3,7 @@
 import pytest
 
 from shoal.coordination import Bells, ZkSession, prepare, ring
-from tests.integration.coordination.conftest import eventually
+from tests.integration.coordination.conftest import eventually, get_request
 from tests.proxy import TcpProxy
 
 
@@ -49,6 +49,24 @@ async def test_lost_connection_counts_as_a_ring(
         await ring(tree, [1])  # nobody hears it now
         zk_proxy.heal()
         await eventually(lambda: len(heard) == 2)
+
+
+async def test_listening_survives_a_connection_that_breaks_while_it_is_renewed(
+    tree: ZkSession, proxied: ZkSession, zk_proxy: TcpProxy, zk_chroot: str
+) -> None:
+    heard: list[int] = []
+    async with Bells(proxied, heard.append) as bells:
+        bells.listen({1})
+        await eventually(lambda: heard == [1])
+        zk_proxy.swallow_from = get_request(zk_chroot, "/partitions/001/bell")
+        await ring(tree, [1])
+        await eventually(lambda: zk_proxy.swallow_replies)
+        assert heard == [1]
+        zk_proxy.drop()
+        zk_proxy.heal()
+        await eventually(lambda: heard == [1, 1])
+        await ring(tree, [1])
+        await eventually(lambda: heard == [1, 1, 1])
 
 
 async def test_failing_listener_does_not_end_the_listening(

@@ -1,6 +1,7 @@
 """Partitions have one owner at a time, and each ownership a higher epoch than the one before."""
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -238,3 +239,17 @@ async def test_owners_are_looked_up_and_forgotten_when_they_change(
             assert await owners.owner_of(1) is info  # from memory
         await other.sync("/")
         assert await owners.owner_of(1) is None
+
+
+async def test_owner_that_changes_while_it_is_read_is_not_remembered(tree: ZkSession) -> None:
+    await tree.create("/partitions/001/owner", b'{"owner_id": "m1", "address": "h:1"}')
+    owners = Owners(tree)
+    reading = asyncio.create_task(owners.owner_of(1))
+    await asyncio.sleep(0)  # now the reading is sent
+    deleting = tree.submit_delete("/partitions/001/owner")
+    threading.Event().wait(0.1)  # the loop is busy, so all answers are taken in one go
+    await deleting
+    info = await reading
+    assert info is not None
+    assert info.owner_id == "m1"  # that was true when it was read
+    assert await owners.owner_of(1) is None

@@ -13,12 +13,18 @@ from shoal.coordination import (
     ConnectionLoss,
     Delete,
     Entry,
+    NoNode,
     SessionLost,
     TaskQueue,
     ZkSession,
     prepare,
 )
-from tests.integration.coordination.conftest import TIMEOUT_S, eventually, multi_request
+from tests.integration.coordination.conftest import (
+    TIMEOUT_S,
+    claim_request,
+    eventually,
+    put_request,
+)
 from tests.proxy import TcpProxy
 from tests.zookeeper import expire_session
 
@@ -153,11 +159,12 @@ async def test_entry_whose_task_is_still_claimed_waits_behind(queue: TaskQueue) 
     await queue.put(entries(3))
     await queue.claim("default", 1, "w")
     await queue.put([entry(0, wi=0)])
-    assert ids(await queue.claim("default", 3, "w")) == [1, 2]
+    assert ids(await queue.claim("default", 1, "w")) == [1]  # in order, as if it were not there
+    assert ids(await queue.claim("default", 3, "w")) == [2]
     assert await queue.depth("default") == 1
     await queue.release([0])
-    await queue.put([entry(3, wi=0)])
-    assert ids(await queue.claim("default", 3, "w")) == [0, 3]
+    assert await queue.wait("default", timeout_s=5)
+    assert ids(await queue.claim("default", 3, "w")) == [0]
 
 
 async def test_claims_given_back_are_queued_again_in_their_place(
@@ -183,6 +190,20 @@ async def test_put_makes_pruned_buckets_again(queue: TaskQueue, tree: ZkSession)
     assert await queue.depth("default") == 20
 
 
+async def test_put_works_after_the_tree_was_lost_and_made_again(
+    queue: TaskQueue, tree: ZkSession
+) -> None:
+    first, second = entry(1), entry(2)
+    await queue.put([first])
+    for path in (first.path, first.inner, first.outer, "/queue/default", "/queue"):
+        await tree.delete(path)
+    with pytest.raises(NoNode):
+        await queue.put([second])
+    await tree.create("/queue")
+    await queue.put([second])
+    assert ids(await queue.claim("default", 5, "w")) == [2]
+
+
 async def test_waiting_ends_with_a_put_by_somebody_else(
     queue: TaskQueue, proxied: ZkSession
 ) -> None:
@@ -205,7 +226,7 @@ async def test_claim_whose_reply_was_lost_is_found_again(
     await queue.put(entries(10))
     theirs = TaskQueue(proxied)
     first = await theirs.claim("default", 1, "w")
-    zk_proxy.swallow_from = multi_request()
+    zk_proxy.swallow_from = claim_request()
     claiming = asyncio.create_task(theirs.claim("default", 3, "w"))
     async with asyncio.timeout(5):
         while len(await queue.claims()) < 4:
@@ -236,13 +257,29 @@ async def test_claim_that_never_arrived_is_made_again(
     assert await queue.claims() == dict.fromkeys([0, 1, 2], "w")
 
 
+async def test_claim_that_we_hold_already_is_not_taken_for_the_lost_one(
+    queue: TaskQueue, proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    await queue.put(entries(3))
+    theirs = TaskQueue(proxied)
+    await theirs.claim("default", 1, "w")
+    await queue.put(entries(1))  # queued again while it runs
+    await eventually(lambda: theirs._head("default").rung.is_set())
+    zk_proxy.swallow_from = claim_request()
+    claiming = asyncio.create_task(theirs.claim("default", 1, "w"))
+    await eventually(lambda: zk_proxy.swallow_replies)
+    zk_proxy.drop()
+    zk_proxy.heal()
+    assert ids(await claiming) == [1]
+
+
 async def test_claim_that_died_with_its_session_says_so(
     queue: TaskQueue, proxied: ZkSession, zk_proxy: TcpProxy, zookeeper: ZooKeeperServer
 ) -> None:
     await queue.put(entries(5))
     theirs = TaskQueue(proxied)
     await theirs.claim("default", 1, "w")
-    zk_proxy.swallow_from = multi_request()
+    zk_proxy.swallow_from = claim_request()
     claiming = asyncio.create_task(theirs.claim("default", 2, "w"))
     async with asyncio.timeout(5):
         while len(await queue.claims()) < 3:
@@ -259,7 +296,7 @@ async def test_put_whose_reply_was_lost_can_be_repeated(
     queue: TaskQueue, proxied: ZkSession, zk_proxy: TcpProxy
 ) -> None:
     theirs = TaskQueue(proxied)
-    zk_proxy.swallow_from = multi_request()
+    zk_proxy.swallow_from = put_request()
     putting = asyncio.create_task(theirs.put(entries(100)))
     async with asyncio.timeout(5):
         while await queue.depth("default") < 100:
@@ -278,7 +315,7 @@ async def test_cancelled_claim_goes_back_into_the_queue(
     await queue.put(entries(5))
     theirs = TaskQueue(proxied)
     await theirs.claim("default", 1, "w")
-    zk_proxy.swallow_from = multi_request()
+    zk_proxy.swallow_from = claim_request()
     claiming = asyncio.create_task(theirs.claim("default", 2, "w"))
     async with asyncio.timeout(5):
         while len(await queue.claims()) < 3:

@@ -237,6 +237,19 @@ async def test_proof_advances_while_the_server_answers(session: ZkSession) -> No
     assert session.proven_until <= time.monotonic() + 0.7 * session.timeout_s
 
 
+async def test_proof_counts_from_the_sending_of_a_request_not_from_its_late_answer(
+    proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    zk_proxy.freeze()
+    call = proxied.sync("/")
+    await asyncio.wait([call], timeout=0.4)  # a slow network
+    assert not call.done()
+    healed_at = time.monotonic()
+    zk_proxy.heal()
+    await call
+    assert proxied.proven_until - 0.7 * proxied.timeout_s < healed_at
+
+
 async def test_proof_stops_when_the_connection_is_cut(
     proxied: ZkSession, zk_proxy: TcpProxy
 ) -> None:
