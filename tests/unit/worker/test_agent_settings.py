@@ -1,0 +1,89 @@
+"""Settings of a worker, and the environment that it builds for its tasks."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from shoal.core.settings import InvalidSettings, load_settings
+from shoal.worker.environment import (
+    LONGEST_VALUE,
+    MOST_BYTES,
+    base_environment,
+    parameter_variables,
+)
+from shoal.worker.settings import WorkerSettings
+
+
+def test_defaults_fit_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: "ünïcode host.example")
+    settings = WorkerSettings()
+    assert settings.name == "n-code-host.example"
+    assert settings.slots >= 2
+    assert settings.group == "default"
+
+
+def test_settings_come_from_file_and_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "shoal.toml").write_text('[worker]\ngroup = "gpu"\nslots = 3\n')
+    monkeypatch.setenv("SHOAL_WORKER_SLOTS", "5")
+    monkeypatch.setenv("SHOAL_WORKER_ENV_PASS", "HTTP_PROXY, NO_PROXY  CUDA_HOME")
+    settings = load_settings(WorkerSettings, "worker", tmp_path)
+    assert (settings.group, settings.slots) == ("gpu", 5)
+    assert settings.env_pass == ("HTTP_PROXY", "NO_PROXY", "CUDA_HOME")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["slots = 0", 'group = "a/b"', 'name = "../x"', "port = 70000", "typo = 1", "drain_s = -1"],
+)
+def test_bad_settings_are_refused_by_name(line: str, tmp_path: Path) -> None:
+    (tmp_path / "shoal.toml").write_text(f"[worker]\n{line}\n")
+    with pytest.raises(InvalidSettings, match=line.split()[0]):
+        load_settings(WorkerSettings, "worker", tmp_path)
+
+
+def test_shoals_own_variables_cannot_be_passed_on() -> None:
+    with pytest.raises(ValidationError, match="SHOAL_DATABASE_URL is Shoal's own"):
+        WorkerSettings(env_pass=("SHOAL_DATABASE_URL",))
+
+
+def test_folders_must_differ(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="must be different folders"):
+        WorkerSettings(work_dir=tmp_path, spool_dir=tmp_path)
+
+
+def test_only_the_allow_list_is_inherited(tmp_path: Path) -> None:
+    worker = {"PATH": "/bin", "HOME": "/h", "SHOAL_DATABASE_URL": "x", "SECRET": "y", "OPEN": "z"}
+    env = base_environment(worker, tmp_path, ("OPEN", "ABSENT"))
+    assert env == {
+        "PATH": "/bin",
+        "HOME": "/h",
+        "OPEN": "z",
+        "LANG": "C.UTF-8",
+        "TMPDIR": str(tmp_path),
+        "PWD": str(tmp_path),
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["PATH", "LD_PRELOAD", "bash_env", "PYTHONPATH", "JAVA_TOOL_OPTIONS", "SPARK_HOME", "PS4"],
+)
+def test_no_parameter_steers_the_programs_that_see_it(name: str) -> None:
+    assert parameter_variables({name: "x"}) == {f"SHOAL_PARAM_{name.upper()}": "x"}
+
+
+def test_values_at_the_limits() -> None:
+    fits, too_long = "é" * (LONGEST_VALUE // 2), "é" * (LONGEST_VALUE // 2) + "x"
+    assert set(parameter_variables({"a": fits, "b": too_long, "c": "\0"})) == {"a", "SHOAL_PARAM_A"}
+
+
+def test_small_values_go_before_large_ones_when_room_is_short() -> None:
+    large = {f"large{n}": "x" * LONGEST_VALUE for n in range(20)}
+    variables = parameter_variables({**large, "small": "1"})
+    assert variables["small"] == "1"
+    assert "large0" in variables
+    assert "large19" not in variables
+    assert sum(len(name) + len(value) for name, value in variables.items()) <= MOST_BYTES
