@@ -29,7 +29,7 @@ help:  ## this list
 	@touch $@
 
 demo: .venv/run  ## start a local cluster, run the example pipeline on it, show the result
-	$(BIN)/shoal demo examples/flights/workflow.yaml --data .shoal
+	$(BIN)/shoal demo examples/flights/workflow.yaml --show report --show picture --data .shoal
 
 test: .venv/dev check  ## every test: unit, integration, acceptance (a few minutes)
 	@# Without a PostgreSQL its tests are skipped, saying so; in CI that is an error.

@@ -7,11 +7,11 @@ import pytest
 from shoal.core.checks import InvalidDefinition, check_workflow
 from shoal.core.model import (
     ParameterType,
-    Priority,
     WorkflowSpec,
     check_value,
     launch_parameters,
 )
+from shoal.core.priority import Priority
 
 
 def task(name: str, *upstream: str, **fields: Any) -> dict[str, Any]:

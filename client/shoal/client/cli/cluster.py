@@ -144,6 +144,9 @@ def doctor(data: Data = None, as_json: Json = False) -> None:
 def demo(
     definition: Annotated[Path, typer.Argument(help="Workflow file to apply and run.")],
     parameters: Annotated[list[str] | None, typer.Option("-p", metavar="K=V")] = None,
+    show: Annotated[
+        list[str] | None, typer.Option(metavar="TASK", help="Print this task's log at the end.")
+    ] = None,
     masters: Masters = 2,
     workers: Workers = 2,
     port: Port = None,
@@ -153,16 +156,16 @@ def demo(
     from shoal.client.cli.demonstration import demonstrate
     from shoal.client.find import data_folder
 
-    raise typer.Exit(
-        demonstrate(
-            data_folder(data),
-            definition,
-            parameters or [],
-            masters=masters,
-            workers=workers,
-            port=port,
-        )
+    status = demonstrate(
+        data_folder(data),
+        definition,
+        parameters or [],
+        show or [],
+        masters=masters,
+        workers=workers,
+        port=port,
     )
+    raise typer.Exit(status)
 
 
 def init(data: Data = None) -> None:
