@@ -123,6 +123,20 @@ async def test_a_killed_guardian_ends_its_launcher_in_good_order(
     assert (await (await launcher.launch(site.request("b", "true"))).wait()).exit_code == 0
 
 
+async def test_a_main_process_dies_with_launcher_and_guardian_together(
+    launcher: Launcher, site: Site
+) -> None:
+    launched = await launcher.launch(site.marked("a", SLEEP))
+    await site.until_ready("a")
+    pid = launcher.pid
+    os.kill(pid, signal.SIGSTOP)  # so that it cannot react to its guardian's death
+    os.kill(guardian_of(pid), signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(LauncherDied):
+        await launched.wait()
+    await eventually(lambda: not site.survivors())
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
 async def test_signals_meant_for_the_agent_do_not_end_the_launcher(
     launcher: Launcher, site: Site, number: signal.Signals

@@ -167,6 +167,24 @@ async def test_children_keep_the_grace_period_when_their_parent_ends_first(
     assert record.signal == signal.SIGTERM
 
 
+async def test_detached_processes_live_as_long_as_their_own_attempt(
+    launcher: Launcher, site: Site
+) -> None:
+    child = "trap 'echo asked; exit' TERM; echo ready; while :; do sleep 0.05; done"
+    script = f'( setsid sh -c "{child}" & ) ; while :; do sleep 0.05; done'
+    launched = await launcher.launch(site.marked("a", script))
+    await site.until_ready("a")
+    # The end of another attempt, with leftovers of its own, is none of its business ...
+    other = await launcher.launch(site.request("b", "sh", "-c", "setsid sleep 1000 & exit"))
+    await other.wait()
+    assert b"asked" not in site.log("a")
+    assert site.survivors()
+    # ... and it is still known as part of its attempt: it gets the chance to clean up.
+    await launcher.kill("a", "stop", 60)
+    await launched.wait()
+    assert b"asked\n" in site.log("a")
+
+
 async def test_a_second_kill_shortens_the_grace_period(launcher: Launcher, site: Site) -> None:
     launched = await launcher.launch(site.marked("a", f"trap '' TERM; {SLEEP}"))
     await site.until_ready("a")
