@@ -1,7 +1,7 @@
 """The schema. ``migrations/`` makes exactly these tables; a test compares the two.
 
-Conditions of partial indices stand here once and are used by the queries too: SQLite takes a
-partial index only if the query repeats its condition as literal text.
+Conditions of partial indices stand here once, as literal text, and are used by the queries too:
+a prepared statement with a placeholder instead could not rely on the index.
 """
 
 from enum import StrEnum
