@@ -12,6 +12,8 @@
     ├── NoCluster        nothing says where the cluster's API is, or no token opens it
     ├── ApiUnreachable   the API does not answer (retriable)
     ├── ApiProblem       the API refused a request; holds its problem document (RFC 9457)
+    ├── NotFound         what a command line names does not exist
+    ├── Refused          a master looked at a command and refused it
     ├── LogBroken        a log could not be followed to its end
     └── NotHandled       no master looked at a command in time (retriable)
 """
@@ -133,6 +135,18 @@ class ApiProblem(ClientError):
         # Some details sum up the fields already.
         lines = [f"  {e.field}: {e.message}" for e in errors if e.message not in detail]
         super().__init__("\n".join([detail or title, *lines]))
+
+
+class NotFound(ClientError):
+    """Something that was named does not exist; the text says what is similar."""
+
+
+class Refused(ClientError):
+    """A command that the state of its instance does not allow."""
+
+    def __init__(self, command: str, reason: str) -> None:
+        self.command, self.reason = command, reason
+        super().__init__(f"{command} was refused: {reason}")
 
 
 class LogBroken(ClientError):

@@ -1,0 +1,41 @@
+"""The ``shoal`` command line.
+
+One module for each subject, each with ``register(app)``. Modules import only typer at their top:
+``shoal --help`` must not load HTTP, YAML or a server's libraries.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from shoal.core.errors import ShoalError
+
+
+def main() -> None:
+    """Entry point of the program; never returns."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Carry out a command line; return the exit status.
+
+    Errors that Shoal raises on purpose are told in words on standard error.
+    """
+    from shoal.client.cli.exits import Exit, exit_status
+
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without ✓ is no reason to fail
+    try:
+        from shoal.client.cli.app import build
+
+        build()(args=list(arguments), prog_name="shoal")
+    except ShoalError as error:
+        from shoal.client.cli.output import tell_error
+
+        tell_error(error)
+        return exit_status(error)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else Exit.OK if end.code is None else 1
+    return Exit.OK

@@ -1,0 +1,44 @@
+"""The program with all its commands."""
+
+from typing import Annotated
+
+import typer
+
+from shoal.client.cli import applying, cluster, logs, running, runs, status, workflows
+from shoal.client.cli.exits import EPILOG
+
+
+def build() -> typer.Typer:
+    """Return the program; help lists the commands in this order."""
+    app = typer.Typer(
+        name="shoal",
+        epilog=EPILOG,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode="rich",
+    )
+    app.callback()(_shoal)
+    for module in (applying, workflows, running, runs, logs, status, cluster):
+        module.register(app)
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"shoal {version('shoal')}")
+        raise typer.Exit
+
+
+def _shoal(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Shoal schedules DAG workflows over a cluster of equal masters and workers.
+
+    Start with `shoal up`, then `shoal apply FILE` and `shoal run NAME --wait`.
+    """

@@ -1,0 +1,114 @@
+"""One run on the screen: its tasks as a tree with states, times and reasons."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from shoal.client.cli.graph import draw
+from shoal.client.cli.look import clock, counts_text, lasted, state_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from shoal.client.rest_types import InstanceDetailJson, InstanceJson, TaskInstanceJson
+
+# What to show first when there is no room for all.
+_INTEREST = (
+    *("FAILED", "LOST", "KILLED", "RUNNING", "CLAIMED", "UP_FOR_RETRY", "PAUSED", "QUEUED"),
+    *("SUCCEEDED", "SKIPPED", "WAITING"),
+)
+
+
+def head_text(instance: "InstanceJson", now: datetime) -> "Text":
+    """Return the line above a run: what, state, how long."""
+    from rich.text import Text
+
+    began = instance["started_at"]
+    text = Text.assemble(
+        (f"{instance['project']}/", "dim"),
+        (instance["workflow"], "bold"),
+        f"  instance {instance['id']}  version {instance['version']}  ",
+        state_text(instance["state"]),
+    )
+    if began:
+        text.append(f"  {lasted(began, instance['finished_at'], now)}")
+    return text
+
+
+def newest_attempts(tasks: "Iterable[TaskInstanceJson]") -> "dict[str, TaskInstanceJson]":
+    """Return the newest attempt of every task, tasks in their order."""
+    found: dict[str, TaskInstanceJson] = {}
+    for task in tasks:
+        if task["task"] not in found or task["attempt"] > found[task["task"]]["attempt"]:
+            found[task["task"]] = task
+    return found
+
+
+def tasks_table(instance: "InstanceDetailJson", now: datetime, rows: int | None = None) -> "Table":
+    """Return the tasks as a tree with a line for each attempt.
+
+    ``rows``: if there are more lines than that, the most interesting ones as a flat list.
+    """
+    from rich.text import Text
+
+    from shoal.client.cli.tables import table
+
+    newest = newest_attempts(instance["tasks"])
+    earlier: dict[str, list[TaskInstanceJson]] = {}
+    for task in instance["tasks"]:
+        if task["id"] != newest[task["task"]]["id"]:
+            earlier.setdefault(task["task"], []).append(task)
+    shown = table("task", "state", "id>", "attempt>", "started", "lasted>", "worker", "~")
+    if rows is not None and len(instance["tasks"]) > rows:
+        for task in _most_interesting(list(newest.values()), rows):
+            shown.add_row(Text(task["task"]), *_cells(task, now), Text(task["reason"] or "", "dim"))
+        return shown
+    for line in draw({name: task.get("depends_on", []) for name, task in newest.items()}):
+        task = newest[line.task]
+        note = task["reason"] or ""
+        if line.also_after:
+            note = "; ".join(filter(None, [f"also after {', '.join(line.also_after)}", note]))
+        label = Text.assemble((line.branch, "dim"), line.task)
+        shown.add_row(label, *_cells(task, now), Text(note, "dim"))
+        for old in sorted(earlier.get(line.task, []), key=lambda task: -task["attempt"]):
+            label = Text(f"{line.stem}attempt {old['attempt']}", "dim")
+            shown.add_row(label, *_cells(old, now), Text(old["reason"] or "", "dim"))
+    return shown
+
+
+def _cells(task: "TaskInstanceJson", now: datetime) -> "list[Text]":
+    from rich.text import Text
+
+    started, finished = task["started_at"], task["finished_at"]
+    return [
+        state_text(task["state"]),
+        Text(str(task["id"]), "dim"),
+        Text(str(task["attempt"])) if task["attempt"] > 1 else Text(""),
+        Text(clock(started, now), "dim"),
+        Text(lasted(started, finished, now)),
+        Text(task["worker"] or "", "dim"),
+    ]
+
+
+def _most_interesting(
+    tasks: "Sequence[TaskInstanceJson]", rows: int
+) -> "Sequence[TaskInstanceJson]":
+    def rank(task: "TaskInstanceJson") -> tuple[int, str]:
+        # Of those that have ended, the latest ones.
+        ended = task["finished_at"] or ""
+        newest_first = "".join(chr(0x7F - ord(c)) if ord(c) < 0x7F else c for c in ended)
+        state = task["state"]
+        return (_INTEREST.index(state) if state in _INTEREST else 0, newest_first)
+
+    return sorted(tasks, key=rank)[:rows]
+
+
+def progress_text(instance: "InstanceJson") -> "Text":
+    """Return how far a run is: ``3 of 5 tasks  ✓ 2  ✗ 1  ● 1``."""
+    from rich.text import Text
+
+    counts = instance["task_counts"]
+    total = sum(counts.values())
+    ended = sum(counts.get(s, 0) for s in ("SUCCEEDED", "FAILED", "KILLED", "LOST", "SKIPPED"))
+    return Text.assemble(f"{ended:,} of {total:,} tasks  ", counts_text(counts))

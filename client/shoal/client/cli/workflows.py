@@ -1,0 +1,183 @@
+"""``shoal workflows``, ``workflow`` and ``task-types``: what is published, what can be used."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.client.cli.options import Data, Json, Project, WorkflowName, find_workflow
+
+if TYPE_CHECKING:
+    from shoal.client.rest_types import ScheduleJson, TaskTypeJson
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to ``app``."""
+    app.command(rich_help_panel="Workflows")(workflows)
+    app.command(rich_help_panel="Workflows")(workflow)
+    app.command("task-types", rich_help_panel="Workflows")(task_types)
+
+
+def workflows(
+    search: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help="Only those with this in their name.")
+    ] = None,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List the published workflows."""
+    from shoal.client.cli.look import clock
+    from shoal.client.cli.output import out, print_json, say
+    from shoal.client.cli.tables import table
+    from shoal.client.rest import ShoalClient
+
+    with ShoalClient.connect(data) as client:
+        found = list(client.workflows(project, search))
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        say("no workflows; publish one with `shoal apply FILE`")
+        return
+    now = datetime.now(UTC)
+    shown = table("workflow", "version>", "tasks>", "changed", "description~")
+    for item in found:
+        name = f"[dim]{item['project']}/[/]{item['name']}"
+        changed = clock(item["updated_at"], now)
+        shown.add_row(name, str(item["version"]), str(item["tasks"]), changed, item["description"])
+    out().print(shown)
+
+
+def workflow(
+    name: WorkflowName,
+    version: Annotated[int | None, typer.Option(min=1, help="An older version.")] = None,
+    as_yaml: Annotated[
+        bool, typer.Option("--yaml", help="Print the definition as a file for `shoal apply`.")
+    ] = False,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show a workflow: its tasks, parameters and schedules."""
+    from shoal.client.cli.output import print_json
+    from shoal.client.rest import ShoalClient
+    from shoal.client.yaml_text import definition_yaml
+
+    with ShoalClient.connect(data) as client:
+        home, name = find_workflow(client, name, project)
+        schedules: list[ScheduleJson] = []
+        shown: Any
+        if version is None:
+            shown = client.workflow(home, name)
+            schedules = client.schedules(home, name)
+        else:
+            shown = client.version(home, name, version)
+    if as_json:
+        print_json(shown)
+    elif as_yaml:
+        definition = {"project": home, **shown["definition"]}
+        print(definition_yaml(definition), end="")
+    else:
+        _show(home, name, shown["version"], shown["definition"], schedules)
+
+
+def _show(
+    project: str,
+    name: str,
+    version: int,
+    definition: dict[str, Any],
+    schedules: "list[ScheduleJson]",
+) -> None:
+    from rich.text import Text
+
+    from shoal.client.cli.graph import draw
+    from shoal.client.cli.look import clock
+    from shoal.client.cli.output import out
+    from shoal.client.cli.tables import table
+
+    console = out()
+    head = Text.assemble((f"{project}/", "dim"), (name, "bold"), f"  version {version}")
+    console.print(head)
+    if definition.get("description"):
+        console.print(Text(definition["description"], "dim"))
+    tasks = {task["name"]: task for task in definition["tasks"]}
+    shown = table("task", "type", "run when", "group", "retries>", "also after~")
+    for line in draw({key: task.get("depends_on", ()) for key, task in tasks.items()}):
+        task = tasks[line.task]
+        label = Text.assemble((line.branch, "dim"), line.task)
+        if not task.get("enabled", True):
+            label.append(" (off)", "dim")
+        retries = str(task["retries"]) if task.get("retries") else ""
+        group = task.get("worker_group", "")
+        also = Text(", ".join(line.also_after), "dim")
+        shown.add_row(label, task["type"], task.get("run_when", ""), group, retries, also)
+    console.print()
+    console.print(shown)
+    if definition.get("parameters"):
+        shown = table("parameter", "type", "default", "description~")
+        for key, value in definition["parameters"].items():
+            default = value.get("default")
+            given = Text("must be given", "dim") if default is None else Text(default)
+            kind = value.get("type", "string")
+            shown.add_row(key, kind, given, Text(value.get("description", "")))
+        console.print()
+        console.print(shown)
+    if schedules:
+        shown = table("schedule", "zone", "next")
+        now = datetime.now(UTC)
+        for item in schedules:
+            following = clock(item["next_fire_at"], now) if item["enabled"] else "off"
+            shown.add_row(Text(item["cron"]), item["timezone"], following or "never")
+        console.print()
+        console.print(shown)
+
+
+def task_types(data: Data = None, as_json: Json = False) -> None:
+    """List the task types and the fields of their params."""
+    from rich.text import Text
+
+    from shoal.client.cli.output import out, print_json
+    from shoal.client.cli.tables import table
+    from shoal.client.rest import ShoalClient
+
+    with ShoalClient.connect(data) as client:
+        found = client.task_types()
+    if as_json:
+        print_json(found)
+        return
+    for number, item in enumerate(found):
+        if number:
+            out().print()
+        shown = table(item["name"], "value", "default", "~")
+        for row in _fields(item):
+            shown.add_row(*(Text(cell) for cell in row))
+        out().print(shown)
+
+
+def _fields(item: "TaskTypeJson") -> list[tuple[str, str, str, str]]:
+    """Return name, kind, default and description of every field."""
+    import json
+
+    schema = item["params_schema"]
+    required = schema.get("required", ())
+    rows = []
+    for name, field in schema.get("properties", {}).items():
+        default = field.get("default")
+        shown = "required" if name in required else ""
+        if default not in (None, "", [], {}):
+            shown = default if isinstance(default, str) else json.dumps(default)
+        rows.append((name, _kind(field), shown, field.get("description", "")))
+    return rows
+
+
+def _kind(field: dict[str, Any]) -> str:
+    if "enum" in field:
+        return " | ".join(map(str, field["enum"]))
+    if "anyOf" in field:
+        return " | ".join(_kind(f) for f in field["anyOf"] if f.get("type") != "null")
+    if field.get("type") == "array":
+        return f"list of {_kind(field.get('items', {}))}"
+    if field.get("type") == "object":
+        return "mapping"
+    return str(field.get("type", "any"))
