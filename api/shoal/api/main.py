@@ -196,7 +196,8 @@ def listening(settings: ApiSettings) -> Iterator[socket.socket]:
     if not address.is_loopback:
         raise NotLoopback(settings.host)
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listener:
+    # asyncio switches Nagle's delays off only for sockets that name their protocol.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, settings.port))

@@ -140,6 +140,10 @@ MISMATCHES: list[tuple[dict[str, Any], set[str]]] = [
         {"type": "START", "workflow": "w", "logical_time": "2013-01-15T00:00:00"},
         {"logical_time"},
     ),
+    (
+        {"type": "START", "workflow": "w", "logical_time": "9999-12-31T23:59:59-12:00"},
+        {"logical_time"},
+    ),
     ({"type": "START", "workflow": "w", "version": 0}, {"version"}),
     ({}, {"type"}),
 ]

@@ -15,7 +15,7 @@ import pytest
 
 from shoal.api.auth import ensure_token
 from shoal.api.errors import AddressInUse, BadToken, NotLoopback
-from shoal.api.main import serve
+from shoal.api.main import listening, serve
 from shoal.api.settings import ApiSettings
 from shoal.core.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX
@@ -102,6 +102,11 @@ async def test_a_taken_port_is_named(cluster: ClusterSettings) -> None:
         port = taken.getsockname()[1]
         with pytest.raises(AddressInUse, match=f"127.0.0.1:{port}.*already in use"):
             await serve(ApiSettings(port=port), cluster)
+
+
+def test_small_answers_are_sent_without_delay(settings: ApiSettings) -> None:
+    with listening(settings) as listener:
+        assert listener.proto == socket.IPPROTO_TCP  # or asyncio leaves 40 ms of Nagle's delay
 
 
 async def test_without_zookeeper_a_signal_ends_the_start(

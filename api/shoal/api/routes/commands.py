@@ -53,8 +53,11 @@ async def post_command(
     Read the outcome with `GET /commands/{id}?wait=30`.
     """
     key = check_shape(body, idempotency_key)
-    async with shoal.database.unit_of_work() as uow:
+    # Checked outside of the writing transaction, which all processes wait for. If the workflow
+    # changes in between, the master that carries the command out judges again.
+    async with shoal.database.unit_of_work(read_only=True) as uow:
         new = await new_command(uow, body, key, shoal.partitions)
+    async with shoal.database.unit_of_work() as uow:
         command, created = await uow.commands.add(new, shoal.clock())
         if not created and not same_request(command, new):
             raise KeyReused(

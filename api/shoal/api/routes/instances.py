@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query
-from pydantic import AwareDatetime
 
 from shoal.api.paging import MAX_ID, Cursor, Limit, before_id, encode_cursor, page
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
-from shoal.api.schemas.common import Page
+from shoal.api.schemas.common import Instant, Page
 from shoal.api.schemas.runs import InstanceDetail, InstanceOut, InstanceTask
 from shoal.api.services import Shoal
 from shoal.core.priority import Priority
@@ -29,10 +28,8 @@ async def list_instances(
     state: Annotated[
         list[WorkflowState] | None, Query(description="Only in one of these; repeatable.")
     ] = None,
-    since: Annotated[
-        AwareDatetime | None, Query(description="Created at this instant or later.")
-    ] = None,
-    until: Annotated[AwareDatetime | None, Query(description="Created before.")] = None,
+    since: Annotated[Instant | None, Query(description="Created at this instant or later.")] = None,
+    until: Annotated[Instant | None, Query(description="Created before.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[InstanceOut]:

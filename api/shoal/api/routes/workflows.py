@@ -27,9 +27,7 @@ from shoal.api.services import Services, Shoal
 from shoal.core import cron
 from shoal.core.checks import check_workflow
 from shoal.core.model import WorkflowSpec
-from shoal.core.records import Schedule, WorkflowVersion
-from shoal.sql import UnitOfWork
-from shoal.sql.errors import NotFound
+from shoal.core.records import Schedule
 
 router = strict_router("workflows")
 
@@ -90,18 +88,18 @@ async def publish(
     """
     spec = await _checked(project, name, definition)
     async with shoal.database.unit_of_work() as uow:
-        newest = await _newest(uow, spec)
         done = await uow.workflows.publish(spec, shoal.clock())
         version = done.version
-        if done.created and newest is not None and newest.version != version.version - 1:
-            # Somebody published in between: the diff is against what they made.
-            newest = await uow.workflows.version(version.workflow_id, version.version - 1)
+        before: dict[str, Any] = {}
+        if done.created and version.version > 1:
+            # Read after publishing: it has waited for others who published at the same time.
+            previous = await uow.workflows.version(version.workflow_id, version.version - 1)
+            before = previous.spec.canonical()
         if not dry_run:  # else everything that has been tried is rolled back
             await uow.commit()
     if done.created and not dry_run:
         response.status_code = 201
         shoal.feed.look_soon()
-    before = {} if newest is None else newest.spec.canonical()
     changes = diff(before, spec.canonical()) if done.created else []
     return PublishOut(
         project=spec.project,
@@ -125,13 +123,6 @@ async def _checked(project: str, name: str, definition: dict[str, Any]) -> Workf
     complete = {**definition, "project": project, "name": name}
     # Thousands of tasks take a while, and others wait for this loop.
     return await asyncio.to_thread(check_workflow, complete)
-
-
-async def _newest(uow: UnitOfWork, spec: WorkflowSpec) -> WorkflowVersion | None:
-    try:
-        return await uow.workflows.version_by_name(spec.project, spec.name)
-    except NotFound:
-        return None
 
 
 @router.get(

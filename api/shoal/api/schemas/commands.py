@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from shoal.api.schemas.common import TIME, PriorityName, Strict, example
+from shoal.api.schemas.common import TIME, Instant, PriorityName, Strict, example
 from shoal.core.commands import CommandState, CommandType
 from shoal.core.model import scalar_text
 from shoal.core.priority import Priority
@@ -41,7 +41,7 @@ class CommandIn(Strict):
     parameters: dict[str, str] = Field(
         default={}, description="START: values for the workflow's parameters."
     )
-    logical_time: AwareDatetime | None = Field(
+    logical_time: Instant | None = Field(
         default=None, description="START: the instant the run is for; null is now."
     )
     priority: PriorityName | None = Field(

@@ -1,13 +1,24 @@
 """What all schemas share: pages, strict bodies, examples."""
 
 from collections.abc import Mapping
-from typing import Any, Generic, Literal, TypeVar
+from datetime import UTC, datetime
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 T = TypeVar("T")
 TIME = "2026-11-21T06:00:00Z"
 PriorityName = Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("lies outside of the years 1 to 9999 in UTC") from None
+
+
+Instant = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 
 
 def example(value: Mapping[str, Any]) -> ConfigDict:

@@ -145,7 +145,7 @@ class PublishOut(BaseModel):
     created: bool = Field(description="Whether that version is new; false: nothing changed.")
     dry_run: bool = Field(description="Whether nothing was stored in any case.")
     digest: str
-    diff: list[ChangeOut] = Field(description="Changes against the newest version before.")
+    diff: list[ChangeOut] = Field(description="Changes against the version before.")
 
 
 class ScheduleOut(BaseModel):
