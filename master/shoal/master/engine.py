@@ -273,13 +273,10 @@ class Engine:
     async def _store_outcomes(
         uow: UnitOfWork, items: list[_Item], refusals: dict[int, str], now: datetime
     ) -> None:
-        for item in items:
-            assert item.command is not None
-            reason = refusals.get(item.command.id)
-            if reason is None:
-                await uow.commands.done(item.command.id, item.instance_id, now)
-            else:
-                await uow.commands.refuse(item.command.id, reason, now)
+        asked = {item.command.id: item.instance_id for item in items if item.command is not None}
+        await uow.commands.refuse_many(list(refusals.items()), now)
+        done = [(command, run) for command, run in asked.items() if command not in refusals]
+        await uow.commands.done_many(done, now)
 
     def _mistrust(self, items: list[_Item]) -> None:
         """After a failed store: what memory decided did not happen, so it is read again."""

@@ -124,8 +124,8 @@ class Scanner:
                 except (NotFound, _Unusable) as error:
                     await uow.commands.refuse(command.id, str(error), now)
             runs = await uow.instances.create(new)
-            for instance, run in zip(new, runs, strict=True):
-                await uow.commands.done(instance.command_id, run.id, now)
+            outcomes = [(n.command_id, run.id) for n, run in zip(new, runs, strict=True)]
+            await uow.commands.done_many(outcomes, now)
             await uow.commit()
         return runs
 
