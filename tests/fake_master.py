@@ -66,7 +66,7 @@ class TaskTable:
 class FakeMaster(MasterServiceServicer):
     """Owns ``partitions`` while its block lasts, serves them, and puts tasks into the queue.
 
-    Faults: ``lose_replies`` answers of Report are stored but never arrive; ``retries`` calls are
+    Faults: ``lose_replies`` answers about ends are stored but never arrive; ``retries`` calls are
     answered RETRY; nothing is answered while ``open`` is cleared.
     """
 
@@ -85,7 +85,8 @@ class FakeMaster(MasterServiceServicer):
         self.open = asyncio.Event()
         self.open.set()
         self.lose_replies = self.retries = 0
-        self.fetched: list[int] = []
+        self.asked: list[int] = []  # by Fetch calls that have arrived
+        self.fetched: list[int] = []  # by those that were answered
         self.reports: list[pb.Report] = []
         self.address = ""
         self.session: ZkSession
@@ -185,6 +186,7 @@ class FakeMaster(MasterServiceServicer):
     async def Fetch(  # noqa: N802 - the name is the contract's
         self, request: pb.FetchRequest, context: Any
     ) -> pb.FetchResponse:
+        self.asked += [ref.task_instance_id for ref in request.attempts]
         await self.open.wait()
         verdicts = [self._fetch(ref, request.worker_id) for ref in request.attempts]
         self.table.note()
@@ -213,7 +215,8 @@ class FakeMaster(MasterServiceServicer):
         await self.open.wait()
         verdicts = [self._report(report, request.worker_id) for report in request.reports]
         self.table.note()
-        if self.lose_replies > 0:
+        has_end = any(report.kind != pb.STARTED for report in request.reports)
+        if has_end and self.lose_replies > 0:
             self.lose_replies -= 1
             await context.abort(grpc.StatusCode.UNAVAILABLE, "the reply is lost on purpose")
         return pb.ReportResponse(verdicts=verdicts)

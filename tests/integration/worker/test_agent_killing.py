@@ -1,7 +1,5 @@
 """Attempts that somebody ends: by request, at every moment, with everything they started."""
 
-import asyncio
-
 from shoal.coordination import MemberInfo
 from shoal.core.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
@@ -72,9 +70,7 @@ async def test_kill_before_the_payload_came_reports_without_starting(
     member = await the_worker(master.session)
     master.open.clear()
     number = await master.submit("SHELL", {"script": "echo must not run"})
-    async with asyncio.timeout(10):
-        while not await master.queue.claimed([number]):
-            await asyncio.sleep(0.01)
+    await eventually(lambda: number in master.asked)
     # The master has decided, but its answer is on the way.
     task = master.table.tasks[number]
     task.state, task.worker = "CLAIMED", member.id

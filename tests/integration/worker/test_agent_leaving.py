@@ -108,9 +108,7 @@ async def test_unfetched_claims_go_back_into_the_queue_when_the_worker_stops(
         await the_worker(master.session)
         master.open.clear()
         number = await master.submit("SHELL", {"script": "true"})
-        async with asyncio.timeout(10):
-            while not await master.queue.claimed([number]):
-                await asyncio.sleep(0.01)
+        await eventually(lambda: number in master.asked)
     assert await master.queue.contains([master.table.tasks[number].entry])
     assert not await master.queue.claimed([number])
 

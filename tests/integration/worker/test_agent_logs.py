@@ -118,9 +118,7 @@ async def test_follower_may_come_before_the_task_has_started(
 ) -> None:
     master.open.clear()
     number = await master.submit("SHELL", {"script": "echo here"})
-    async with asyncio.timeout(10):
-        while not await master.queue.claimed([number]):
-            await asyncio.sleep(0.01)
+    await eventually(lambda: number in master.asked)
     early = await reader.view(ref(number))
     assert (early.data, early.size, early.finished) == (b"", 0, False)
     seen = bytearray()

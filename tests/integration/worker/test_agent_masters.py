@@ -152,9 +152,7 @@ async def test_running_attempt_that_the_master_gave_up_is_ended(
     number = await master.submit("SHELL", {"script": "sleep 1000"}, put=False)
     master.open.clear()
     await master.queue.put([master.table.tasks[number].entry])
-    async with asyncio.timeout(10):
-        while not await master.queue.claimed([number]):
-            await asyncio.sleep(0.01)
+    await eventually(lambda: number in master.asked)
     granted = asyncio.create_task(master.table.wait(number, "CLAIMED"))
     master.open.set()
     task = await granted
