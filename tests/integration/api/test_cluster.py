@@ -34,7 +34,9 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
         worker = {**master, "group": "g", "slots": 4, "running": 2, "started_at": 1795240800.0}
         await stack.enter_async_context(Membership(session, layout.MASTERS, "m1", master))
         await stack.enter_async_context(Membership(session, layout.WORKERS, "w1", worker))
-        await stack.enter_async_context(Membership(session, layout.WORKERS, "odd", {"slots": "x", "started_at": 1e300}))
+        await stack.enter_async_context(
+            Membership(session, layout.WORKERS, "odd", {"slots": "x", "started_at": 1e300})
+        )
         owner = await session.create(
             layout.owner(2), b'{"owner_id": "m1", "address": "127.0.0.1:1"}', ephemeral=True
         )
