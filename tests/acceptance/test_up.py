@@ -71,8 +71,13 @@ def nothing_left(data: Path) -> bool:
     return True
 
 
-def rest(url: str, data: Path) -> Rest:
-    return Rest(url, (data / "token").read_text().strip())
+@contextmanager
+def rest(url: str, data: Path) -> Iterator[Rest]:
+    client = Rest(url, (data / "token").read_text().strip())
+    try:
+        yield client
+    finally:
+        client.close()
 
 
 def sleeper(client: Rest, data: Path) -> None:
@@ -85,15 +90,14 @@ def sleeper(client: Rest, data: Path) -> None:
 def test_ctrl_c_leaves_no_process_and_a_second_start_finds_everything(tmp_path: Path) -> None:
     data = tmp_path / "a folder with spaces é"
     with up(data) as (process, url):
-        client = rest(url, data)
-        client.publish("kept", {"a": {"script": "echo kept"}})
-        instance_id = client.start("kept")
-        assert client.wait_for(instance_id)["state"] == "SUCCEEDED"
+        with rest(url, data) as client:
+            client.publish("kept", {"a": {"script": "echo kept"}})
+            instance_id = client.start("kept")
+            assert client.wait_for(instance_id)["state"] == "SUCCEEDED"
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(60) == 0
     assert nothing_left(data)
-    with up(data) as (_, url):
-        client = rest(url, data)
+    with up(data) as (_, url), rest(url, data) as client:
         found = client.instance(instance_id)
         assert found["state"] == "SUCCEEDED"
         assert client.wait_for(client.start("kept"))["state"] == "SUCCEEDED"
@@ -104,7 +108,8 @@ def test_ctrl_c_leaves_no_process_and_a_second_start_finds_everything(tmp_path: 
 def test_second_ctrl_c_ends_running_tasks_at_once(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with up(data) as (process, url):
-        sleeper(rest(url, data), data)
+        with rest(url, data) as client:
+            sleeper(client, data)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         for line in process.stderr:
@@ -118,7 +123,8 @@ def test_second_ctrl_c_ends_running_tasks_at_once(tmp_path: Path) -> None:
 def test_kill_9_of_the_supervisor_leaves_no_process(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with up(data) as (process, url):
-        sleeper(rest(url, data), data)
+        with rest(url, data) as client:
+            sleeper(client, data)
         process.kill()
         process.wait(10)
         assert nothing_left(data)

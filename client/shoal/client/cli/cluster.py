@@ -68,8 +68,10 @@ def up(
         _print_up(state.api, folder, as_json)
         return
     from shoal.client.local.cluster import LocalCluster
+    from shoal.client.local.log_setup import configure_logging
     from shoal.client.local.signals import stop_signals
 
+    configure_logging("warning")
     started = time.monotonic()
     with (
         stop_signals() as stop,
@@ -155,6 +157,9 @@ def demo(
     """Start a cluster, apply a workflow file, run it, show the result; stay up on a terminal."""
     from shoal.client.cli.demonstration import demonstrate
     from shoal.client.find import data_folder
+    from shoal.client.local.log_setup import configure_logging
+
+    configure_logging("warning")
 
     status = demonstrate(
         data_folder(data),

@@ -7,15 +7,13 @@ own imports; the local cluster starts its processes that way.
 
 import argparse
 import asyncio
-import logging
 import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import structlog
-
+from shoal.client.local.log_setup import configure_logging
 from shoal.client.local.state import read_state
 from shoal.core.errors import ShoalError
 from shoal.core.settings import ClusterSettings, load_settings
@@ -32,7 +30,7 @@ def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
     """
     try:
         cluster = load_cluster(data)
-        configure_logging(cluster)
+        configure_logging(cluster.log_level, cluster.log_format)
         asyncio.run(_serve(role, cluster, overrides))
     except ShoalError as error:
         print(f"shoal {role}: {error}", file=sys.stderr)
@@ -79,30 +77,6 @@ def _with(settings: Any, overrides: Mapping[str, Any]) -> Any:
     """Return the settings with ``overrides`` in place, checked again."""
     given = {name: value for name, value in overrides.items() if value is not None}
     return type(settings)(**{**settings.model_dump(), **given})
-
-
-def configure_logging(cluster: ClusterSettings) -> None:
-    """Send one line per event to standard error."""
-    level = getattr(logging, cluster.log_level.upper())
-    text = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info
-            if cluster.log_format == "json"
-            else structlog.processors.StackInfoRenderer(),
-            structlog.processors.JSONRenderer() if cluster.log_format == "json" else text,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
-    logging.basicConfig(
-        level=max(level, logging.WARNING),
-        stream=sys.stderr,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-    )
 
 
 def main() -> int:
