@@ -7,7 +7,7 @@ from shoal.api.errors import FieldError, InvalidRequest
 from shoal.api.schemas.commands import CommandIn
 from shoal.coordination.keys import partition_of
 from shoal.core.commands import Command, CommandType, NewCommand
-from shoal.core.model import WorkflowSpec, check_value, launch_parameters
+from shoal.core.model import WorkflowSpec, launch_problems
 from shoal.core.priority import Priority
 from shoal.sql import UnitOfWork
 
@@ -74,28 +74,11 @@ async def new_command(uow: UnitOfWork, body: CommandIn, key: str, partitions: in
 
 def check_parameters(spec: WorkflowSpec, given: dict[str, str]) -> None:
     """Raise InvalidRequest naming each parameter that this version cannot start with."""
-    errors = list(_parameter_errors(spec, given))
-    if errors:
-        raise InvalidRequest(errors)
-    launch_parameters(spec, given)  # what counts in the end; the masters use it as well
-
-
-def _parameter_errors(spec: WorkflowSpec, given: dict[str, str]) -> Iterator[FieldError]:
-    known = ", ".join(sorted(spec.parameters)) or "none"
-    for name in given:
-        if name not in spec.parameters:
-            yield FieldError(
-                f"parameters.{name}", f"the workflow has no such parameter; it has: {known}"
-            )
-    for name, parameter in spec.parameters.items():
-        value = given.get(name, parameter.default)
-        if value is None:
-            yield FieldError(f"parameters.{name}", "has no default, give a value")
-        elif "$" not in value:
-            try:
-                check_value(parameter.type, value)
-            except ValueError as error:
-                yield FieldError(f"parameters.{name}", str(error))
+    problems = launch_problems(spec, given)
+    if problems:
+        raise InvalidRequest(
+            [FieldError(f"parameters.{name}", text) for name, text in problems.items()]
+        )
 
 
 def same_request(stored: Command, new: NewCommand) -> bool:

@@ -232,29 +232,35 @@ def reserved_parameter(name: str) -> bool:
     return name.upper() in RESERVED_PARAMETERS or name.upper().startswith(RESERVED_PREFIXES)
 
 
-def launch_parameters(spec: WorkflowSpec, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters of one run: startup values over defaults.
-
-    Raises ValueError listing every unknown name, missing value and ill-typed value.
-    """
-    problems = [
-        f"{name}: the workflow has no such parameter"
+def launch_problems(spec: WorkflowSpec, given: Mapping[str, str]) -> dict[str, str]:
+    """Return what is wrong with startup values, by parameter: unknown, missing, ill-typed."""
+    known = ", ".join(spec.parameters) or "none"
+    problems = {
+        name: f"the workflow has no such parameter; it has: {known}"
         for name in given
         if name not in spec.parameters
-    ]
-    values: dict[str, str] = {}
+    }
     for name, parameter in spec.parameters.items():
         value = given.get(name, parameter.default)
         if value is None:
-            problems.append(f"{name}: has no default, give a value")
-            continue
-        if "$" not in value:
+            problems[name] = "has no default, give a value"
+        elif "$" not in value:  # otherwise it is rendered first, when the task starts
             try:
                 check_value(parameter.type, value)
             except ValueError as error:
-                problems.append(f"{name}: {error}")
-        values[name] = value
+                problems[name] = str(error)
+    return problems
+
+
+def launch_parameters(spec: WorkflowSpec, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters of one run: startup values over defaults.
+
+    Raises ValueError listing everything that ``launch_problems`` finds.
+    """
+    problems = launch_problems(spec, given)
     if problems:
-        known = ", ".join(spec.parameters) or "none"
-        raise ValueError("; ".join(problems) + f" (parameters of this workflow: {known})")
-    return values
+        raise ValueError("; ".join(f"{name}: {text}" for name, text in problems.items()))
+    return {
+        name: given.get(name, parameter.default or "")
+        for name, parameter in spec.parameters.items()
+    }

@@ -28,7 +28,7 @@ class ClusterSettings(BaseSettings):
     data: Path = Path("~/.shoal")  # folder of this machine's files; expanded by load_settings
     zookeeper: str = "127.0.0.1:2181"  # host:port,host:port/chroot
     database_url: str = ""  # empty: SQLite in the data folder
-    partitions: int = Field(default=128, ge=1, le=4096)  # fixed at the cluster's first start
+    partitions: int = Field(default=128, ge=1, le=1000)  # fixed at the cluster's first start
     session_timeout_s: float = Field(default=10.0, ge=1)  # of the ZooKeeper sessions
     tls_ca: Path | None = None  # the three PEM files; default: tls/ in the data folder
     tls_cert: Path | None = None

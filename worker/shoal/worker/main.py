@@ -5,9 +5,9 @@ import os
 import secrets
 import signal
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import grpc.aio
@@ -180,7 +180,7 @@ def _about(settings: WorkerSettings, home: WorkerHome) -> dict[str, Any]:
         "name": home.name,  # the same after a restart, unlike the id
         "host": socket.gethostname(),
         "pid": os.getpid(),
-        "started_at": time.time(),
+        "started_at": datetime.now(UTC).isoformat(),
     }
 
 

@@ -86,12 +86,10 @@ def _announced(member: MemberInfo) -> dict[str, Any]:
 
 
 def _instant(value: Any) -> datetime | None:
-    """Masters announce RFC 3339, workers seconds since the epoch."""
+    """Members announce RFC 3339."""
     try:
-        if isinstance(value, int | float):
-            return datetime.fromtimestamp(value, UTC)
         return datetime.fromisoformat(value).astimezone(UTC)
-    except (TypeError, ValueError, OverflowError, OSError):
+    except (TypeError, ValueError):
         return None
 
 

@@ -20,7 +20,10 @@ def configure_logging(
         structlog.processors.JSONRenderer(),
     ]
     as_text: list[structlog.typing.Processor] = [
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        # The default formatter shows the values of local variables, which may be secrets.
+        structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
     ]
     structlog.configure(
         processors=[
