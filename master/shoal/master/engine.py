@@ -99,7 +99,12 @@ class Engine:
                 await uow.partitions.raise_epochs(epochs, owner)
                 await uow.commit()
             self.epochs.update(epochs)
-            await self._load(epochs)
+            try:
+                await self._load(epochs)
+            except BaseException:
+                # Half loaded is not held: runs that are not in memory would be forgotten.
+                self._forget(set(epochs))
+                raise
         log.info("partitions taken", count=len(epochs), open_runs=len(self.runs))
 
     async def drop(self, partitions: Iterable[int]) -> None:

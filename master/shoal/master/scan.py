@@ -80,11 +80,13 @@ class Scanner:
 
     async def scan(self, partitions: Collection[int]) -> None:
         """Carry out what is pending in ``partitions``, oldest first."""
+        seen: set[int] = set()
         while partitions:
             async with self._database.unit_of_work(read_only=True) as uow:
                 commands = await uow.commands.pending(partitions, self._batch_size)
-            if not commands:
-                return
+            if seen.issuperset(command.id for command in commands):
+                return  # nothing there, or nothing that could be settled now
+            seen.update(command.id for command in commands)
             await self._create([c for c in commands if c.type in _CREATES])
             await asyncio.gather(*(self._request(c) for c in commands if c.type in _REQUESTS))
             if len(commands) < self._batch_size:
