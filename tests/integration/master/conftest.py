@@ -119,12 +119,15 @@ class Bench:
         return state
 
 
-@pytest.fixture
-async def bench(zk_chroot: str, tmp_path: Path) -> AsyncIterator[Bench]:
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def bench(
+    request: pytest.FixtureRequest, zk_chroot: str, tmp_path: Path
+) -> AsyncIterator[Bench]:
     """Database, identity and a ZooKeeper tree; no master yet. Eight partitions."""
     create_identity(tmp_path / "tls")
+    url = request.getfixturevalue("postgresql_url") if request.param == "postgresql" else ""
     cluster = ClusterSettings(
-        data=tmp_path, zookeeper=zk_chroot, partitions=8, session_timeout_s=2.0
+        data=tmp_path, zookeeper=zk_chroot, partitions=8, session_timeout_s=2.0, database_url=url
     )
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(cluster.database))

@@ -25,7 +25,7 @@ class HandWorker:
 
     async def fetch(self, claims: Sequence[Claim]) -> list[pb.FetchVerdict]:
         """Ask for the payloads, each from its partition's owner."""
-        verdicts = []
+        verdicts: list[pb.FetchVerdict] = []
         for claim in claims:
             request = pb.FetchRequest(worker_id=self.id, attempts=[_ref(claim)])
             address = await self._address(claim.entry.partition)

@@ -1,6 +1,7 @@
 """A master at work: commands in, tasks out, results in; and what happens when parts go away."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -134,7 +135,7 @@ async def test_refused_request_says_why(bench: Bench) -> None:
     ("fields", "words"), [({"version": 9}, "9"), ({"parameters": {"nope": "1"}}, "nope")]
 )
 async def test_unusable_start_is_refused_and_spoils_no_other(
-    bench: Bench, fields: dict[str, object], words: str
+    bench: Bench, fields: dict[str, Any], words: str
 ) -> None:
     workflow = await bench.publish({"a": {}})
     async with bench.master():
