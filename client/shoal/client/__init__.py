@@ -31,6 +31,24 @@ if TYPE_CHECKING:
     from shoal.client.sdk_tasks import Shell as Shell
     from shoal.client.sdk_tasks import Spark as Spark
 
+__all__ = [
+    "ApiProblem",
+    "ApiUnreachable",
+    "AuthoringError",
+    "Definition",
+    "Parameter",
+    "Python",
+    "Schedule",
+    "Shell",
+    "ShoalClient",
+    "Spark",
+    "Task",
+    "Workflow",
+    "find_api",
+    "load_definitions",
+    "python_task",
+]
+
 _HOMES = {
     "ApiProblem": "errors",
     "ApiUnreachable": "errors",
@@ -60,4 +78,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(_HOMES)
+    return __all__

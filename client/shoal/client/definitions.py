@@ -44,7 +44,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What was found. ``skipped``: files of folders that hold no workflow."""
+    """What was found. ``skipped``: YAML and JSON files of folders that hold none."""
 
     definitions: list[Definition]
     skipped: list[Path]
@@ -86,7 +86,7 @@ class _Loader:
         before = len(self.problems)
         text = read_text(file, self.problems)
         if text is None:
-            if len(self.problems) == before:
+            if len(self.problems) == before and file.kind != ".py":  # programs are expected
                 self.skipped.append(file.path)
             return
         sources = _read(file, text, self.problems)

@@ -146,7 +146,7 @@ class Refused(ClientError):
 
     def __init__(self, command: str, reason: str) -> None:
         self.command, self.reason = command, reason
-        super().__init__(f"{command} was refused: {reason}")
+        super().__init__(f"refused: {reason}")
 
 
 class LogBroken(ClientError):

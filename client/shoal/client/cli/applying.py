@@ -179,10 +179,10 @@ def _show_problems(problems: "Sequence[Problem]", as_json: bool) -> None:
         files.setdefault(problem.file or "", []).append(problem)
     for found_in in files.values():
         for problem in sorted(found_in, key=lambda problem: problem.line or 0):
-            line = Text(f"{problem.file}:{problem.line}: ", "bold")
-            if problem.path:
-                line.append(f"{problem.field}: ", "cyan")
-            err().print(line.append(problem.message, ""), soft_wrap=True)
+            field = f"{problem.field}: " if problem.path else ""
+            place = (f"{problem.file}:{problem.line}: ", "bold")
+            line = Text.assemble(place, (field, "cyan"), problem.message)
+            err().print(line, soft_wrap=True)
     where = f" in {plural(len(files), 'file')}" if len(files) > 1 else ""
     total = Text(f"{plural(len(problems), 'problem')}{where}, nothing was published", "red")
     err().print(total)

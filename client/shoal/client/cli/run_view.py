@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from shoal.client.rest_types import InstanceDetailJson, InstanceJson, TaskInstanceJson
 
+# Columns that a narrow terminal does without, the first one first.
+_SPARE = ("worker", "started", "attempt", "id")
 # What to show first when there is no room for all.
 _INTEREST = (
     *("FAILED", "LOST", "KILLED", "RUNNING", "CLAIMED", "UP_FOR_RETRY", "PAUSED", "QUEUED"),
@@ -45,36 +47,38 @@ def newest_attempts(tasks: "Iterable[TaskInstanceJson]") -> "dict[str, TaskInsta
     return found
 
 
-def tasks_table(instance: "InstanceDetailJson", now: datetime, rows: int | None = None) -> "Table":
-    """Return the tasks as a tree with a line for each attempt.
+def tasks_table(
+    instance: "InstanceDetailJson", now: datetime, width: int, rows: int | None = None
+) -> "Table":
+    """Return the tasks as a tree with a line for each attempt, ``width`` characters wide.
 
     ``rows``: if there are more lines than that, the most interesting ones as a flat list.
     """
     from rich.text import Text
 
-    from shoal.client.cli.tables import table
+    from shoal.client.cli.tables import Grid
 
     newest = newest_attempts(instance["tasks"])
     earlier: dict[str, list[TaskInstanceJson]] = {}
     for task in instance["tasks"]:
         if task["id"] != newest[task["task"]]["id"]:
             earlier.setdefault(task["task"], []).append(task)
-    shown = table("task", "state", "id>", "attempt>", "started", "lasted>", "worker", "~")
+    shown = Grid(["task", "state", "id>", "attempt>", "started", "lasted>", "worker", "~"])
     if rows is not None and len(instance["tasks"]) > rows:
         for task in _most_interesting(list(newest.values()), rows):
-            shown.add_row(Text(task["task"]), *_cells(task, now), Text(task["reason"] or "", "dim"))
-        return shown
+            shown.add(Text(task["task"]), *_cells(task, now), Text(task["reason"] or "", "dim"))
+        return shown.table(width, _SPARE)
     for line in draw({name: task.get("depends_on", []) for name, task in newest.items()}):
         task = newest[line.task]
         note = task["reason"] or ""
         if line.also_after:
             note = "; ".join(filter(None, [f"also after {', '.join(line.also_after)}", note]))
         label = Text.assemble((line.branch, "dim"), line.task)
-        shown.add_row(label, *_cells(task, now), Text(note, "dim"))
+        shown.add(label, *_cells(task, now), Text(note, "dim"))
         for old in sorted(earlier.get(line.task, []), key=lambda task: -task["attempt"]):
             label = Text(f"{line.stem}attempt {old['attempt']}", "dim")
-            shown.add_row(label, *_cells(old, now), Text(old["reason"] or "", "dim"))
-    return shown
+            shown.add(label, *_cells(old, now), Text(old["reason"] or "", "dim"))
+    return shown.table(width, _SPARE)
 
 
 def _cells(task: "TaskInstanceJson", now: datetime) -> "list[Text]":

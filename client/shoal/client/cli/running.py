@@ -195,7 +195,7 @@ def conclude(client: "ShoalClient", instance: "InstanceDetailJson") -> None:
     now = datetime.now(UTC)
     console = out()
     console.print(head_text(instance, now))
-    console.print(tasks_table(instance, now))
+    console.print(tasks_table(instance, now, console.width))
     console.print(progress_text(instance))
     if instance["reason"]:
         console.print(Text(instance["reason"]))

@@ -32,7 +32,7 @@ def instances(
     """List workflow instances, newest first."""
     from shoal.client.cli.look import clock, counts_text, lasted, state_text
     from shoal.client.cli.output import out, print_json, say
-    from shoal.client.cli.tables import table
+    from shoal.client.cli.tables import Grid
     from shoal.client.rest import ShoalClient
 
     states = [_state(text) for text in state or ()]
@@ -49,19 +49,23 @@ def instances(
     if not found:
         say("no instances; start one with `shoal run NAME`")
         return
+    from rich.text import Text
+
     now = datetime.now(UTC)
-    shown = table("id>", "workflow", "state", "created", "lasted>", "tasks", "~")
+    shown = Grid(["id>", "workflow", "state", "created", "lasted>", "tasks", "~"])
     for item in found:
-        shown.add_row(
+        shown.add(
             str(item["id"]),
-            f"[dim]{item['project']}/[/]{item['workflow']} [dim]v{item['version']}[/]",
+            Text.assemble(
+                (f"{item['project']}/", "dim"), item["workflow"], (f" v{item['version']}", "dim")
+            ),
             state_text(item["state"]),
             clock(item["created_at"], now),
             lasted(item["started_at"], item["finished_at"], now),
             counts_text(item["task_counts"]),
-            item["reason"] or "",
+            Text(item["reason"] or "", "dim"),
         )
-    out().print(shown)
+    out().print(shown.table(out().width, ("created", "tasks", "lasted")))
 
 
 def _state(text: str) -> str:
@@ -99,10 +103,9 @@ def instance(
     now = datetime.now(UTC)
     console = out()
     console.print(head_text(found, now))
-    facts = [
-        f"for {clock(found['logical_time'], now)}",
-        f"created {clock(found['created_at'], now)}",
-    ]
+    facts = [f"created {clock(found['created_at'], now)}"]
+    if clock(found["logical_time"], now) != clock(found["created_at"], now):
+        facts.append(f"for {clock(found['logical_time'], now)}")
     if found["rerun_of"]:
         facts.append(f"run {found['run_number']}, again of instance {found['rerun_of']}")
     facts += [f"{key}={value}" for key, value in found["parameters"].items()]
@@ -110,6 +113,6 @@ def instance(
     if found["reason"]:
         console.print(Text(found["reason"]))
     console.print()
-    console.print(tasks_table(found, now))
+    console.print(tasks_table(found, now, console.width))
     console.print()
     console.print(progress_text(found))

@@ -8,6 +8,9 @@ import typer
 from shoal.client.cli.options import Data, Json
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
+    from shoal.client.cli.tables import Grid
     from shoal.client.find import Api
     from shoal.client.rest_types import ClusterJson, HealthJson
 
@@ -38,50 +41,75 @@ def status(data: Data = None, as_json: Json = False) -> None:
 def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson") -> None:
     from rich.text import Text
 
-    from shoal.client.cli.look import lasted, state_text
+    from shoal.client.cli.look import state_text
     from shoal.client.cli.output import out
-    from shoal.client.cli.tables import table
 
     console, now = out(), datetime.now(UTC)
-    console.print(state_text(health["status"]), Text(f"Shoal {health['version']}", "bold"), api.url)
-    checks = health["checks"]
-    parts = (("database", checks["database"]), ("ZooKeeper", checks["zookeeper"]))
-    for name, check in parts:
-        mark = state_text("ok" if check["ok"] else "degraded").plain[0]
-        style = "dim" if check["ok"] else "red"
-        console.print(Text(f"{mark} {name}: {check['detail']}", style), soft_wrap=True)
+    head = (state_text(health["status"]), f"  Shoal {health['version']} at {api.url}")
+    console.print(Text.assemble(*head), soft_wrap=True)
+    for name, check in (
+        ("database", health["checks"]["database"]),
+        ("ZooKeeper", health["checks"]["zookeeper"]),
+    ):
+        console.print(_check(check["ok"], f"{name}: {check['detail']}"), soft_wrap=True)
     owned = sum(1 for partition in cluster["partitions"] if partition["owner"])
     total = len(cluster["partitions"])
-    style = "dim" if owned == total else "yellow"
-    console.print(
-        Text(f"{'✓' if owned == total else '!'} {owned} of {total} partitions owned", style)
-    )
-    console.print()
-    shown = table("master", "address", "partitions>", "up>")
-    for master in cluster["masters"]:
-        count = str(len(master["partitions"]))
-        up = lasted(master["started_at"], None, now)
-        shown.add_row(master["id"], Text(master["address"], "dim"), count, up)
-    console.print(shown if cluster["masters"] else Text("no master is running", "red"))
-    console.print()
-    shown = table("worker", "address", "group", "running>", "slots>", "up>")
-    for worker in cluster["workers"]:
-        up = lasted(worker["started_at"], None, now)
-        shown.add_row(
-            worker["id"],
-            Text(worker["address"], "dim"),
-            worker["group"],
-            str(worker["running"]),
-            str(worker["slots"]),
-            up,
-        )
-    console.print(shown if cluster["workers"] else Text("no worker is running", "red"))
-    waiting = [queue for queue in cluster["queues"] if queue["depth"]]
-    if waiting:
-        groups = {worker["group"] for worker in cluster["workers"]}
-        shown = table("queue", "waiting>", "")
-        for queue in waiting:
-            served = "" if queue["group"] in groups else "no worker serves this group"
-            shown.add_row(queue["group"], f"{queue['depth']:,}", Text(served, "red"))
+    console.print(_check(owned == total, f"{owned} of {total} partitions have an owner"))
+    for what, grid in (("master", _masters(cluster, now)), ("worker", _workers(cluster, now))):
         console.print()
-        console.print(shown)
+        shown = grid.table(console.width, ("address", "up", "group"))
+        console.print(shown if grid.rows else Text(f"no {what} is running", "red"))
+    waiting = _queues(cluster)
+    if waiting.rows:
+        console.print()
+        console.print(waiting.table(console.width))
+
+
+def _check(ok: bool, text: str) -> "Text":
+    from rich.text import Text
+
+    return Text(f"✓ {text}", "dim") if ok else Text(f"✗ {text}", "red")
+
+
+def _masters(cluster: "ClusterJson", now: datetime) -> "Grid":
+    from rich.text import Text
+
+    from shoal.client.cli.look import lasted
+    from shoal.client.cli.tables import Grid
+
+    grid = Grid(["master", "address", "partitions>", "up>"])
+    for master in cluster["masters"]:
+        up = lasted(master["started_at"], None, now)
+        address = Text(master["address"], "dim")
+        grid.add(master["id"], address, str(len(master["partitions"])), up)
+    return grid
+
+
+def _workers(cluster: "ClusterJson", now: datetime) -> "Grid":
+    from rich.text import Text
+
+    from shoal.client.cli.look import lasted
+    from shoal.client.cli.tables import Grid
+
+    grid = Grid(["worker", "address", "group", "running>", "slots>", "up>"])
+    for worker in cluster["workers"]:
+        address = Text(worker["address"], "dim")
+        busy, slots = str(worker["running"]), str(worker["slots"])
+        up = lasted(worker["started_at"], None, now)
+        grid.add(worker["id"], address, worker["group"], busy, slots, up)
+    return grid
+
+
+def _queues(cluster: "ClusterJson") -> "Grid":
+    """What waits, and whether anybody will ever take it."""
+    from rich.text import Text
+
+    from shoal.client.cli.tables import Grid
+
+    groups = {worker["group"] for worker in cluster["workers"]}
+    grid = Grid(["queue", "waiting>", "~"])
+    for queue in cluster["queues"]:
+        if queue["depth"]:
+            lonely = "" if queue["group"] in groups else "no worker serves this group"
+            grid.add(queue["group"], f"{queue['depth']:,}", Text(lonely, "red"))
+    return grid

@@ -136,6 +136,8 @@ class _Lines:
 
         now = datetime.now(UTC)
         stamp = now.astimezone().strftime("%H:%M:%S")
+        if instance["state"] not in FINISHED:
+            self._show_instance(instance, stamp)
         for task in instance["tasks"]:
             state = task["state"]
             known = self._seen.get(task["id"], "WAITING")
@@ -150,6 +152,12 @@ class _Lines:
             if task["reason"]:
                 words.append(f"– {task['reason']}")
             say(" ".join(words))
+        if instance["state"] in FINISHED:
+            self._show_instance(instance, stamp)
+
+    def _show_instance(self, instance: "InstanceDetailJson", stamp: str) -> None:
+        from shoal.client.cli.output import say
+
         state = instance["state"]
         if self._seen.get("instance") != state:
             self._seen["instance"] = state
@@ -196,8 +204,12 @@ class _Live:
         from shoal.client.cli.run_view import head_text, progress_text, tasks_table
 
         now = datetime.now(UTC)
-        rows = max(3, err().height - 6)
-        parts: list[RenderableType] = [head_text(instance, now), tasks_table(instance, now, rows)]
+        console = err()
+        rows = max(3, console.height - 6)
+        parts: list[RenderableType] = [
+            head_text(instance, now),
+            tasks_table(instance, now, console.width, rows),
+        ]
         left = len(instance["tasks"]) - rows
         if left > 0:
             parts.append(Text(f"… {left:,} more tasks", "dim"))

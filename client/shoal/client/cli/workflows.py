@@ -29,7 +29,7 @@ def workflows(
     """List the published workflows."""
     from shoal.client.cli.look import clock
     from shoal.client.cli.output import out, print_json, say
-    from shoal.client.cli.tables import table
+    from shoal.client.cli.tables import Grid
     from shoal.client.rest import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -40,13 +40,16 @@ def workflows(
     if not found:
         say("no workflows; publish one with `shoal apply FILE`")
         return
+    from rich.text import Text
+
     now = datetime.now(UTC)
-    shown = table("workflow", "version>", "tasks>", "changed", "description~")
+    shown = Grid(["workflow", "version>", "tasks>", "changed", "description~"])
     for item in found:
-        name = f"[dim]{item['project']}/[/]{item['name']}"
+        name = Text.assemble((f"{item['project']}/", "dim"), item["name"])
         changed = clock(item["updated_at"], now)
-        shown.add_row(name, str(item["version"]), str(item["tasks"]), changed, item["description"])
-    out().print(shown)
+        about = Text(item["description"], "dim")
+        shown.add(name, str(item["version"]), str(item["tasks"]), changed, about)
+    out().print(shown.table(out().width, ("changed", "tasks", "version")))
 
 
 def workflow(
@@ -94,7 +97,7 @@ def _show(
     from shoal.client.cli.graph import draw
     from shoal.client.cli.look import clock
     from shoal.client.cli.output import out
-    from shoal.client.cli.tables import table
+    from shoal.client.cli.tables import Grid
 
     console = out()
     head = Text.assemble((f"{project}/", "dim"), (name, "bold"), f"  version {version}")
@@ -102,7 +105,7 @@ def _show(
     if definition.get("description"):
         console.print(Text(definition["description"], "dim"))
     tasks = {task["name"]: task for task in definition["tasks"]}
-    shown = table("task", "type", "run when", "group", "retries>", "also after~")
+    shown = Grid(["task", "type", "run when", "group", "retries>", "also after~"])
     for line in draw({key: task.get("depends_on", ()) for key, task in tasks.items()}):
         task = tasks[line.task]
         label = Text.assemble((line.branch, "dim"), line.task)
@@ -111,26 +114,26 @@ def _show(
         retries = str(task["retries"]) if task.get("retries") else ""
         group = task.get("worker_group", "")
         also = Text(", ".join(line.also_after), "dim")
-        shown.add_row(label, task["type"], task.get("run_when", ""), group, retries, also)
+        shown.add(label, task["type"], task.get("run_when", ""), group, retries, also)
     console.print()
-    console.print(shown)
+    console.print(shown.table(console.width, ("group", "retries")))
     if definition.get("parameters"):
-        shown = table("parameter", "type", "default", "description~")
+        shown = Grid(["parameter", "type", "default", "description~"])
         for key, value in definition["parameters"].items():
             default = value.get("default")
             given = Text("must be given", "dim") if default is None else Text(default)
             kind = value.get("type", "string")
-            shown.add_row(key, kind, given, Text(value.get("description", "")))
+            shown.add(key, kind, given, Text(value.get("description", "")))
         console.print()
-        console.print(shown)
+        console.print(shown.table(console.width, ("group", "retries")))
     if schedules:
-        shown = table("schedule", "zone", "next")
+        shown = Grid(["schedule", "zone", "next"])
         now = datetime.now(UTC)
         for item in schedules:
             following = clock(item["next_fire_at"], now) if item["enabled"] else "off"
-            shown.add_row(Text(item["cron"]), item["timezone"], following or "never")
+            shown.add(Text(item["cron"]), item["timezone"], following or "never")
         console.print()
-        console.print(shown)
+        console.print(shown.table(console.width))
 
 
 def task_types(data: Data = None, as_json: Json = False) -> None:
@@ -138,7 +141,7 @@ def task_types(data: Data = None, as_json: Json = False) -> None:
     from rich.text import Text
 
     from shoal.client.cli.output import out, print_json
-    from shoal.client.cli.tables import table
+    from shoal.client.cli.tables import Grid
     from shoal.client.rest import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -149,10 +152,10 @@ def task_types(data: Data = None, as_json: Json = False) -> None:
     for number, item in enumerate(found):
         if number:
             out().print()
-        shown = table(item["name"], "value", "default", "~")
+        shown = Grid([item["name"], "value", "default", "~"])
         for row in _fields(item):
-            shown.add_row(*(Text(cell) for cell in row))
-        out().print(shown)
+            shown.add(*(Text(cell) for cell in row))
+        out().print(shown.table(out().width, ("default",)))
 
 
 def _fields(item: "TaskTypeJson") -> list[tuple[str, str, str, str]]:
