@@ -88,7 +88,12 @@ class _News:
 
         try:
             with ShoalClient.of(self._api) as client:
-                for _ in client.events(instance_id=self._instance_id, patience_s=_PATIENCE_S):
+                # From the beginning: what happened between the first look and this connection
+                # must be news as well.
+                events = client.events(
+                    instance_id=self._instance_id, after=0, patience_s=_PATIENCE_S
+                )
+                for _ in events:
                     self._happened.put(None)
         except ShoalError:
             return  # looking now and then goes on; it will find out why
