@@ -185,7 +185,7 @@ def _unindented(body: str, node: ast.FunctionDef) -> str:
 def _foreign_names(function: Callable[..., Any]) -> Iterator[str]:
     """Yield the names that the function takes from around it."""
     code = function.__code__
-    yield from code.co_freevars
+    yield from (name for name in code.co_freevars if name != function.__name__)
     own = {function.__name__, *dir(builtins)}
     for inner in _all_code(code):
         for instruction in dis.get_instructions(inner):

@@ -203,6 +203,7 @@ class Workflow:
             positions["tasks", index] = task.position
             for edge, position in enumerate(task.upstream.values()):
                 positions["tasks", index, "depends_on", edge] = position
+                positions["tasks", index, "depends_on"] = position  # the last one closes a cycle
         names = shown_as or {}
         shown = {
             path: Position(names.get(position.file, position.file), position.line)

@@ -1,5 +1,6 @@
 """How states, times and lengths of time look. Colour never carries a meaning alone."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,6 @@ LOOKS = {
     "ok": ("✓", "green"),
     "degraded": ("✗", "red"),
 }
-# The order in which counts of states are listed.
-ORDER = tuple(LOOKS)
 
 
 def state_text(state: str) -> "Text":
@@ -39,16 +38,14 @@ def state_text(state: str) -> "Text":
     return Text(f"{mark} {state}", style)
 
 
-def counts_text(counts: dict[str, int]) -> "Text":
-    """Return how many tasks are in which state: ``✓ 3  ● 1  · 2``."""
+def counts_text(counts: Mapping[str, int]) -> "Text":
+    """Return how many tasks are in which state, states of one mark together: ``✓ 3  ● 1  · 2``."""
     from rich.text import Text
 
-    known = sorted(counts, key=lambda state: ORDER.index(state) if state in ORDER else 99)
-    parts = []
-    for state in reversed(known):
-        if counts[state]:
-            mark, style = LOOKS.get(state, ("?", ""))
-            parts.append(Text(f"{mark} {counts[state]}", style))
+    by_look: dict[tuple[str, str], int] = {}
+    for state, look in LOOKS.items():
+        by_look[look] = by_look.get(look, 0) + counts.get(state, 0)
+    parts = [Text(f"{look[0]} {n:,}", look[1]) for look, n in reversed(by_look.items()) if n]
     return Text("  ").join(parts)
 
 

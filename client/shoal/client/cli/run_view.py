@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _SPARE = ("worker", "started", "attempt", "id")
 # What to show first when there is no room for all.
 _INTEREST = (
-    *("FAILED", "LOST", "KILLED", "RUNNING", "CLAIMED", "UP_FOR_RETRY", "PAUSED", "QUEUED"),
-    *("SUCCEEDED", "SKIPPED", "WAITING"),
+    *("FAILED", "LOST", "KILLED", "RUNNING", "CLAIMED", "UP_FOR_RETRY", "PAUSED"),
+    *("SUCCEEDED", "QUEUED", "SKIPPED", "WAITING"),
 )
 
 

@@ -18,6 +18,7 @@ Wait = Annotated[
 ]
 _LOG_TAIL_BYTES = 4096
 _LOG_TAIL_LINES = 10
+_MANY_TASKS = 30  # listed at the end of a run
 
 
 def register(app: typer.Typer) -> None:
@@ -195,7 +196,12 @@ def conclude(client: "ShoalClient", instance: "InstanceDetailJson") -> None:
     now = datetime.now(UTC)
     console = out()
     console.print(head_text(instance, now))
-    console.print(tasks_table(instance, now, console.width))
+    rows = _MANY_TASKS if len(instance["tasks"]) > _MANY_TASKS else None
+    console.print(tasks_table(instance, now, console.width, rows))
+    if rows is not None:
+        left = len(instance["tasks"]) - rows
+        more = f"… {left:,} more tasks; `shoal instance {instance['id']}` shows all"
+        console.print(Text(more, "dim"))
     console.print(progress_text(instance))
     if instance["reason"]:
         console.print(Text(instance["reason"]))

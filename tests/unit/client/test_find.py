@@ -1,0 +1,105 @@
+"""Which cluster a command speaks to."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from shoal.client.errors import NoCluster
+from shoal.client.find import data_folder, default_folder, find_api
+
+STATE = {
+    "api": "http://127.0.0.1:9001/",
+    "zookeeper": "127.0.0.1:2181",
+    "database_url": "",
+    "pid": 1,
+    "masters": 1,
+    "workers": 1,
+}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder of its own, and none of the variables that lead elsewhere."""
+    for name in ("SHOAL_DATA", "SHOAL_URL", "SHOAL_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home)
+    return home
+
+
+def make(folder: Path, token: str = "secret") -> Path:
+    """A data folder as `shoal up` leaves it."""
+    folder.mkdir(parents=True)
+    (folder / "cluster.json").write_text(json.dumps(STATE))
+    (folder / "token").write_text(token + "\n")
+    return folder
+
+
+def test_the_data_folder_is_named_or_in_the_environment_or_near_or_at_home(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert data_folder(None) == home / ".shoal"
+    near = tmp_path / "project" / ".shoal"
+    (tmp_path / "project" / "deep" / "er").mkdir(parents=True)
+    near.mkdir()
+    monkeypatch.chdir(tmp_path / "project" / "deep" / "er")
+    assert data_folder(None) == near
+    monkeypatch.setenv("SHOAL_DATA", "~/elsewhere")
+    assert data_folder(None) == home / "elsewhere"
+    assert data_folder(Path("named")) == tmp_path / "project" / "deep" / "er" / "named"
+
+
+def test_a_file_called_like_the_folder_is_not_it(home: Path) -> None:
+    (home / "work").mkdir()
+    (home / "work" / ".shoal").write_text("")
+    assert default_folder() == home / ".shoal"
+
+
+def test_address_and_token_come_from_the_data_folder(home: Path) -> None:
+    folder = make(home / ".shoal")
+    api = find_api()
+    assert (api.url, api.token, api.data) == ("http://127.0.0.1:9001", "secret", folder)
+    assert "secret" not in repr(api)
+    assert api.hint == "start it with `shoal up`"
+    named = make(home / "other place")
+    assert find_api(named).hint == f"start it with `shoal up --data '{named}'`"
+
+
+def test_a_role_that_was_started_alone_is_at_the_usual_address(home: Path) -> None:
+    (make(home / ".shoal") / "cluster.json").unlink()
+    assert find_api().url == "http://127.0.0.1:8765"
+
+
+def test_a_remote_api_comes_from_the_environment_unless_a_folder_is_named(home: Path) -> None:
+    folder = make(home / ".shoal")
+    environment = {"SHOAL_URL": "https://shoal.example/", "SHOAL_TOKEN": "far "}
+    api = find_api(environment=environment)
+    assert (api.url, api.token, api.data) == ("https://shoal.example", "far", None)
+    assert "SHOAL_URL" in api.hint
+    assert find_api(folder, environment).token == "secret"
+
+
+@pytest.mark.parametrize(
+    ("environment", "says"),
+    [
+        ({"SHOAL_URL": "shoal.example:80", "SHOAL_TOKEN": "t"}, "SHOAL_URL is 'shoal.example:80'"),
+        ({"SHOAL_URL": "ftp://x", "SHOAL_TOKEN": "t"}, "expected something like https://"),
+        ({"SHOAL_URL": "https://x"}, "SHOAL_TOKEN is not set"),
+        ({}, "shoal up"),
+    ],
+)
+def test_what_is_missing_is_said(environment: dict[str, str], says: str) -> None:
+    with pytest.raises(NoCluster, match=re.escape(says)):
+        find_api(environment=environment)
+
+
+def test_an_unreadable_token_is_told_with_its_file(home: Path) -> None:
+    folder = make(home / ".shoal")
+    (folder / "token").unlink()
+    (folder / "token").mkdir()
+    with pytest.raises(NoCluster, match=r"cannot read the token file .*/token"):
+        find_api()

@@ -1,0 +1,206 @@
+"""What people see: states, times, tables, runs as trees; and the text of tasks on terminals."""
+
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from shoal.client.cli.exits import EPILOG, Exit, exit_status
+from shoal.client.cli.look import LOOKS, clock, counts_text, lasted, plural
+from shoal.client.cli.run_view import head_text, progress_text, tasks_table
+from shoal.client.cli.tables import Grid
+from shoal.client.cli.terminal_text import harmless
+from shoal.client.errors import (
+    ApiProblem,
+    ApiUnreachable,
+    FieldProblem,
+    NoCluster,
+    NotFound,
+    Refused,
+)
+from shoal.client.rest_types import InstanceDetailJson, TaskInstanceJson
+from shoal.core.checks import InvalidDefinition
+from shoal.core.errors import ShoalError
+from shoal.core.states import TaskState, WorkflowState
+
+NOW = datetime(2026, 11, 21, 6, 0, 10, tzinfo=UTC)
+
+
+def shown(renderable: Any, width: int = 200) -> list[str]:
+    """The lines on a terminal without colours."""
+    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False)
+    console.print(renderable)
+    assert isinstance(console.file, io.StringIO)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def attempt(task: str, state: str, *depends_on: str, **fields: Any) -> TaskInstanceJson:
+    found: dict[str, Any] = {
+        "id": 1,
+        "workflow_instance_id": 7,
+        "task": task,
+        "type": "SHELL",
+        "attempt": 1,
+        "state": state,
+        "worker_group": "default",
+        "worker": None,
+        "reason": None,
+        "exit_code": None,
+        "queued_at": None,
+        "started_at": None,
+        "finished_at": None,
+        "depends_on": list(depends_on),
+        **fields,
+    }
+    return found  # type: ignore[return-value]  # put together from parts
+
+
+def instance(*tasks: TaskInstanceJson, state: str = "RUNNING") -> InstanceDetailJson:
+    counts: dict[str, int] = {}
+    for task in tasks:
+        counts[task["state"]] = counts.get(task["state"], 0) + 1
+    return {
+        "id": 7,
+        "project": "p",
+        "workflow": "w",
+        "version": 3,
+        "state": state,
+        "reason": None,
+        "priority": "MEDIUM",
+        "parameters": {},
+        "logical_time": "2026-11-21T06:00:00Z",
+        "created_at": "2026-11-21T06:00:00Z",
+        "started_at": "2026-11-21T06:00:00Z",
+        "finished_at": None,
+        "rerun_of": None,
+        "run_number": 1,
+        "command_id": 1,
+        "task_counts": counts,
+        "tasks": list(tasks),
+    }
+
+
+def test_every_state_has_a_look() -> None:
+    assert {*TaskState.__members__, *WorkflowState.__members__} <= set(LOOKS)
+
+
+def test_times_are_local_and_short() -> None:
+    today = datetime(2026, 11, 21, 5, 0, 3, tzinfo=UTC)
+    local = today.astimezone()
+    assert clock(today.isoformat(), NOW) == local.strftime("%H:%M:%S")
+    assert clock("2025-01-02T12:00:00Z", NOW).startswith("2025-01-02 ")
+    assert clock(None, NOW) == ""
+    assert lasted("2026-11-21T06:00:00Z", None, NOW) == "10.0s"
+    assert lasted("2026-11-21T06:00:00Z", "2026-11-21T06:00:01.5Z", NOW) == "1.5s"
+    assert lasted("2026-11-21T06:01:00Z", None, NOW) == "0s"  # the clocks of two machines differ
+    assert (plural(1, "task"), plural(1200, "task")) == ("1 task", "1,200 tasks")
+
+
+def test_counts_of_states_that_look_alike_are_one_number() -> None:
+    counts = {"SUCCEEDED": 1200, "QUEUED": 2, "CLAIMED": 1, "WAITING": 0, "FAILED": 1}
+    assert counts_text(counts).plain == "✗ 1  ✓ 1,200  ○ 3"
+
+
+def test_a_run_is_a_tree_with_attempts_reasons_and_other_parents() -> None:
+    run = instance(
+        attempt("fetch", "SUCCEEDED", id=1, worker="w1", finished_at="2026-11-21T06:00:01Z",
+                started_at="2026-11-21T06:00:00Z"),
+        attempt("clean", "FAILED", "fetch", id=2, reason="exit code 3"),
+        attempt("clean", "RUNNING", "fetch", id=5, attempt=2, started_at="2026-11-21T06:00:05Z"),
+        attempt("check", "WAITING", "fetch", id=3),
+        attempt("report", "WAITING", "clean", "check", id=4),
+    )  # fmt: skip
+    started, again = clock("2026-11-21T06:00:00Z", NOW), clock("2026-11-21T06:00:05Z", NOW)
+    assert shown(tasks_table(run, NOW, 200)) == [
+        f"task             state        id  attempt  {'started':{len(started)}}  lasted  worker",
+        f"fetch            ✓ SUCCEEDED   1           {started}    1.0s  w1",
+        f"├─ clean         ● RUNNING     5        2  {again}    5.0s",
+        f"│     attempt 1  ✗ FAILED      2           {'':{len(started)}}                  "
+        "exit code 3",
+        "└─ check         · WAITING     3",
+        f"   └─ report     · WAITING     4           {'':{len(started)}}                  "
+        "also after clean",
+    ]
+    assert head_text(run, NOW).plain == "p/w  instance 7  version 3  ● RUNNING  10.0s"
+    assert progress_text(run).plain == "2 of 5 tasks  ✗ 1  ✓ 1  ● 1  · 2"
+
+
+def test_narrow_terminals_lose_columns_before_meaning() -> None:
+    run = instance(
+        attempt("a", "FAILED", worker="worker-with-a-long-name", reason="exit code 3",
+                started_at="2026-11-21T06:00:00Z", finished_at="2026-11-21T06:00:01Z")
+    )  # fmt: skip
+    lines = shown(tasks_table(run, NOW, 40), 40)
+    assert lines == [
+        "task  state     id  lasted",
+        "a     ✗ FAILED   1    1.0s  exit code 3",
+    ]
+
+
+def test_a_large_run_shows_what_matters_first() -> None:
+    tasks = [attempt(f"t{n}", "SUCCEEDED", id=n) for n in range(50)]
+    tasks += [attempt("bad", "FAILED", id=90), attempt("busy", "RUNNING", id=91)]
+    lines = shown(tasks_table(instance(*tasks), NOW, 100, rows=4), 100)
+    assert [line.split()[0] for line in lines[1:]] == ["bad", "busy", "t0", "t1"]
+
+
+def test_cells_are_never_read_as_markup() -> None:
+    grid = Grid(["a", "b~"])
+    grid.add("[bold]x[/bold]", "[/]")
+    assert shown(grid.table(100)) == ["a               b", "[bold]x[/bold]  [/]"]
+
+
+def test_empty_tables_are_empty() -> None:
+    assert shown(Grid(["a", "b"]).table(100)) in ([], [""])
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("plain ü ✓\n\ttab\r\n", "plain ü ✓\n\ttab\r\n"),
+        (
+            "\x1b[31mred\x1b[0m \x1b[38;5;12mblue\x1b[m",
+            "\x1b[31mred\x1b[0m \x1b[38;5;12mblue\x1b[m",
+        ),
+        ("\x1b[2J\x1b[Hgone", "gone"),
+        ("\x1b]0;title\x07x", "x"),
+        ("\x1b]52;c;aGVsbG8=\x1b\\x", "x"),
+        ("\x1bPq#0\x1b\\x", "x"),
+        ("\x1bcreset", "reset"),
+        ("\x9b2Jx", "2Jx"),
+        ("a\x00\x07\x08b\x7f", "ab"),
+        ("\x1b[?1049hx", "x"),
+    ],
+)
+def test_text_of_tasks_cannot_command_the_terminal(text: str, seen: str) -> None:
+    assert harmless(text) == seen
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ApiProblem(404, "not-found", "t", "d"), Exit.NOT_FOUND),
+        (ApiProblem(422, "invalid-definition", "t", "d"), Exit.USAGE),
+        (ApiProblem(409, "conflict", "t", "d"), Exit.FAILED),
+        (ApiProblem(401, "unauthorized", "t", "d"), Exit.UNREACHABLE),
+        (ApiProblem(503, "database-unavailable", "t", "d"), Exit.UNREACHABLE),
+        (ApiProblem(500, "internal-error", "t", "d"), Exit.FAILED),
+        (ApiUnreachable("u", "r", "h"), Exit.UNREACHABLE),
+        (NoCluster("x"), Exit.UNREACHABLE),
+        (NotFound("x"), Exit.NOT_FOUND),
+        (Refused("PAUSE", "x"), Exit.FAILED),
+        (InvalidDefinition([]), Exit.USAGE),
+        (ShoalError("x"), Exit.FAILED),
+    ],
+)
+def test_every_error_has_its_exit_status(error: ShoalError, status: Exit) -> None:
+    assert exit_status(error) == status
+    assert f"{int(status)} " in EPILOG
+
+
+def test_a_problem_tells_the_fields_that_its_detail_does_not() -> None:
+    errors = [FieldProblem("tasks[0]", "is wrong"), FieldProblem("name", "is told above")]
+    problem = ApiProblem(422, "k", "title", "name: is told above", errors)
+    assert str(problem) == "name: is told above\n  tasks[0]: is wrong"
