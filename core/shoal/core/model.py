@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from shoal.core import cron
+from shoal.core import cron, macros
 from shoal.core.durations import parse_duration
 from shoal.core.priority import Priority
 
@@ -244,7 +244,11 @@ def launch_problems(spec: WorkflowSpec, given: Mapping[str, str]) -> dict[str, s
         value = given.get(name, parameter.default)
         if value is None:
             problems[name] = "has no default, give a value"
-        elif "$" not in value:  # otherwise it is rendered first, when the task starts
+        elif "$" in value:  # rendered when a task starts, so only the placeholders are checked
+            mistakes = macros.check(value)
+            if mistakes:
+                problems[name] = f"{mistakes[0]} (write $$ for a plain $)"
+        else:
             try:
                 check_value(parameter.type, value)
             except ValueError as error:

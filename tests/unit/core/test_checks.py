@@ -172,3 +172,11 @@ def test_launch_parameters_name_everything_that_is_wrong() -> None:
     with pytest.raises(ValueError, match=r"typo.*day.*count") as caught:
         launch_parameters(spec, {"typo": "1", "count": "many"})
     assert "no such parameter" in str(caught.value)
+
+
+def test_placeholders_in_startup_values_are_checked_at_launch() -> None:
+    spec = check_workflow({"name": "w", "tasks": [task("a")], "parameters": {"x": ""}})
+    for fine in ("$[yyyyMMdd-1]", "$$[plain", "costs $5 ${HOME}", "$(date)"):
+        assert launch_parameters(spec, {"x": fine}) == {"x": fine}
+    with pytest.raises(ValueError, match=r"x: .*write \$\$ for a plain"):
+        launch_parameters(spec, {"x": "$[nonsense("})

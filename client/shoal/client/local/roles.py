@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import os
 import sys
+import zoneinfo
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
 
     ``overrides`` are settings of the role that go before file and environment.
     """
+    # The pinned tzdata package, not the machine's own files: all nodes must agree on fire times.
+    zoneinfo.reset_tzpath(to=())
     try:
         cluster = load_cluster(data)
         configure_logging(cluster.log_level, cluster.log_format)
