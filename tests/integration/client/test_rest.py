@@ -1,0 +1,316 @@
+"""The REST client against a real server: routes, repetition, errors, broken streams."""
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from shoal.client import connection, sse
+from shoal.client.errors import ApiProblem, ApiUnreachable, LogBroken, NotHandled
+from shoal.client.rest import ShoalClient
+from shoal.client.sdk import Workflow
+from shoal.client.sdk_tasks import Shell
+from tests.integration.client.scripted_server import (
+    HANG_UP,
+    Answer,
+    ScriptedServer,
+    problem,
+    scripted_server,
+    stream,
+)
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with scripted_server() as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[ShoalClient]:
+    """A client that repeats without pauses."""
+    monkeypatch.setattr(connection, "RETRY_PAUSES_S", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(sse, "PAUSES_S", (0.001,))
+    with ShoalClient(server.url, "the token", hint="do something") as client:
+        yield client
+
+
+PAGE: dict[str, Any] = {"items": [], "next": None}
+SPRING = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("call", "body", "method", "path", "query", "sent"),
+    [
+        (lambda c: c.health(), {}, "GET", "/health", {}, None),
+        (lambda c: c.cluster(), {}, "GET", "/cluster", {}, None),
+        (lambda c: c.task_types(), [], "GET", "/task-types", {}, None),
+        (lambda c: list(c.projects()), PAGE, "GET", "/projects", {"limit": ["200"]}, None),
+        (lambda c: c.project("a b"), {}, "GET", "/projects/a%20b", {}, None),
+        (lambda c: c.project("../x"), {}, "GET", "/projects/..%2Fx", {}, None),
+        (lambda c: c.project(".."), {}, "GET", "/projects/%2E%2E", {}, None),
+        (lambda c: c.put_project("p", "d"), {}, "PUT", "/projects/p", {}, {"description": "d"}),
+        (
+            lambda c: list(c.workflows("p", "x y")),
+            PAGE,
+            "GET",
+            "/workflows",
+            {"project": ["p"], "search": ["x y"], "limit": ["200"]},
+            None,
+        ),
+        (lambda c: c.workflow("p", "w"), {}, "GET", "/projects/p/workflows/w", {}, None),
+        (lambda c: c.delete_workflow("p", "w"), {}, "DELETE", "/projects/p/workflows/w", {}, None),
+        (
+            lambda c: c.publish({"project": "p", "name": "w", "tasks": []}, dry_run=True),
+            {},
+            "PUT",
+            "/projects/p/workflows/w",
+            {"dry_run": ["true"]},
+            {"project": "p", "name": "w", "tasks": []},
+        ),
+        (
+            lambda c: list(c.versions("p", "w")),
+            PAGE,
+            "GET",
+            "/projects/p/workflows/w/versions",
+            {"limit": ["200"]},
+            None,
+        ),
+        (lambda c: c.version("p", "w", 3), {}, "GET", "/projects/p/workflows/w/versions/3", {},
+         None),
+        (lambda c: c.schedules("p", "w"), PAGE, "GET", "/projects/p/workflows/w/schedules", {},
+         None),
+        (lambda c: c.command(3, 2.5), {}, "GET", "/commands/3", {"wait": ["2.5"]}, None),
+        (
+            lambda c: list(c.instances(states=["FAILED", "STOPPED"], since=SPRING, page=5)),
+            PAGE,
+            "GET",
+            "/instances",
+            {"state": ["FAILED", "STOPPED"], "since": ["2026-03-01T00:00:00+00:00"],
+             "limit": ["5"]},
+            None,
+        ),
+        (lambda c: c.instance(7, "all"), {}, "GET", "/instances/7", {"attempts": ["all"]}, None),
+        (
+            lambda c: list(c.task_instances(worker="w", states=["RUNNING"])),
+            PAGE,
+            "GET",
+            "/task-instances",
+            {"worker": ["w"], "state": ["RUNNING"], "limit": ["200"]},
+            None,
+        ),
+        (lambda c: c.task_instance(9), {}, "GET", "/task-instances/9", {}, None),
+        (
+            lambda c: c.log(9, -100, 50),
+            {},
+            "GET",
+            "/task-instances/9/log",
+            {"offset": ["-100"], "limit": ["50"]},
+            None,
+        ),
+    ],
+)  # fmt: skip
+def test_every_call_is_one_route(
+    client: ShoalClient,
+    server: ScriptedServer,
+    call: Callable[[ShoalClient], Any],
+    body: Any,
+    method: str,
+    path: str,
+    query: dict[str, list[str]],
+    sent: Any,
+) -> None:
+    server.answers(Answer(200, body))
+    call(client)
+    (request,) = server.requests
+    assert (request.method, request.path) == (method, f"/api/v1{path}")
+    assert (request.query, request.body) == (query, sent)
+    assert request.headers["authorization"] == "Bearer the token"
+
+
+def test_start_sends_what_was_given_and_a_key(client: ShoalClient, server: ScriptedServer) -> None:
+    client.start("p", "w", parameters={"a": "1"}, logical_time=SPRING, priority="HIGH")
+    client.send("STOP", instance_id=3, idempotency_key="mine")
+    start, stop = server.requests
+    assert start.body == {
+        "type": "START",
+        "project": "p",
+        "workflow": "w",
+        "parameters": {"a": "1"},
+        "logical_time": "2026-03-01T00:00:00+00:00",
+        "priority": "HIGH",
+    }
+    assert len(start.headers["idempotency-key"]) == 36
+    assert (stop.body, stop.headers["idempotency-key"]) == (
+        {"type": "STOP", "instance_id": 3},
+        "mine",
+    )
+
+
+def test_a_workflow_of_the_sdk_is_published_as_its_definition(
+    client: ShoalClient, server: ScriptedServer
+) -> None:
+    with Workflow("w") as w:
+        Shell("a", script="true", retries=0)
+    client.publish(w)
+    task = {"name": "a", "type": "SHELL", "params": {"script": "true"}}
+    assert server.requests[0].path == "/api/v1/projects/default/workflows/w"
+    assert server.requests[0].body == {"project": "default", "name": "w", "tasks": [task]}
+
+
+def test_lists_are_fetched_page_by_page_when_wanted(
+    client: ShoalClient, server: ScriptedServer
+) -> None:
+    server.answers(
+        Answer(200, {"items": [{"id": 3}, {"id": 2}], "next": "c1"}),
+        Answer(200, {"items": [{"id": 1}], "next": None}),
+    )
+    listed = client.instances()
+    assert next(listed)["id"] == 3
+    assert len(server.requests) == 1
+    assert [item["id"] for item in listed] == [2, 1]
+    assert server.requests[1].query["cursor"] == ["c1"]
+
+
+@pytest.mark.parametrize(
+    "trouble", [HANG_UP, problem(503, "database-unavailable", "busy"), Answer(504, "")]
+)
+def test_a_command_is_repeated_with_its_own_key(
+    client: ShoalClient, server: ScriptedServer, trouble: Answer
+) -> None:
+    server.answers(trouble, trouble, Answer(202, {"id": 1, "state": "PENDING"}))
+    assert client.start("p", "w")["id"] == 1
+    keys = {request.headers["idempotency-key"] for request in server.requests}
+    assert (len(server.requests), len(keys)) == (3, 1)
+
+
+def test_patience_ends(client: ShoalClient, server: ScriptedServer) -> None:
+    server.answers(problem(503, "database-unavailable", "busy"))
+    with pytest.raises(ApiProblem, match="busy"):
+        client.cluster()
+    assert len(server.requests) == 4
+    server.answers(HANG_UP)
+    with pytest.raises(ApiUnreachable, match="do something"):
+        client.cluster()
+
+
+@pytest.mark.parametrize("status", [400, 404, 409, 422, 500])
+def test_what_repetition_cannot_help_is_not_repeated(
+    client: ShoalClient, server: ScriptedServer, status: int
+) -> None:
+    server.answers(problem(status, "some-kind", "the detail", **{"tasks[0]": "is wrong"}))
+    with pytest.raises(ApiProblem) as caught:
+        client.cluster()
+    error = caught.value
+    assert len(server.requests) == 1
+    assert (error.status, error.kind, error.detail) == (status, "some-kind", "the detail")
+    assert str(error) == "the detail\n  tasks[0]: is wrong"
+
+
+def test_a_cluster_that_is_not_well_still_reports(
+    client: ShoalClient, server: ScriptedServer
+) -> None:
+    server.answers(Answer(503, {"status": "degraded", "checks": {}}))
+    assert client.health()["status"] == "degraded"
+    server.answers(problem(503, "database-unavailable", "x"))
+    with pytest.raises(ApiProblem):
+        client.health()
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (Answer(502, "<html>bad gateway", "text/html"), "answers 502 .*is that a Shoal API"),
+        (Answer(200, "<html>hello", "text/html"), "is no JSON; is that the address"),
+        (Answer(404, ["a", "list"]), "answers 404"),
+        (problem(401, "unauthorized", "x"), "refuses the token: it belongs to another cluster"),
+    ],
+)
+def test_answers_of_strangers_are_told_as_such(
+    client: ShoalClient, server: ScriptedServer, answer: Answer, says: str
+) -> None:
+    server.answers(answer)
+    with pytest.raises(ApiProblem, match=says):
+        client.cluster()
+
+
+def test_nobody_there_is_said_at_once_with_what_to_do() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        port = reserved.getsockname()[1]
+    began = time.monotonic()
+    with (
+        ShoalClient(f"http://127.0.0.1:{port}", "t") as client,
+        pytest.raises(ApiUnreachable, match="start it with `shoal up`"),
+    ):
+        client.cluster()
+    assert time.monotonic() - began < 2
+
+
+def test_outcome_polls_until_the_command_is_handled(
+    client: ShoalClient, server: ScriptedServer
+) -> None:
+    pending: Any = {"id": 5, "state": "PENDING"}
+    server.answers(Answer(200, pending), Answer(200, {"id": 5, "state": "DONE"}))
+    assert client.outcome(pending)["state"] == "DONE"
+    server.answers(Answer(200, pending))
+    with pytest.raises(NotHandled, match=r"no master looked at command 5 within 0\.2 s"):
+        client.outcome(pending, timeout_s=0.2)
+
+
+def _log(offset: int, text: str) -> str:
+    end = offset + len(text.encode())
+    return f'id: {end}\nevent: log\ndata: {{"offset": {offset}, "data": "{text}"}}\n\n'
+
+
+def test_a_followed_log_is_mended_where_it_broke_off(
+    client: ShoalClient, server: ScriptedServer
+) -> None:
+    server.answers(
+        stream(_log(0, "one ") + _log(4, "two ")[:30], hang_up=True),
+        HANG_UP,
+        problem(503, "log-unavailable", "in a moment"),
+        stream(_log(4, "zwö ")),
+        stream(_log(9, "three") + 'event: problem\ndata: {"detail": "worker away"}\n\n'),
+        stream("event: end\ndata: {}\n\n"),
+    )
+    chunks = list(client.follow_log(9))
+    assert "".join(chunk.data for chunk in chunks) == "one zwö three"
+    assert [chunk.end for chunk in chunks] == [False, False, False, True]
+    resumed = [request.headers.get("last-event-id") for request in server.requests]
+    assert resumed == [None, "4", "4", "4", "9", "14"]
+
+
+def test_a_log_that_stays_broken_is_given_up(client: ShoalClient, server: ScriptedServer) -> None:
+    server.answers(stream('event: problem\ndata: {"detail": "the worker is gone"}\n\n'))
+    with pytest.raises(LogBroken, match="log of task instance 9 broke off: the worker is gone"):
+        list(client.follow_log(9, patience_s=0.1))
+    server.answers(HANG_UP)
+    with pytest.raises(ApiUnreachable):
+        list(client.follow_log(9, patience_s=0.1))
+    server.answers(problem(404, "not-found", "no such task instance"))
+    with pytest.raises(ApiProblem, match="no such task instance"):
+        list(client.follow_log(9))
+
+
+def test_events_go_on_behind_the_last_one_seen(client: ShoalClient, server: ScriptedServer) -> None:
+    def event(n: int) -> str:
+        return f'id: {n}\nevent: task.state\ndata: {{"id": {n}}}\n\n'
+
+    server.answers(stream(event(41)), stream(": quiet\n\n"), stream(event(42) + event(43)))
+    events = client.events(instance_id=7, after=40)
+    assert [next(events)["id"] for _ in range(3)] == [41, 42, 43]
+    assert [r.headers["last-event-id"] for r in server.requests] == ["40", "41", "41"]
+    assert {tuple(r.query["instance_id"]) for r in server.requests} == {("7",)}
+
+
+def test_a_log_is_downloaded_byte_by_byte(client: ShoalClient, server: ScriptedServer) -> None:
+    content = bytes(range(256)) * 1000
+    server.answers(Answer(200, content, "text/plain"))
+    with client.download_log(9) as (size, chunks):
+        assert (size, b"".join(chunks)) == (len(content), content)
+    server.answers(Answer(200, content, "text/plain", hang_up=True))
+    with pytest.raises(ApiUnreachable), client.download_log(9) as (_, chunks):
+        b"".join(chunks)
