@@ -69,9 +69,11 @@ class TaskQueue:
         self._putter.forget(inners | outers)
 
     async def contains(self, entries: Collection[Entry]) -> set[Entry]:
-        """Return those of ``entries`` that are in the queue."""
+        """Return those of ``entries`` that are in the queue, as of this call or later."""
         listed = list(entries)
         found: set[Entry] = set()
+        if listed:
+            await self._session.sync("/")  # our server may lag behind
         for start in range(0, len(listed), AT_ONCE):
             some = listed[start : start + AT_ONCE]
             stats = await asyncio.gather(*(self._session.exists(entry.path) for entry in some))
@@ -79,9 +81,15 @@ class TaskQueue:
         return found
 
     async def claimed(self, task_instance_ids: Collection[int]) -> set[int]:
-        """Return those that a live session has claimed."""
+        """Return those that a live session has claimed, as of this call or later.
+
+        A claim that was made before this call is seen, even if our server lags behind the one
+        that the claimer is connected to.
+        """
         listed = list(task_instance_ids)
         found: set[int] = set()
+        if listed:
+            await self._session.sync("/")
         for start in range(0, len(listed), AT_ONCE):
             some = listed[start : start + AT_ONCE]
             stats = await asyncio.gather(*(self._session.exists(layout.claim(i)) for i in some))

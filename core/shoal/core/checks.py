@@ -90,6 +90,8 @@ def _add_pydantic(error: ValidationError, prefix: Path, findings: _Findings) -> 
     for item in error.errors():
         path = prefix + tuple(part for part in item["loc"] if part != "[key]")
         match item["type"]:
+            case "too_short" if item["input"]:
+                continue  # not empty: its members are wrong, and each of them is reported
             case "missing":
                 message = "is required"
             case "extra_forbidden":

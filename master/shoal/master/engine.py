@@ -11,6 +11,7 @@ event loop between batches under ``_lock``.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -22,7 +23,7 @@ from shoal.core.errors import ShoalError
 from shoal.core.events import Begun, Event, TimeReached
 from shoal.core.run import Action, Decision, Run
 from shoal.core.states import OPEN_WORKFLOW
-from shoal.master.errors import NotOwner, NotStored
+from shoal.master.errors import NotOwner, NotStored, Quarantined
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import Fenced, NotFound
 
@@ -78,7 +79,8 @@ class Engine:
         self.epochs: dict[int, int] = {}  # of the partitions held; read by rpc and scanners
         self.runs: dict[int, Run] = {}  # open runs by instance id
         self.quarantined: set[int] = set()  # runs that nothing is done with
-        self._stale: set[int] = set()  # thrown out after a failed store, to be read again
+        self._stale: set[int] = set()  # whose events a failed store has lost, see heal()
+        self._waking: set[int] = set()  # with a TimeReached in the inbox
 
     def epoch_of(self, partition: int) -> int:
         """Return the fencing number of a partition held. Raises NotOwner."""
@@ -139,7 +141,9 @@ class Engine:
     def wake(self, instance_id: int) -> None:
         """Let a run look at its delays, if it is still here."""
         run = self.runs.get(instance_id)
-        if run is not None:
+        # One that waits already does for all: what is due later sets its timer again.
+        if run is not None and instance_id not in self._waking:
+            self._waking.add(instance_id)
             self.post(run.partition, instance_id, TimeReached(self._clock()))
 
     async def submit(
@@ -147,7 +151,7 @@ class Engine:
     ) -> Run:
         """Hand over an event and return the run once the outcome is stored.
 
-        Raises NotOwner, NotStored, or NotFound if there is no such instance.
+        Raises NotOwner, NotStored, Quarantined, or NotFound if there is no such instance.
         """
         done: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
         self._inbox.put_nowait(_Item(partition, instance_id, event, done, command))
@@ -159,6 +163,7 @@ class Engine:
             items = [await self._inbox.get()]
             while len(items) < self._batch_size and not self._inbox.empty():
                 items.append(self._inbox.get_nowait())
+            self._waking -= {i.instance_id for i in items if isinstance(i.event, TimeReached)}
             async with self._lock:
                 performed = await self._process(items)
             if performed:
@@ -184,6 +189,8 @@ class Engine:
         except ShoalError as error:
             self._mistrust(items)
             log.warning("decisions not stored", error=str(error), events=len(items))
+            if not error.retriable and len({item.instance_id for item in items}) > 1:
+                return await self._process_apart(items)
             for item in items:
                 _fail(item, NotStored(str(error)))
             return []
@@ -198,11 +205,19 @@ class Engine:
                 self.runs.pop(change.run.id, None)
         return actions
 
+    async def _process_apart(self, items: list[_Item]) -> list[tuple[Run, tuple[Action, ...]]]:
+        """Process a refused batch in halves, so that one bad run holds up no other."""
+        runs = sorted({item.instance_id for item in items})
+        first = set(runs[: len(runs) // 2])
+        performed = await self._process([i for i in items if i.instance_id in first])
+        performed += await self._process([i for i in items if i.instance_id not in first])
+        return performed
+
     def _is_ours(self, item: _Item) -> bool:
         if item.partition not in self.epochs:
             _fail(item, NotOwner(item.partition))
         elif item.instance_id in self.quarantined:
-            _fail(item, NotStored(f"instance {item.instance_id} is quarantined"))
+            _fail(item, Quarantined(item.instance_id))
         else:
             return True
         return False
@@ -212,17 +227,20 @@ class Engine:
         missing = {i.instance_id for i in items} - self.runs.keys()
         if not missing:
             return
+        found: dict[int, Run] = {}
         async with self._database.unit_of_work(read_only=True) as uow:
             for instance_id in missing:
-                try:
-                    self.runs[instance_id] = await uow.instances.run(instance_id)
-                except NotFound as error:
-                    for item in [i for i in items if i.instance_id == instance_id]:
-                        items.remove(item)
-                        _fail(item, error)
+                with suppress(NotFound):
+                    found[instance_id] = await uow.instances.run(instance_id)
         for item in list(items):
-            if self.runs[item.instance_id].partition != item.partition:
-                items.remove(item)
+            run = self.runs.get(item.instance_id) or found.get(item.instance_id)
+            if run is not None and run.partition == item.partition:
+                self.runs[run.id] = run
+                continue
+            items.remove(item)
+            if run is None:
+                _fail(item, NotFound("workflow instance", item.instance_id))
+            else:
                 _fail(item, NotOwner(item.partition))
 
     def _decide_all(self, items: list[_Item]) -> tuple[dict[int, _Change], dict[int, str]]:
@@ -253,7 +271,7 @@ class Engine:
             exc_info=error,
         )
         self.quarantined.add(item.instance_id)
-        _fail(item, NotStored(f"instance {item.instance_id} is quarantined: {error!r}"))
+        _fail(item, Quarantined(item.instance_id))
 
     async def _store(
         self, items: list[_Item], changes: dict[int, _Change], refusals: dict[int, str]
@@ -290,15 +308,22 @@ class Engine:
             self._stale.add(item.instance_id)
 
     async def heal(self) -> None:
-        """Read the runs again that a failed store threw out of memory, and carry on with them."""
+        """Carry on with the runs that a failed store has cost events.
+
+        Most are read again. One that a later event has brought back into memory by itself needs
+        its ``Begun`` as well: wake-ups and kills may be among what was lost.
+        """
         async with self._lock:
-            stale = self._stale - self.runs.keys()
-            if stale:
+            found = [self.runs[i] for i in self._stale & self.runs.keys()]
+            missing = self._stale - self.runs.keys()
+            if missing:
                 async with self._database.unit_of_work(read_only=True) as uow:
-                    found = [await uow.instances.run(instance_id) for instance_id in stale]
-                for run in found:
-                    if run.partition in self.epochs and run.state in OPEN_WORKFLOW:
-                        self.adopt(run)
+                    for instance_id in missing:
+                        with suppress(NotFound):  # whoever named it was mistaken
+                            found.append(await uow.instances.run(instance_id))
+            for run in found:
+                if run.partition in self.epochs and run.state in OPEN_WORKFLOW:
+                    self.adopt(run)
             self._stale.clear()
 
 

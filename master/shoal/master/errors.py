@@ -5,7 +5,8 @@
     ShoalError
     └── MasterError
         ├── NotOwner    the partition belongs to another master now
-        └── NotStored   the database did not take the decision; try again (retriable)
+        ├── NotStored   the database did not take the decision; try again (retriable)
+    └── Quarantined the instance is in a state that this version cannot work with
 """
 
 from typing import ClassVar
@@ -29,3 +30,14 @@ class NotStored(MasterError):
     """A decision could not be stored, and nothing of it happened."""
 
     retriable: ClassVar[bool] = True
+
+
+class Quarantined(MasterError):
+    """Nothing is done with the instance, because deciding about it failed: a defect."""
+
+    def __init__(self, instance_id: int) -> None:
+        self.instance_id = instance_id
+        super().__init__(
+            f"instance {instance_id} is quarantined: this master cannot decide about it; its log "
+            "says why. Rerun the instance, or restart the master with a version that can"
+        )

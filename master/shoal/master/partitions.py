@@ -64,7 +64,8 @@ class PartitionKeeper:
             await self._news.wait()
             self._news.clear()
             won, self._won = self._won, {}
-            await self._take(won)
+            # Nobody waits for those that were lost again before we came to them.
+            await self._take({p: one for p, one in won.items() if not one[1].done()})
             # Each new bell rings once by itself, so what waits in the partition is looked at.
             self._bells.listen(self._engine.epochs)
 

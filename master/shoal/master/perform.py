@@ -14,6 +14,7 @@ import structlog
 from shoal.coordination import Entry, Members, TaskQueue
 from shoal.core.errors import ShoalError
 from shoal.core.run import Action, Attempt, AttemptKey, Enqueue, Kill, Run, WakeAt, Withdraw
+from shoal.core.states import TaskState
 from shoal.master.timers import Timers
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
@@ -67,17 +68,17 @@ class Performer:
         for run, actions in performed:
             for action in actions:
                 match action:
+                    # A batch may have decided both, in either order: its end counts.
                     case Enqueue(key):
-                        put.extend(_entries(run, key))
+                        put.extend(e for e in _entries(run, key) if _is_queued(run, key))
                     case Withdraw(key):
-                        withdraw.extend(_entries(run, key))
+                        withdraw.extend(e for e in _entries(run, key) if not _is_queued(run, key))
                     case Kill(key, worker):
                         kills[worker or ""].extend(_ids(run, key))
-                        self._timers.add(self._clock() + self._kill_retry, run.id)
+                        self._timers.remind(self._clock() + self._kill_retry, run.id)
                     case WakeAt(at):
                         self._timers.add(at, run.id)
         try:
-            # Withdrawn first: a pause and a resume in one batch must end up queued.
             if withdraw:
                 await self._queue.remove(withdraw)
             if put:
@@ -86,7 +87,7 @@ class Performer:
             log.warning("queue not reached; the sweeper will repeat", error=str(error))
             self._on_trouble()
         for worker, ids in kills.items():
-            self._spawn(self._kill(worker, ids))
+            self._spawn(self._kill(worker, sorted(set(ids))))
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
@@ -110,6 +111,10 @@ class Performer:
     async def aclose(self) -> None:
         """Wait for kills that are on their way."""
         await asyncio.gather(*self._background, return_exceptions=True)
+
+
+def _is_queued(run: Run, key: AttemptKey) -> bool:
+    return run.attempts[key[0]].state is TaskState.QUEUED
 
 
 def _entries(run: Run, key: AttemptKey) -> list[Entry]:

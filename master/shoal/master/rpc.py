@@ -14,6 +14,7 @@ from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner
 from shoal.master.payloads import payload
 from shoal.proto import shoal_pb2 as pb
+from shoal.proto.channels import MAX_MESSAGE_BYTES
 from shoal.proto.shoal_pb2_grpc import MasterServiceServicer
 from shoal.sql.errors import NotFound
 
@@ -24,6 +25,9 @@ _ENDS = {
     pb.FAILED: TaskSignal.FAIL,
     pb.KILLED: TaskSignal.KILL,
 }
+
+
+_LARGEST_PAYLOAD = MAX_MESSAGE_BYTES - 64 * 1024  # bytes; an answer of one has to fit
 
 
 class MasterRpc(MasterServiceServicer):
@@ -59,25 +63,38 @@ class MasterRpc(MasterServiceServicer):
             found = "an older attempt" if attempt is None else f"{attempt.state} already"
             return _refused(ref, pb.Refusal.SUPERSEDED, found)
         try:
-            return pb.FetchVerdict(
+            granted = pb.FetchVerdict(
                 task_instance_id=ref.task_instance_id,
                 payload=payload(run, attempt, self._engine.epoch_of(run.partition)),
             )
         except NotOwner as error:
             return _refused(ref, pb.Refusal.NOT_OWNER, error)
         except ShoalError as error:
-            return await self._fail_unrenderable(worker, ref, run, error)
+            return await self._fail_unrenderable(worker, ref, run, str(error))
+        except Exception as error:
+            # Whatever is wrong with this task, the others of the same call must get theirs.
+            log.exception("payload not made", run=run.id, task=attempt.task)
+            return await self._fail_unrenderable(worker, ref, run, f"cannot be rendered: {error!r}")
+        if (size := granted.ByteSize()) > _LARGEST_PAYLOAD:
+            reason = (
+                f"params and parameters make {size} bytes, at most {_LARGEST_PAYLOAD} can be sent "
+                "to a worker; pass large data by file or URL"
+            )
+            return await self._fail_unrenderable(worker, ref, run, reason)
+        return granted
 
     async def _fail_unrenderable(
-        self, worker: str, ref: pb.AttemptRef, run: Run, error: ShoalError
+        self, worker: str, ref: pb.AttemptRef, run: Run, reason: str
     ) -> pb.FetchVerdict:
         """A task whose text cannot be rendered fails with the reason, without a process."""
-        event = TaskEnded(ref.task_instance_id, TaskSignal.FAIL, self._clock(), worker, str(error))
+        event = TaskEnded(
+            ref.task_instance_id, TaskSignal.FAIL, self._clock(), worker, _storable(reason)
+        )
         try:
             await self._engine.submit(run.partition, run.id, event)
         except ShoalError as trouble:
             return _refused(ref, pb.Refusal.RETRY, trouble)
-        return _refused(ref, pb.Refusal.SUPERSEDED, error)
+        return _refused(ref, pb.Refusal.SUPERSEDED, reason)
 
     async def Report(  # noqa: N802 - the name is the contract's
         self,
@@ -93,7 +110,11 @@ class MasterRpc(MasterServiceServicer):
     async def _report(self, worker: str, report: pb.Report) -> pb.ReportVerdict:
         ref = report.attempt
         verdict = pb.ReportVerdict(task_instance_id=ref.task_instance_id)
-        event = _event(worker, report)
+        event = _event(worker, report, self._clock())
+        if event is None:  # of a newer worker: a newer master will understand it
+            log.warning("report of an unknown kind", worker=worker, kind=report.kind)
+            verdict.kind = pb.ReportVerdict.RETRY
+            return verdict
         try:
             run = await self._engine.submit(ref.partition, ref.workflow_instance_id, event)
         except NotOwner:
@@ -109,19 +130,35 @@ class MasterRpc(MasterServiceServicer):
         return verdict
 
 
-def _event(worker: str, report: pb.Report) -> TaskStarted | TaskEnded:
-    at = datetime.fromtimestamp(report.at, UTC)
+def _event(worker: str, report: pb.Report, now: datetime) -> TaskStarted | TaskEnded | None:
+    """Return the event that ``report`` stands for; None if its kind is unknown."""
+    at = _instant(report.at, now)
     if report.kind == pb.STARTED:
         return TaskStarted(report.attempt.task_instance_id, worker, at)
+    if report.kind not in _ENDS:
+        return None
     return TaskEnded(
         report.attempt.task_instance_id,
         _ENDS[report.kind],
         at,
         worker=worker,
-        reason=report.reason or None,
+        reason=_storable(report.reason) or None,
         exit_code=report.exit_code if report.HasField("exit_code") else None,
-        started_at=datetime.fromtimestamp(report.started_at, UTC) if report.started_at else None,
+        started_at=_instant(report.started_at, now) if report.started_at else None,
     )
+
+
+def _instant(timestamp: float, now: datetime) -> datetime:
+    """Return a worker's time, at most ours: retry delays are counted from it."""
+    try:
+        return min(datetime.fromtimestamp(timestamp, UTC), now)
+    except (ValueError, OverflowError, OSError):
+        return now
+
+
+def _storable(reason: str) -> str:
+    """Return ``reason`` without what not every database and no message can hold."""
+    return reason.replace("\0", "\\0").encode("utf-8", "replace").decode("utf-8")
 
 
 def _refused(

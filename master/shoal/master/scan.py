@@ -6,7 +6,9 @@ the commands' outcomes together. The other commands are events for a run, decide
 """
 
 import asyncio
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 
 import structlog
 
@@ -23,9 +25,9 @@ from shoal.core.model import launch_parameters
 from shoal.core.records import NewInstance
 from shoal.core.run import Run
 from shoal.master.engine import Clock, Engine
-from shoal.master.errors import NotOwner
+from shoal.master.errors import NotOwner, Quarantined
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.errors import Fenced, NotFound
+from shoal.sql.errors import Fenced, NotFound, StaleRow
 
 log = structlog.get_logger()
 
@@ -63,18 +65,19 @@ class Scanner:
 
     async def work(self) -> None:
         """Run for ever."""
+        all_due_at = 0.0  # monotonic; other bells must not put off a look at what rang unheard
         while True:
-            try:
-                await asyncio.wait_for(self._bell.wait(), self._interval_s)
-                partitions: Collection[int] = self._rung & self._engine.epochs.keys()
-            except TimeoutError:
-                partitions = set(self._engine.epochs)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._bell.wait(), all_due_at - time.monotonic())
             self._bell.clear()
-            self._rung = set()
+            partitions, self._rung = self._rung & self._engine.epochs.keys(), set()
+            if time.monotonic() >= all_due_at:
+                partitions = set(self._engine.epochs)
+                all_due_at = time.monotonic() + self._interval_s
             try:
                 await self.scan(partitions)
             except ShoalError as error:
-                if not error.retriable and not isinstance(error, (Fenced, NotOwner)):
+                if not error.retriable and not isinstance(error, (Fenced, NotOwner, StaleRow)):
                     raise
                 log.warning("scan failed; the next one repeats it", error=str(error))
 
@@ -88,7 +91,11 @@ class Scanner:
                 return  # nothing there, or nothing that could be settled now
             seen.update(command.id for command in commands)
             await self._create([c for c in commands if c.type in _CREATES])
-            await asyncio.gather(*(self._request(c) for c in commands if c.type in _REQUESTS))
+            requests = [self._request(c) for c in commands if c.type in _REQUESTS]
+            # All of them settled before the next scan, or it would find them pending again.
+            for error in await asyncio.gather(*requests, return_exceptions=True):
+                if error is not None:
+                    raise error
             if len(commands) < self._batch_size:
                 return
 
@@ -96,10 +103,12 @@ class Scanner:
 
     async def _create(self, commands: list[Command]) -> None:
         """Create the instances of a batch; a command that spoils the batch is tried alone."""
+        epochs = dict(self._engine.epochs)  # as they were: the fence finds out what has changed
+        commands = [c for c in commands if c.partition in epochs]
         if not commands:
             return
         try:
-            runs = await self._create_together(commands)
+            runs = await self._create_together(commands, epochs)
         except ShoalError as error:
             if error.retriable or isinstance(error, (Fenced, NotOwner)):
                 raise
@@ -110,13 +119,14 @@ class Scanner:
                 await self._create([command])
             return
         for run in runs:
-            if run.partition in self._engine.epochs:
+            # Whoever has taken the partition since has found the run in the database.
+            if self._engine.epochs.get(run.partition) == epochs[run.partition]:
                 self._engine.adopt(run)
 
-    async def _create_together(self, commands: list[Command]) -> list[Run]:
+    async def _create_together(
+        self, commands: list[Command], epochs: Mapping[int, int]
+    ) -> list[Run]:
         now = self._clock()
-        epochs = self._engine.epochs
-        commands = [c for c in commands if c.partition in epochs]
         async with self._database.unit_of_work() as uow:
             await uow.fence({c.partition: epochs[c.partition] for c in commands})
             new = []
@@ -182,7 +192,7 @@ class Scanner:
         assert command.instance_id is not None
         try:
             await self._engine.submit(command.partition, command.instance_id, event, command)
-        except NotFound as error:
+        except (NotFound, Quarantined) as error:
             await self._refuse(command, str(error))
         except ShoalError as error:
             log.warning(

@@ -14,6 +14,7 @@ import structlog
 from shoal.coordination import partition_of
 from shoal.core import cron
 from shoal.core.commands import CommandType, NewCommand
+from shoal.core.cron_fields import InvalidCron
 from shoal.core.errors import ShoalError
 from shoal.core.records import Schedule
 from shoal.master.engine import Clock, Engine
@@ -75,10 +76,16 @@ class Scheduler:
         async with self._database.unit_of_work(read_only=True) as uow:
             due = await uow.schedules.due(partitions, now, _BATCH)
             next_due = await uow.schedules.next_due(partitions)
+        fired = 0
         for schedule in due:
-            await self._fire(schedule, now)
+            try:
+                await self._fire(schedule, now)
+                fired += 1
+            except InvalidCron as error:
+                # Published by another version, or with other time zones installed.
+                log.error("schedule cannot fire", schedule=schedule.id, error=str(error))
         if due:
-            return 0.0
+            return 0.0 if fired else self._interval_s
         if next_due is None:
             return self._interval_s
         return min(self._interval_s, max(0.0, (next_due - now).total_seconds()))

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 import structlog
 
-from shoal.coordination import TaskQueue
+from shoal.coordination import SessionLost, TaskQueue
 from shoal.core.errors import ShoalError
 from shoal.core.events import TaskEnded
 from shoal.core.run import Attempt, Run
@@ -50,7 +50,7 @@ class Sweeper:
                 await self._engine.heal()
                 await self.sweep()
             except ShoalError as error:
-                if not error.retriable:
+                if not error.retriable and not isinstance(error, SessionLost):
                     raise
                 log.warning("sweep failed; the next one repeats it", error=str(error))
 

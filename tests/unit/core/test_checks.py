@@ -65,6 +65,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
         }
     )
     assert "no valid name" in found["name"]
+    assert "tasks" not in found
     assert found["colour"] == "is no known field"
     assert "Mars/Olympus" in found["timezone"]
     assert "reserved" in found["parameters.PATH"]
@@ -180,3 +181,8 @@ def test_placeholders_in_startup_values_are_checked_at_launch() -> None:
         assert launch_parameters(spec, {"x": fine}) == {"x": fine}
     with pytest.raises(ValueError, match=r"x: .*write \$\$ for a plain"):
         launch_parameters(spec, {"x": "$[nonsense("})
+
+
+def test_one_bad_field_of_the_only_task_is_one_problem() -> None:
+    found = problems({"name": "w", "tasks": [task("a", retries="many")]})
+    assert list(found) == ["tasks[0].retries"]
