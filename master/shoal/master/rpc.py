@@ -25,8 +25,6 @@ _ENDS = {
     pb.FAILED: TaskSignal.FAIL,
     pb.KILLED: TaskSignal.KILL,
 }
-
-
 _LARGEST_PAYLOAD = MAX_MESSAGE_BYTES - 64 * 1024  # bytes; an answer of one has to fit
 
 
@@ -87,9 +85,7 @@ class MasterRpc(MasterServiceServicer):
         self, worker: str, ref: pb.AttemptRef, run: Run, reason: str
     ) -> pb.FetchVerdict:
         """A task whose text cannot be rendered fails with the reason, without a process."""
-        event = TaskEnded(
-            ref.task_instance_id, TaskSignal.FAIL, self._clock(), worker, _storable(reason)
-        )
+        event = TaskEnded(ref.task_instance_id, TaskSignal.FAIL, self._clock(), worker, reason)
         try:
             await self._engine.submit(run.partition, run.id, event)
         except ShoalError as trouble:
@@ -142,7 +138,7 @@ def _event(worker: str, report: pb.Report, now: datetime) -> TaskStarted | TaskE
         _ENDS[report.kind],
         at,
         worker=worker,
-        reason=_storable(report.reason) or None,
+        reason=report.reason or None,
         exit_code=report.exit_code if report.HasField("exit_code") else None,
         started_at=_instant(report.started_at, now) if report.started_at else None,
     )
@@ -154,11 +150,6 @@ def _instant(timestamp: float, now: datetime) -> datetime:
         return min(datetime.fromtimestamp(timestamp, UTC), now)
     except (ValueError, OverflowError, OSError):
         return now
-
-
-def _storable(reason: str) -> str:
-    """Return ``reason`` without what not every database and no message can hold."""
-    return reason.replace("\0", "\\0").encode("utf-8", "replace").decode("utf-8")
 
 
 def _refused(

@@ -1,0 +1,268 @@
+"""The engine with a real database: what a failed store and a bad run must not cost."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from shoal.core.commands import Command, CommandState, CommandType, NewCommand
+from shoal.core.events import (
+    PauseRequested,
+    ResumeRequested,
+    StopRequested,
+    TaskClaimed,
+    TaskEnded,
+)
+from shoal.core.model import WorkflowSpec
+from shoal.core.records import NewInstance
+from shoal.core.run import Action, Enqueue, Run, Withdraw
+from shoal.core.states import TaskSignal, TaskState, WorkflowState
+from shoal.master.engine import Engine
+from shoal.master.errors import NotOwner, NotStored, Quarantined
+from shoal.master.main import utc_now
+from shoal.master.scan import Scanner
+from shoal.master.schedules import Scheduler
+from shoal.sql import Database, UnitOfWork
+from shoal.sql.errors import DatabaseUnavailable
+from shoal.sql.tables import schedule
+
+DEADLINE_S = 10.0
+
+
+class Unsteady(Database):
+    """A database that can be out of reach."""
+
+    down = False
+
+    def unit_of_work(self, *, read_only: bool = False) -> UnitOfWork:
+        if self.down:
+            raise DatabaseUnavailable("out of reach")
+        return super().unit_of_work(read_only=read_only)
+
+
+@dataclass
+class Site:
+    """An engine that owns partition 0, and what it performed."""
+
+    database: Unsteady
+    engine: Engine = field(init=False)
+    actions: list[tuple[int, Action]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.engine = Engine(self.database, self._perform, utc_now, 500)
+
+    async def _perform(self, performed: Sequence[tuple[Run, tuple[Action, ...]]]) -> None:
+        self.actions += [(run.id, action) for run, actions in performed for action in actions]
+
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        """Run the engine's loop; whatever ends it fails the test."""
+        work = asyncio.create_task(self.engine.work())
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                yield
+            assert not work.done(), work
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+
+    async def publish(self, **fields: object) -> int:
+        """Publish workflow "w" with one task; return its id."""
+        task = {"name": "a", "type": "SHELL", "params": {"script": "true"}}
+        spec = WorkflowSpec.model_validate({"name": "w", "tasks": [task], **fields})
+        async with self.database.unit_of_work() as uow:
+            published = await uow.workflows.publish(spec, utc_now())
+            await uow.commit()
+        return published.version.workflow_id
+
+    async def command(self, kind: CommandType, instance_id: int | None = None) -> Command:
+        """Add a command for partition 0."""
+        workflow_id = await self.publish()
+        new = NewCommand(kind, 0, f"{kind} {instance_id}", workflow_id, instance_id=instance_id)
+        async with self.database.unit_of_work() as uow:
+            command, _ = await uow.commands.add(new, utc_now())
+            await uow.commit()
+        return command
+
+    async def stored(self, command: Command) -> Command:
+        async with self.database.unit_of_work(read_only=True) as uow:
+            return await uow.commands.get(command.id)
+
+    async def runs(self, count: int) -> list[Run]:
+        """Create instances in partition 0 that no engine knows yet."""
+        workflow_id = await self.publish()
+        now = utc_now()
+        async with self.database.unit_of_work() as uow:
+            keys = [NewCommand(CommandType.START, 0, f"k{n}", workflow_id) for n in range(count)]
+            added = await uow.commands.add_many(keys, now)
+            new = [NewInstance(c.id, workflow_id, 1, 0, 2, {}, now, now) for c, _ in added]
+            runs = await uow.instances.create(new)
+            await uow.commands.done_many([(c.id, 1) for c, _ in added], now)
+            await uow.commit()
+        return runs
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
+    postgresql = request.param == "postgresql"
+    file = f"sqlite:///{tmp_path}/shoal.db"
+    url = request.getfixturevalue("postgresql_url") if postgresql else file
+    async with Unsteady(url) as database:
+        await database.migrate()
+        async with database.unit_of_work() as uow:
+            await uow.partitions.ensure(1)
+            await uow.commit()
+        yield Site(database)
+
+
+async def test_run_that_came_back_by_itself_still_gets_what_a_failed_store_lost(
+    site: Site,
+) -> None:
+    (run,) = await site.runs(1)
+    await site.engine.take({0: 1}, "m")
+    site.database.down = True
+    async with site.working():
+        with pytest.raises(NotStored):  # its Begun was lost in the same batch
+            await site.engine.submit(0, run.id, TaskClaimed(1, "w", utc_now()))
+        site.database.down = False
+        await site.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))
+        await site.engine.heal()
+        again = await site.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))
+    assert again.state is WorkflowState.RUNNING
+    assert site.actions == [(run.id, Enqueue(("a", 1)))]
+
+
+async def test_report_about_an_unknown_instance_in_an_outage_does_not_stop_the_healing(
+    site: Site,
+) -> None:
+    await site.engine.take({0: 1}, "m")
+    site.database.down = True
+    async with site.working():
+        with pytest.raises(NotStored):
+            await site.engine.submit(0, 999, TaskClaimed(1, "w", utc_now()))
+        site.database.down = False
+        await site.engine.heal()
+
+
+async def test_run_that_the_database_refuses_does_not_hold_up_others(site: Site) -> None:
+    runs = await site.runs(5)
+    await site.engine.take({0: 1}, "m")
+    async with site.working():
+        ids = []
+        for run in runs:
+            claimed = TaskClaimed(run.attempts["a"].id or 0, "w", utc_now())
+            await site.engine.submit(0, run.id, claimed)
+            ids.append(run.attempts["a"].id or 0)
+        ends = [TaskEnded(i, TaskSignal.FAIL, utc_now(), "w", exit_code=1) for i in ids]
+        ends[2] = TaskEnded(ids[2], TaskSignal.FAIL, utc_now(), "w", exit_code=2**70)
+        outcomes = await asyncio.gather(
+            *(site.engine.submit(0, r.id, e) for r, e in zip(runs, ends, strict=True)),
+            return_exceptions=True,
+        )
+    assert isinstance(outcomes.pop(2), NotStored)
+    assert {r.state for r in outcomes if isinstance(r, Run)} == {WorkflowState.FAILED}
+    assert len(outcomes) == 4
+
+
+async def test_resume_and_pause_decided_together_leave_nothing_to_queue(site: Site) -> None:
+    (run,) = await site.runs(1)
+    await site.engine.take({0: 1}, "m")
+    async with site.working():
+        await site.engine.submit(0, run.id, PauseRequested(utc_now()))
+        await asyncio.gather(
+            site.engine.submit(0, run.id, ResumeRequested(utc_now())),
+            site.engine.submit(0, run.id, PauseRequested(utc_now())),
+        )
+        again = await site.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))
+    assert again.state is WorkflowState.PAUSED
+    assert again.attempts["a"].state is TaskState.PAUSED
+    assert [type(action) for _, action in site.actions[-2:]] == [Enqueue, Withdraw]
+
+
+async def test_event_for_another_partition_is_refused_and_not_kept(site: Site) -> None:
+    (run,) = await site.runs(1)
+    await site.engine.take({0: 1}, "m")
+    async with site.working():
+        await site.engine.submit(0, run.id, StopRequested(utc_now()))
+        site.engine.epochs[5] = 1
+        with pytest.raises(NotOwner):
+            await site.engine.submit(5, run.id, TaskClaimed(0, "w", utc_now()))
+    assert site.engine.runs == {}
+
+
+# -- scanner and scheduler --------------------------------------------------------------------
+
+
+async def test_partition_that_goes_while_a_scan_waits_for_the_database_ends_nothing(
+    site: Site,
+) -> None:
+    command = await site.command(CommandType.START)
+    await site.engine.take({0: 1}, "m")
+    scanner = Scanner(site.database, site.engine, utc_now, 60.0, 500)
+    async with site.working():
+        async with site.database.unit_of_work() as busy:  # SQLite's only writer
+            await busy.partitions.raise_epochs({0: 1}, "m")
+            scan = asyncio.create_task(scanner.scan([0]))
+            await asyncio.wait([scan], timeout=0.2)
+            await site.engine.drop([0])
+        await scan
+    assert (await site.stored(command)).state is CommandState.DONE
+    assert site.engine.runs == {}
+
+
+async def test_bells_of_others_do_not_put_off_a_command_that_rang_unheard(site: Site) -> None:
+    await site.engine.take({0: 1}, "m")
+    site.engine.epochs[1] = 1  # a partition whose bell never rests
+    scanner = Scanner(site.database, site.engine, utc_now, 0.2, 500)
+    async with site.working():
+        scanning = asyncio.create_task(scanner.work())
+        command = await site.command(CommandType.START)
+        while command.state is CommandState.PENDING:
+            scanner.ring(1)
+            command = await site.stored(command)
+        scanning.cancel()
+    assert command.state is CommandState.DONE
+
+
+async def test_request_for_a_quarantined_instance_is_refused(site: Site) -> None:
+    (run,) = await site.runs(1)
+    command = await site.command(CommandType.STOP, run.id)
+    await site.engine.take({0: 1}, "m")
+    site.engine.quarantined.add(run.id)
+    async with site.working():
+        with pytest.raises(Quarantined):
+            await site.engine.submit(0, run.id, StopRequested(utc_now()))
+        await Scanner(site.database, site.engine, utc_now, 60.0, 500).scan([0])
+    command = await site.stored(command)
+    assert command.state is CommandState.REFUSED
+    assert command.reason is not None
+    assert "quarantined" in command.reason
+
+
+async def test_schedule_that_cannot_be_read_keeps_no_other_from_firing(site: Site) -> None:
+    hourly, daily = {"cron": "0 0 * * * ?"}, {"cron": "0 0 0 * * ?"}
+    await site.publish(schedules=[hourly, daily])
+    long_ago = datetime(2026, 1, 1, tzinfo=UTC)
+    async with site.database.unit_of_work() as uow:
+        await uow.connection.execute(update(schedule).values(next_fire_at=long_ago))
+        broken = update(schedule).where(schedule.c.cron == hourly["cron"])
+        await uow.connection.execute(broken.values(timezone="No/Where"))
+        await uow.commit()
+    await site.engine.take({0: 1}, "m")
+    rung: list[int] = []
+    scheduler = Scheduler(site.database, site.engine, utc_now, 1, 60.0, rung.extend)
+    async with site.working():
+        firing = asyncio.create_task(scheduler.work())
+        while not rung:
+            await asyncio.wait([firing], timeout=0.02)
+            assert not firing.done(), firing
+        firing.cancel()
+    async with site.database.unit_of_work(read_only=True) as uow:
+        (command,) = await uow.commands.pending([0], 10)
+    assert command.logical_time is not None
+    assert command.logical_time.hour == 0

@@ -1,0 +1,62 @@
+"""Wake-ups: each instance once for everything that is due, and one reminder at a time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+from shoal.master.timers import Timers
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Woken:
+    """A clock that stands still, and whom the timers woke."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self.instances: list[int] = []
+        self.timers = Timers(lambda: self.now, self._wake)
+        self._news = asyncio.Event()
+
+    def _wake(self, instance_id: int) -> None:
+        self.instances.append(instance_id)
+        self._news.set()
+
+    async def next(self) -> list[int]:
+        """Return whom was woken once somebody is."""
+        async with asyncio.timeout(5):
+            await self._news.wait()
+        self._news.clear()
+        woken, self.instances = self.instances, []
+        return sorted(woken)
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[Woken]:
+    woken = Woken()
+    work = asyncio.create_task(woken.timers.work())
+    try:
+        yield woken
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+
+
+async def test_what_is_due_together_wakes_an_instance_once() -> None:
+    async with running() as woken:
+        for seconds in (3, 2, 1, 0):
+            woken.timers.add(START - timedelta(seconds=seconds), 7)
+        woken.timers.add(START, 8)
+        assert await woken.next() == [7, 8]
+
+
+async def test_an_instance_has_one_reminder_however_many_ask_for_it() -> None:
+    async with running() as woken:
+        for number in range(100):
+            woken.timers.remind(START + timedelta(seconds=1, microseconds=number), 7)
+        woken.now = START + timedelta(seconds=10)
+        woken.timers.add(START, 1)  # something that makes the timers look
+        assert await woken.next() == [1, 7]
+        woken.timers.remind(woken.now, 7)  # a new one, once the first is over
+        assert await woken.next() == [7]
