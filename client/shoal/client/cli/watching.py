@@ -39,8 +39,8 @@ def watch(api: Api, instance_id: int) -> "InstanceDetailJson":
         instance = look()
         picture.show(instance)
         while instance["state"] not in FINISHED:
-            looked = time.monotonic()
             if news.wait(_LOOK_WITHOUT_NEWS_S, picture.tick):
+                looked = time.monotonic()
                 instance = look()
                 picture.show(instance)
                 # A large run costs the API time: look at most a third of the time.
