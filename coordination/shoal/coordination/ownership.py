@@ -151,14 +151,14 @@ class Ownership:
         epoch = await self._acquire(partition, hold)
         if epoch is not None:
             self._epochs[partition] = self._last_epochs[partition] = epoch
-            log.info("partition acquired", partition=partition, epoch=epoch)
+            log.debug("partition acquired", partition=partition, epoch=epoch)
             acquired = await self._guarded("on_acquired", self._on_acquired(partition, epoch))
             if acquired:
                 await hold.unwanted.wait()
                 await self._guarded("on_released", self._on_released(partition))
             del self._epochs[partition]
             await self._delete(partition)
-            log.info("partition released", partition=partition, epoch=epoch)
+            log.debug("partition released", partition=partition, epoch=epoch)
             await _wait_any(0 if acquired else RETRY_S, hold.unwanted)
         del self._held[partition]
         self._begin_holds()  # it may be wanted again

@@ -40,6 +40,7 @@ DEFAULT_API_PORT = 8765
 READY_TIMEOUT_S = 90.0
 STOP_TIMEOUT_S = 45.0  # workers give running tasks 30 s
 _TAIL_LINES = 15
+_LOG_BYTES = 16 * 2**20  # a larger log is put aside (one is kept) when its process starts
 _BACKOFF_S = (0.5, 1.0, 2.0, 5.0, 10.0)
 # A process that ran at least this long was healthy: its next failure starts a new count.
 _HEALTHY_S = 60.0
@@ -64,6 +65,8 @@ class _Child:
     def start(self) -> None:
         """Start it; its output goes behind what earlier starts wrote."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
+        if self.log.exists() and self.log.stat().st_size > _LOG_BYTES:
+            self.log.replace(self.log.with_suffix(".log.1"))
         command = [sys.executable, "-m", "shoal.client.local.roles", *self.arguments]
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
