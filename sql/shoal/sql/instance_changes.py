@@ -63,7 +63,10 @@ class InstanceChanges:
         if not new:
             return {}
         ids = await self._connection.reserve_ids(task_instance, len(new))
-        positions = {run.id: {task: i for i, task in enumerate(run.plan.tasks)} for run, _ in new}
+        plans = {run.id: run.plan for run, _ in new}  # each looked through once
+        positions = {
+            run_id: {task: i for i, task in enumerate(plan.tasks)} for run_id, plan in plans.items()
+        }
         rows = [
             new_values(
                 row_id,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from shoal.core.run import Decision
+from shoal.core.run import Attempt, Decision
 from shoal.core.states import TaskState
 from shoal.sql import Database
 from tests.integration.sql.given import (
@@ -60,6 +60,20 @@ async def test_instance_of_1000_tasks(database: Database, timed: Timed) -> None:
             await uow.commit()
     async with database.unit_of_work(read_only=True) as uow:
         assert await uow.instances.task_counts([run.id]) == {run.id: {TaskState.QUEUED: 1000}}
+
+
+async def test_new_attempts_of_10_000_tasks(database: Database, timed: Timed) -> None:
+    workflow_id = await published(database, definition(tasks=[f"t{i}" for i in range(10_000)]))
+    (command,) = await accepted(database, start(workflow_id))
+    async with database.unit_of_work() as uow:
+        (run,) = await uow.instances.create([instance(command)])
+        await uow.commit()
+    again = {(task, 2): Attempt(task, 2) for task in run.attempts}
+    with timed("save 10,000 new attempts"):
+        async with database.unit_of_work() as uow:
+            ids = await uow.instances.save([(run, Decision(attempts=again))], LATER)
+            await uow.commit()
+    assert len(set(ids.values())) == 10_000
 
 
 async def test_500_instances_of_5_tasks(database: Database, timed: Timed) -> None:
