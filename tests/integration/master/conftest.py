@@ -36,11 +36,17 @@ class Bench:
         self.channels: Channels
 
     @asynccontextmanager
-    async def master(self, **settings: Any) -> AsyncIterator[asyncio.Task[None]]:
-        """A running master; it leaves in order at the end unless the test has cancelled it."""
+    async def master(
+        self, zookeeper: str | None = None, **settings: Any
+    ) -> AsyncIterator[asyncio.Task[None]]:
+        """A running master; it leaves in order at the end unless the test has cancelled it.
+
+        ``zookeeper``: the address at which it finds ZooKeeper, if not the direct one.
+        """
+        cluster = self.cluster.model_copy(update={"zookeeper": zookeeper} if zookeeper else {})
         stop = asyncio.Event()
         options = {"sweep_interval_s": 0.5, "scan_interval_s": 0.5, "kill_retry_s": 0.3} | settings
-        task = asyncio.create_task(serve(MasterSettings(**options), self.cluster, stop))
+        task = asyncio.create_task(serve(MasterSettings(**options), cluster, stop))
         try:
             yield task
         finally:

@@ -48,6 +48,10 @@ class HandWorker:
             self._owners.forget(claim.entry.partition)
             await asyncio.sleep(0.02)
 
+    def forget(self, claim: Claim) -> None:
+        """Look for the owner of the claim's partition anew."""
+        self._owners.forget(claim.entry.partition)
+
     async def work(self, count: int) -> int:
         """Run ``count`` tasks to success; return how many of them were refused."""
         done = refused = 0

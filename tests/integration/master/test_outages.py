@@ -1,0 +1,132 @@
+"""Masters whose database or ZooKeeper comes and goes: nothing is lost, nothing runs twice."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+import psycopg
+import pytest
+
+from shoal.coordination import Claim, NoNode, layout
+from shoal.core.records import Instance
+from shoal.core.states import WorkflowState
+from shoal.proto import shoal_pb2 as pb
+from shoal.proto.errors import RpcError
+from tests.integration.master.conftest import Bench
+from tests.integration.master.hand_worker import HandWorker
+from tests.integration.master.test_master import DIAMOND
+from tests.proxy import TcpProxy
+
+DEADLINE_S = 30.0
+
+
+@asynccontextmanager
+async def working(worker: HandWorker) -> AsyncIterator[None]:
+    """Run whatever is queued, as patiently as a real worker."""
+
+    async def run(claim: Claim) -> None:
+        while (verdict := await fetched(claim)) is None:
+            await asyncio.sleep(0.02)
+        if verdict.HasField("payload"):
+            while not await reported(claim):
+                await asyncio.sleep(0.02)
+        await worker.queue.release([claim.entry.task_instance_id])
+
+    async def fetched(claim: Claim) -> pb.FetchVerdict | None:
+        with suppress(RpcError):
+            (verdict,) = await worker.fetch([claim])
+            if verdict.refusal.kind not in (pb.Refusal.NOT_OWNER, pb.Refusal.RETRY):
+                return verdict
+        worker.forget(claim)
+        return None
+
+    async def reported(claim: Claim) -> bool:
+        with suppress(RpcError):
+            await worker.report(claim, pb.SUCCEEDED)
+            return True
+        worker.forget(claim)
+        return False
+
+    async def work() -> None:
+        async with asyncio.TaskGroup() as attempts:
+            while True:
+                for claim in await worker.claim(5):
+                    attempts.create_task(run(claim))
+
+    task = asyncio.create_task(work())
+    try:
+        yield
+        assert not task.done(), task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def all_succeed(bench: Bench, instances: list[Instance]) -> None:
+    """Wait for the end of all; none may have needed a second attempt."""
+    for instance in instances:
+        assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
+        attempts = await bench.tasks(instance.id, all_attempts=True)
+        assert [task.attempt for task in attempts] == [1, 1, 1, 1]
+
+
+async def owners(bench: Bench) -> set[str | None]:
+    """Return who owns partitions at this moment."""
+    found: set[str | None] = set()
+    for number in range(8):
+        try:
+            found.add((await bench.session.get(layout.owner(number))).data.decode())
+        except NoNode:
+            found.add(None)
+    return found
+
+
+async def shared_by_two(bench: Bench) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        while len(found := await owners(bench)) != 2 or None in found:
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("bench", ["postgresql"], indirect=True)
+async def test_database_connections_that_break_all_the_time(bench: Bench) -> None:
+    workflow = await bench.publish(DIAMOND)
+    broken = 0
+
+    def break_all() -> int:
+        url = (bench.cluster.database_url or "").replace("+psycopg", "")
+        with psycopg.connect(url, autocommit=True) as connection:
+            row = connection.execute(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            ).fetchone()
+        return int(row[0]) if row else 0
+
+    async with bench.master() as first, bench.master() as second:
+        instances = [await bench.start(workflow, f"k{n}") for n in range(10)]
+        async with working(await bench.worker("w1")):
+            for _ in range(6):
+                broken += await asyncio.to_thread(break_all)
+                await asyncio.wait([first, second], timeout=0.1)
+            await all_succeed(bench, instances)
+        assert not first.done()
+        assert not second.done()
+    assert broken > 6
+
+
+@pytest.mark.parametrize("trouble", [TcpProxy.cut, TcpProxy.freeze])
+async def test_master_without_zookeeper_is_replaced_and_comes_back(
+    bench: Bench, zk_proxy: TcpProxy, zk_proxied: str, trouble: Callable[[TcpProxy], None]
+) -> None:
+    workflow = await bench.publish(DIAMOND)
+    async with bench.master() as steady, bench.master(zk_proxied) as cut:
+        await shared_by_two(bench)
+        instances = [await bench.start(workflow, f"k{n}") for n in range(10)]
+        trouble(zk_proxy)
+        async with working(await bench.worker("w1")):
+            await all_succeed(bench, instances)
+            zk_proxy.heal()
+            await shared_by_two(bench)
+            more = [await bench.start(workflow, f"m{n}") for n in range(10)]
+            await all_succeed(bench, more)
+        assert not steady.done()
+        assert not cut.done()
