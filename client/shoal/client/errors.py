@@ -7,6 +7,7 @@
     ├── JarsNotFound     PySpark, whose jars hold the ZooKeeper server, is not installed
     ├── AlreadyRunning   a local cluster holds this data folder
     ├── PortTaken        another program listens where we want to
+    ├── DataFolderUnusable  the data folder cannot be made or written, or a file in it is broken
     ├── ServerFailed     a program of the local cluster ended or did not answer in time
     ├── AuthoringError   a workflow that the Python SDK cannot make
     ├── NoCluster        nothing says where the cluster's API is, or no token opens it
@@ -58,12 +59,23 @@ class PortTaken(ClientError):
 
     retriable = True  # the other program may end
 
-    def __init__(self, host: str, port: int, wanted_by: str) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        wanted_by: str,
+        why: str = "another program uses that port; stop it, or choose another port",
+    ) -> None:
         self.host, self.port = host, port
-        super().__init__(
-            f"{wanted_by} cannot listen on {host}:{port}: another program uses that port; "
-            "stop it, or choose another port"
-        )
+        super().__init__(f"{wanted_by} cannot listen on {host}:{port}: {why}")
+
+
+class DataFolderUnusable(ClientError):
+    """The data folder, or something in it that a start needs, cannot be used as it is."""
+
+    def __init__(self, path: Path, why: str, cure: str) -> None:
+        self.path = path
+        super().__init__(f"{path} cannot be used: {why}; {cure}")
 
 
 class ServerFailed(ClientError):

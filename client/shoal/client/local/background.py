@@ -12,7 +12,13 @@ import httpx
 
 from shoal.client.errors import AlreadyRunning, ServerFailed
 from shoal.client.local.cluster import READY_TIMEOUT_S, STOP_TIMEOUT_S
-from shoal.client.local.state import ClusterState, is_running, read_state
+from shoal.client.local.state import (
+    ClusterState,
+    is_running,
+    make_data_folder,
+    read_state,
+    unusable,
+)
 
 _POLL_S = 0.1
 _TAIL_LINES = 20
@@ -21,16 +27,21 @@ _TAIL_LINES = 20
 def start_detached(data: Path, arguments: Sequence[str]) -> ClusterState:
     """Start ``shoal up`` with ``arguments`` in the background; return when it is ready.
 
-    Raises AlreadyRunning, or ServerFailed with the end of its log.
+    Raises AlreadyRunning, DataFolderUnusable, or ServerFailed with the end of its log.
     """
     if is_running(data):
         state = read_state(data)
         raise AlreadyRunning(data, state.api if state else None, state.pid if state else None)
     log = data / "logs" / "cluster.log"
-    log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    log_start = log.stat().st_size if log.exists() else 0
+    make_data_folder(data)
     command = [sys.executable, "-m", "shoal.client.cli", "up", "--data", str(data), *arguments]
-    with log.open("ab") as output:
+    try:
+        log.parent.mkdir(exist_ok=True, mode=0o700)
+        output = log.open("ab")
+    except OSError as error:
+        raise unusable(data, error) from error
+    with output:
+        log_start = output.tell()
         supervisor = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

@@ -18,12 +18,15 @@ from typing import IO, Self
 import httpx
 
 from shoal.client.errors import PortTaken, ServerFailed
+from shoal.client.local.identity import ensure_identity
 from shoal.client.local.java import find_java, spark_java_home
 from shoal.client.local.state import (
     ClusterState,
     cluster_lock,
     ensure_token,
+    make_data_folder,
     read_state,
+    unusable,
     write_state,
 )
 from shoal.client.local.zookeeper import (
@@ -34,7 +37,6 @@ from shoal.client.local.zookeeper import (
     require_free_port,
 )
 from shoal.core.settings import ClusterSettings, load_settings
-from shoal.proto.tls import create_identity
 
 DEFAULT_API_PORT = 8765
 READY_TIMEOUT_S = 90.0
@@ -44,6 +46,7 @@ _LOG_BYTES = 16 * 2**20  # a larger log is put aside (one is kept) when its proc
 _BACKOFF_S = (0.5, 1.0, 2.0, 5.0, 10.0)
 # A process that ran at least this long was healthy: its next failure starts a new count.
 _HEALTHY_S = 60.0
+_ZOOKEEPER_PAUSE_S = 2.0
 
 Progress = Callable[[str], None]
 
@@ -60,6 +63,7 @@ class _Child:
     started: float = 0.0
     failures: int = 0
     restart_at: float | None = None
+    log_start: int = 0  # bytes of the log that earlier starts wrote
     output: IO[bytes] | None = field(default=None, repr=False)
 
     def start(self) -> None:
@@ -69,6 +73,7 @@ class _Child:
             self.log.replace(self.log.with_suffix(".log.1"))
         command = [sys.executable, "-m", "shoal.client.local.roles", *self.arguments]
         with self.log.open("ab") as output:
+            self.log_start = output.tell()
             self.process = subprocess.Popen(
                 die_with_parent(command),
                 stdin=subprocess.DEVNULL,
@@ -98,9 +103,11 @@ class _Child:
         return None
 
     def tail(self) -> list[str]:
-        """Return the last lines of its log."""
+        """Return the last lines that it wrote since its newest start."""
         try:
-            lines = self.log.read_text(errors="replace").splitlines()
+            with self.log.open("rb") as file:
+                file.seek(self.log_start)
+                lines = file.read().decode("utf-8", "replace").splitlines()
         except OSError:
             return []
         return lines[-_TAIL_LINES:]
@@ -131,14 +138,22 @@ class LocalCluster:
         self.token = ""
         self.url = ""
         self._zookeeper: ZooKeeperServer | None = None
+        self._zookeeper_again = 0.0  # not before this monotonic time
         self._children: list[_Child] = []
         self._lock = cluster_lock(self.data)
 
     def __enter__(self) -> Self:
-        self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._lock.__enter__()
+        make_data_folder(self.data)
+        try:
+            self._lock.__enter__()
+        except OSError as error:
+            raise unusable(self.data, error) from error
         try:
             self._start()
+        except OSError as error:
+            self.stop()
+            self._lock.__exit__(None, None, None)
+            raise unusable(self.data, error) from error
         except BaseException:
             self.stop()
             self._lock.__exit__(None, None, None)
@@ -163,7 +178,7 @@ class LocalCluster:
         before = read_state(self.data)
         port = self._choose_api_port()
         self.token = ensure_token(self.data)
-        create_identity(self.data / "tls")
+        ensure_identity(self.data / "tls")
         java = find_java()
         self.progress(f"Java {java.version} ({java.origin})")
         zookeeper = settings.zookeeper
@@ -204,10 +219,12 @@ class LocalCluster:
         """Start the embedded server, on the same port as last time if that is free."""
         port = free_port()
         if before is not None:
-            previous = int(before.zookeeper.rpartition(":")[2])
+            previous = before.zookeeper.rpartition(":")[2]
             try:
-                require_free_port(HOST, previous, "ZooKeeper")
-                port = previous
+                require_free_port(HOST, int(previous), "ZooKeeper")
+                port = int(previous)
+            except (ValueError, OverflowError):
+                pass  # no port: the file is not ours any more
             except PortTaken:
                 self.progress(f"ZooKeeper's port {previous} is taken, using {port}")
         started = time.monotonic()
@@ -288,13 +305,24 @@ class LocalCluster:
     def watch(self) -> None:
         """Start again what has ended. Call a few times a second."""
         now = time.monotonic()
-        if self._zookeeper is not None and not self._zookeeper.running:
-            self.progress("ZooKeeper ended; starting it again")
-            self._zookeeper.start()
+        self._watch_zookeeper(now)
         for child in self._children:
             news = child.look(now)
             if news:
                 self.progress(news)
+
+    def _watch_zookeeper(self, now: float) -> None:
+        """Start it again, at most every few seconds: what ended it (a full disk) may last."""
+        server = self._zookeeper
+        if server is None or server.running or now < self._zookeeper_again:
+            return
+        self._zookeeper_again = now + _ZOOKEEPER_PAUSE_S
+        try:
+            server.start()
+        except (PortTaken, OSError) as error:  # everybody waits for it, nobody need stop
+            self.progress(f"ZooKeeper cannot start again yet: {error}")
+        else:
+            self.progress("ZooKeeper ended; starting it again")
 
     def pids(self) -> dict[str, int]:
         """Process ids by name (zookeeper, api, master-1 …) of what runs now."""

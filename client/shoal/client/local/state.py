@@ -10,13 +10,14 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from shoal.client.errors import AlreadyRunning
+from shoal.client.errors import AlreadyRunning, DataFolderUnusable
 
 STATE_FILE = "cluster.json"
 LOCK_FILE = "cluster.lock"
+SHORTEST_TOKEN = 20  # characters; the API refuses shorter ones too
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,28 @@ class ClusterState:
 def read_state(data: Path) -> ClusterState | None:
     """Return what the newest start left, None if there is nothing readable."""
     try:
-        return ClusterState(**json.loads((data / STATE_FILE).read_text()))
+        state = ClusterState(**json.loads((data / STATE_FILE).read_text()))
     except (OSError, ValueError, TypeError):
         return None
+    well_typed = all(type(getattr(state, f.name)) is f.type for f in fields(ClusterState))
+    return state if well_typed and state.api.startswith(("http://", "https://")) else None
+
+
+def make_data_folder(data: Path) -> None:
+    """Make the data folder if it is not there. Raises DataFolderUnusable."""
+    try:
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise unusable(data, error) from error
+
+
+def unusable(data: Path, error: OSError) -> DataFolderUnusable:
+    """Return the error that tells people which file of ``data`` is in the way."""
+    named = error.filename2 or error.filename
+    path = Path(named) if isinstance(named, str) else data
+    return DataFolderUnusable(
+        path, error.strerror or str(error), "put that right, or choose another folder with --data"
+    )
 
 
 def write_state(data: Path, state: ClusterState) -> None:
@@ -54,11 +74,21 @@ def write_private(path: Path, text: str) -> None:
 
 
 def ensure_token(data: Path) -> str:
-    """Return the API's token, made at the first start."""
+    """Return the API's token, made at the first start. Raises DataFolderUnusable."""
     file = data / "token"
     if not file.exists():
         write_private(file, secrets.token_urlsafe(32) + "\n")
-    return file.read_text().strip()
+    try:
+        token = file.read_text().strip()
+    except UnicodeDecodeError:
+        token = ""
+    if len(token) < SHORTEST_TOKEN or not all("!" <= c <= "~" for c in token):
+        raise DataFolderUnusable(
+            file,
+            f"it holds no token of at least {SHORTEST_TOKEN} printable ASCII characters",
+            "delete it, then a new one is made at the next start",
+        )
+    return token
 
 
 @contextmanager

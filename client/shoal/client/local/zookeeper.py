@@ -259,9 +259,12 @@ def free_port(host: str = HOST) -> int:
 
 
 def require_free_port(host: str, port: int, wanted_by: str) -> None:
-    """Raise PortTaken if somebody listens on ``host:port``."""
+    """Raise PortTaken if we may not listen on ``host:port``, whoever is in the way."""
     try:
         socket.create_server((host, port)).close()
+    except PermissionError as error:
+        why = "this user may not; choose a port above 1023"
+        raise PortTaken(host, port, wanted_by, why) from error
     except OSError as error:
         raise PortTaken(host, port, wanted_by) from error
 

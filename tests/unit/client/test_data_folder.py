@@ -1,0 +1,111 @@
+"""A data folder that is not what it should be: said in words, before anything has started."""
+
+import errno
+import json
+import socket
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.client.errors import DataFolderUnusable, PortTaken
+from shoal.client.local.background import start_detached
+from shoal.client.local.cluster import LocalCluster, _Child
+from shoal.client.local.identity import ensure_identity
+from shoal.client.local.java import find_java
+from shoal.client.local.state import ClusterState, ensure_token, read_state, write_state
+from shoal.client.local.zookeeper import ZooKeeperServer, free_port, require_free_port
+
+STATE = ClusterState("http://127.0.0.1:8765", "127.0.0.1:2181", "", 1, 2, 2)
+
+
+@pytest.mark.parametrize("below", ["", "sub", "sub/sub"])
+def test_a_file_in_the_place_of_the_data_folder_is_named(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").write_text("")
+    folder = tmp_path / "file" / below
+    with pytest.raises(DataFolderUnusable, match="choose another folder with --data"):
+        start_detached(folder, [])
+    with pytest.raises(DataFolderUnusable, match="choose another folder with --data"):
+        LocalCluster(folder).__enter__()
+
+
+def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "cluster.lock").mkdir()
+    with pytest.raises(DataFolderUnusable, match=r"cluster\.lock cannot be used: Is a directory"):
+        LocalCluster(tmp_path).__enter__()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("api", 5), ("api", "x"), ("zookeeper", 7), ("pid", "1"), ("masters", None), ("workers", "2")],
+)
+def test_a_state_file_with_odd_values_is_as_good_as_none(
+    tmp_path: Path, field: str, value: Any
+) -> None:
+    write_state(tmp_path, STATE)
+    assert read_state(tmp_path) == STATE
+    (tmp_path / "cluster.json").write_text(json.dumps({**asdict(STATE), field: value}))
+    assert read_state(tmp_path) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"short", b"a" * 30 + b"\n" + b"b" * 30])
+def test_a_broken_token_is_named_with_its_cure(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "token").write_bytes(content)
+    with pytest.raises(DataFolderUnusable, match="delete it, then a new one is made"):
+        ensure_token(tmp_path)
+
+
+def test_an_identity_that_was_made_is_accepted_again(tmp_path: Path) -> None:
+    ensure_identity(tmp_path)
+    before = (tmp_path / "node.pem").read_bytes()
+    ensure_identity(tmp_path)
+    assert (tmp_path / "node.pem").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["ca.pem", "node.pem", "node.key"])
+@pytest.mark.parametrize("content", [b"", b"rubbish", None])
+def test_an_identity_that_does_not_fit_together_is_refused(
+    tmp_path: Path, name: str, content: bytes | None
+) -> None:
+    ensure_identity(tmp_path / "one")
+    ensure_identity(tmp_path / "other")
+    if content is None:  # of another cluster
+        content = (tmp_path / "other" / name).read_bytes()
+    (tmp_path / "one" / name).write_bytes(content)
+    with pytest.raises(DataFolderUnusable, match="delete the folder"):
+        ensure_identity(tmp_path / "one")
+
+
+def test_a_port_that_only_root_may_use_is_not_called_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> socket.socket:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket, "create_server", refuse)
+    with pytest.raises(PortTaken, match="above 1023"):
+        require_free_port("127.0.0.1", 80, "the API")
+
+
+def test_the_end_of_a_log_is_of_the_newest_start_only(tmp_path: Path) -> None:
+    log = tmp_path / "role.log"
+    log.write_text("an earlier start\n")
+    child = _Child("api", ["--no-such-argument"], log, {})
+    child.start()
+    assert child.process is not None
+    child.process.wait(60)
+    said = "\n".join(child.tail())
+    assert "usage:" in said
+    assert "an earlier start" not in said
+
+
+def test_a_zookeeper_that_cannot_start_again_does_not_end_the_cluster(tmp_path: Path) -> None:
+    said: list[str] = []
+    cluster = LocalCluster(tmp_path, progress=said.append)
+    port = free_port()
+    # Any runtime will do: the port is looked at before it is started.
+    cluster._zookeeper = ZooKeeperServer(tmp_path / "zookeeper", port, find_java())
+    with socket.create_server(("127.0.0.1", port)):
+        cluster.watch()
+        cluster.watch()  # at once: too early for another attempt
+    assert len(said) == 1
+    assert "ZooKeeper cannot start again yet" in said[0]
