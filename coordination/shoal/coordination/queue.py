@@ -8,7 +8,8 @@ ephemeral claim and deletes the entry. Every method may raise ConnectionLoss and
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -35,6 +36,7 @@ log = structlog.get_logger()
 BATCH = 250  # entries in one multi
 BATCHES_AT_ONCE = 8
 AT_ONCE = 2000  # single requests in flight
+LISTS_AT_ONCE = 200  # lists of a bucket, with up to 1000 names each, in flight
 RACES = 6  # that one claim takes part in
 SPREAD = 64  # entries among which a claimer chooses after it has lost a race
 
@@ -70,14 +72,17 @@ class TaskQueue:
 
     async def contains(self, entries: Collection[Entry]) -> set[Entry]:
         """Return those of ``entries`` that are in the queue, as of this call or later."""
-        listed = list(entries)
+        in_bucket: defaultdict[str, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            in_bucket[entry.inner].append(entry)
         found: set[Entry] = set()
-        if listed:
+        if in_bucket:
             await self._session.sync("/")  # our server may lag behind
-        for start in range(0, len(listed), AT_ONCE):
-            some = listed[start : start + AT_ONCE]
-            stats = await asyncio.gather(*(self._session.exists(entry.path) for entry in some))
-            found.update(entry for entry, stat in zip(some, stats, strict=True) if stat)
+        for buckets in _batches(list(in_bucket), LISTS_AT_ONCE):
+            lists = await asyncio.gather(*(self._names(bucket) for bucket in buckets))
+            for bucket, names in zip(buckets, lists, strict=True):
+                present = set(names)
+                found.update(entry for entry in in_bucket[bucket] if entry.name in present)
         return found
 
     async def claimed(self, task_instance_ids: Collection[int]) -> set[int]:
@@ -360,6 +365,10 @@ class TaskQueue:
             for error in await asyncio.gather(*sent, return_exceptions=True):
                 if isinstance(error, BaseException) and not isinstance(error, fine):
                     raise error
+
+
+def _batches(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
 
 
 def _take(entry: Entry, worker_id: str) -> list[Operation]:

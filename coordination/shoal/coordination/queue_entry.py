@@ -58,8 +58,13 @@ class Entry:
         return f"{self.outer}/{self.workflow_instance_id:012d}-{self.task_priority}-{bucket:011d}"
 
     @property
+    def name(self) -> str:
+        """The entry's own name, in its bucket."""
+        return f"{self.task_instance_id:014d}-p{self.partition:03d}"
+
+    @property
     def path(self) -> str:
-        return f"{self.inner}/{self.task_instance_id:014d}-p{self.partition:03d}"
+        return f"{self.inner}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)

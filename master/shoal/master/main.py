@@ -95,7 +95,6 @@ async def _work(
         workers,
         channels,
         timers,
-        utc_now,
         settings.kill_retry_s,
         on_trouble=lambda: sweeper.look_soon(),
     )

@@ -7,7 +7,6 @@ sweeper and ``Begun`` derive them again from the stored state.
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from datetime import datetime, timedelta
 
 import structlog
 
@@ -47,7 +46,6 @@ class Performer:
         workers: Members,
         channels: Channels,
         timers: Timers,
-        clock: Callable[[], datetime],
         kill_retry_s: float,
         on_trouble: Callable[[], None],
     ) -> None:
@@ -55,8 +53,7 @@ class Performer:
         self._workers = workers
         self._channels = channels
         self._timers = timers
-        self._clock = clock
-        self._kill_retry = timedelta(seconds=kill_retry_s)
+        self._kill_retry_s = kill_retry_s
         self._on_trouble = on_trouble  # the sweeper shall look soon
         self._background: set[asyncio.Task[None]] = set()
 
@@ -75,7 +72,7 @@ class Performer:
                         withdraw.extend(e for e in _entries(run, key) if not _is_queued(run, key))
                     case Kill(key, worker):
                         kills[worker or ""].extend(_ids(run, key))
-                        self._timers.remind(self._clock() + self._kill_retry, run.id)
+                        self._timers.remind(self._kill_retry_s, run.id)
                     case WakeAt(at):
                         self._timers.add(at, run.id)
         try:

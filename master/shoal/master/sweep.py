@@ -56,11 +56,12 @@ class Sweeper:
 
     async def sweep(self) -> None:
         """Compare once. The order of the reads matters: queue before claims before memory."""
-        settled = self._clock() - _SETTLED
+        now = self._clock()
         queued = [
             (run, a)
             for run, a in self._attempts(TaskState.QUEUED)
-            if a.queued_at is None or a.queued_at < settled
+            # One from the future is old, too: the clock was set back.
+            if a.queued_at is None or not now - _SETTLED <= a.queued_at <= now
         ]
         held = self._attempts(*HELD_BY_WORKER)
         # A claim moves an entry from the queue to the claims in one transaction, so an attempt

@@ -3,6 +3,7 @@
 import asyncio
 import heapq
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 
 Clock = Callable[[], datetime]
@@ -16,7 +17,7 @@ class Timers:
         self._on_due = on_due
         self._heap: list[tuple[datetime, int]] = []
         self._set: set[tuple[datetime, int]] = set()
-        self._reminders: dict[int, datetime] = {}  # at most one for each instance
+        self._reminders: dict[int, asyncio.TimerHandle] = {}  # at most one for each instance
         self._earlier = asyncio.Event()
 
     def add(self, at: datetime, instance_id: int) -> None:
@@ -29,36 +30,40 @@ class Timers:
         if self._heap[0] == entry:
             self._earlier.set()
 
-    def remind(self, at: datetime, instance_id: int) -> None:
-        """Wake ``instance_id`` at ``at``, or at the reminder that is set for it already.
+    def remind(self, after_s: float, instance_id: int) -> None:
+        """Wake ``instance_id`` in ``after_s`` seconds, or at the reminder set for it already.
 
         For what is repeated until it works: each repetition asks for the next one, and however
-        many ask, only one comes.
+        many ask, only one comes. A wall clock that is set back does not put it off.
         """
         if instance_id not in self._reminders:
-            self._reminders[instance_id] = at
-            self.add(at, instance_id)
+            loop = asyncio.get_running_loop()
+            self._reminders[instance_id] = loop.call_later(after_s, self._remind, instance_id)
+
+    def _remind(self, instance_id: int) -> None:
+        del self._reminders[instance_id]
+        self._on_due(instance_id)
 
     async def work(self) -> None:
         """Run for ever."""
-        while True:
-            self._earlier.clear()
-            timeout = self._fire_due()
-            try:
-                await asyncio.wait_for(self._earlier.wait(), timeout)
-            except TimeoutError:
-                continue
+        try:
+            while True:
+                self._earlier.clear()
+                timeout = self._fire_due()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._earlier.wait(), timeout)
+        finally:
+            for reminder in self._reminders.values():
+                reminder.cancel()
 
     def _fire_due(self) -> float | None:
         """Call what is due; return the seconds until the next one, None if there is none."""
         now = self._clock()
         due: set[int] = set()
         while self._heap and self._heap[0][0] <= now:
-            at, instance_id = entry = heapq.heappop(self._heap)
+            entry = heapq.heappop(self._heap)
             self._set.discard(entry)
-            if self._reminders.get(instance_id) == at:
-                del self._reminders[instance_id]
-            due.add(instance_id)
+            due.add(entry[1])
         for instance_id in due:
             self._on_due(instance_id)
         if not self._heap:

@@ -3,13 +3,16 @@
 import asyncio
 import math
 import time
+from datetime import timedelta
 
 from shoal.coordination import Claim, Members, TaskQueue, layout
 from shoal.core.commands import CommandType
 from shoal.core.run import Attempt, Enqueue, Plan, Run, Withdraw
 from shoal.core.states import TaskState, WorkflowState
+from shoal.master.engine import Engine
 from shoal.master.main import utc_now
 from shoal.master.perform import Performer
+from shoal.master.sweep import Sweeper
 from shoal.master.timers import Timers
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import call
@@ -129,7 +132,6 @@ async def test_only_what_is_queued_at_the_end_of_a_batch_stays_in_the_queue(benc
             workers,
             bench.channels,
             timers,
-            utc_now,
             1.0,
             on_trouble=lambda: troubles.append(None),
         )
@@ -137,3 +139,19 @@ async def test_only_what_is_queued_at_the_end_of_a_batch_stays_in_the_queue(benc
     claims = await queue.claim("default", 10, "w1")
     assert [claim.entry.task_instance_id for claim in claims] == [1]
     assert troubles == []
+
+
+async def test_entry_that_went_missing_is_put_again_although_the_clock_was_set_back(
+    bench: Bench,
+) -> None:
+    plan = Plan.of(spec({"a": {}}))
+    queued_at = utc_now() + timedelta(hours=1)
+    attempts = {"a": Attempt("a", 1, TaskState.QUEUED, id=1, queued_at=queued_at)}
+    run = Run(1, plan, WorkflowState.RUNNING, 0, attempts, START, START)
+    engine = Engine(bench.database, lambda _: asyncio.sleep(0), utc_now, 500)
+    engine.runs[run.id] = run
+    await layout.prepare(bench.session, 8)
+    queue = TaskQueue(bench.session)
+    await Sweeper(engine, queue, utc_now, 60.0).sweep()
+    claims = await queue.claim("default", 10, "w1")
+    assert [claim.entry.task_instance_id for claim in claims] == [1]
