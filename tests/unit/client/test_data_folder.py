@@ -2,9 +2,13 @@
 
 import errno
 import json
+import shutil
 import socket
+import subprocess
+import sys
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -109,3 +113,34 @@ def test_a_zookeeper_that_cannot_start_again_does_not_end_the_cluster(tmp_path: 
         cluster.watch()  # at once: too early for another attempt
     assert len(said) == 1
     assert "ZooKeeper cannot start again yet" in said[0]
+
+
+def test_a_start_on_a_full_disk_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=3 * 2**20))
+    with pytest.raises(DataFolderUnusable, match="only 3 MB are free there"):
+        LocalCluster(tmp_path).__enter__()
+
+
+def test_news_that_cannot_be_told_ends_nothing(tmp_path: Path) -> None:
+    def on_a_full_disk(_text: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    cluster = LocalCluster(tmp_path, progress=on_a_full_disk)
+    cluster.progress("ZooKeeper ended; starting it again")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_log_lines_on_a_full_disk_fail_nobody() -> None:
+    program = (
+        "import structlog, logging, sys\n"
+        "from shoal.client.local.log_setup import configure_logging\n"
+        "configure_logging('info')\n"
+        "for n in range(2000): structlog.get_logger().info('event', number=n)\n"
+        "logging.getLogger('kazoo').warning('connection dropped')\n"
+        "print('alive')\n"
+    )
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=full, timeout=60
+        )
+    assert done.stdout == b"alive\n"

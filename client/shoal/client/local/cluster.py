@@ -6,10 +6,12 @@ it from the main thread.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +19,7 @@ from typing import IO, Self
 
 import httpx
 
-from shoal.client.errors import PortTaken, ServerFailed
+from shoal.client.errors import DataFolderUnusable, PortTaken, ServerFailed
 from shoal.client.local.identity import ensure_identity
 from shoal.client.local.java import find_java, spark_java_home
 from shoal.client.local.state import (
@@ -47,6 +49,8 @@ _BACKOFF_S = (0.5, 1.0, 2.0, 5.0, 10.0)
 # A process that ran at least this long was healthy: its next failure starts a new count.
 _HEALTHY_S = 60.0
 _ZOOKEEPER_PAUSE_S = 2.0
+# With less, ZooKeeper and the database fail at once, and not in words.
+_LEAST_FREE_BYTES = 16 * 2**20
 
 Progress = Callable[[str], None]
 
@@ -133,7 +137,7 @@ class LocalCluster:
         self.data = data.expanduser().absolute()
         self.masters, self.workers, self.slots = masters, workers, slots
         self.api_port = api_port
-        self.progress = progress
+        self._progress = progress
         self._give_up = give_up  # asked while waiting for the start: was a stop requested?
         self.token = ""
         self.url = ""
@@ -141,6 +145,11 @@ class LocalCluster:
         self._zookeeper_again = 0.0  # not before this monotonic time
         self._children: list[_Child] = []
         self._lock = cluster_lock(self.data)
+
+    def progress(self, text: str) -> None:
+        """Tell people; that a full disk or a closed pipe keeps it from them ends nothing."""
+        with suppress(OSError):
+            self._progress(text)
 
     def __enter__(self) -> Self:
         make_data_folder(self.data)
@@ -176,6 +185,7 @@ class LocalCluster:
     def _start(self) -> None:
         settings = load_settings(ClusterSettings, "cluster", self.data)
         before = read_state(self.data)
+        self._require_space()
         port = self._choose_api_port()
         self.token = ensure_token(self.data)
         ensure_identity(self.data / "tls")
@@ -200,6 +210,15 @@ class LocalCluster:
         for child in self._children:
             child.start()
         self._wait_ready()
+
+    def _require_space(self) -> None:
+        free = shutil.disk_usage(self.data).free
+        if free < _LEAST_FREE_BYTES:
+            raise DataFolderUnusable(
+                self.data,
+                f"only {free // 2**20} MB are free there",
+                "free some, or choose another folder with --data",
+            )
 
     def _choose_api_port(self) -> int:
         """A port that was asked for must be free; the default one may give way to the next."""

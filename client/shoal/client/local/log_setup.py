@@ -2,9 +2,31 @@
 
 import logging
 import sys
-from typing import Literal
+from contextlib import suppress
+from typing import Literal, TextIO, cast
 
 import structlog
+
+
+class Unfailing:
+    """A text stream that loses what cannot be written.
+
+    On a full disk, or with nobody reading, a log line must not fail the work it tells of.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write ``text`` if that is possible."""
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what can be passed on."""
+        with suppress(OSError):
+            self._stream.flush()
 
 
 def configure_logging(
@@ -15,6 +37,7 @@ def configure_logging(
     Libraries speak from warning on, whatever the level.
     """
     lowest = getattr(logging, level.upper())
+    stream: TextIO = cast("TextIO", Unfailing(sys.stderr))
     as_json: list[structlog.typing.Processor] = [
         structlog.processors.format_exc_info,
         structlog.processors.JSONRenderer(),
@@ -33,10 +56,10 @@ def configure_logging(
             *(as_json if form == "json" else as_text),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(lowest),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(stream),
     )
     logging.basicConfig(
         level=max(lowest, logging.WARNING),
-        stream=sys.stderr,
+        stream=stream,
         format="%(asctime)s %(levelname)s %(name)s %(message)s",
     )
