@@ -29,6 +29,8 @@ from shoal.sql.errors import Fenced, NotFound
 
 log = structlog.get_logger()
 
+_LEAVING = "this master is leaving; ask the partition's next owner"
+
 Clock = Callable[[], datetime]
 Perform = Callable[[Sequence[tuple[Run, tuple[Action, ...]]]], Awaitable[None]]
 
@@ -81,6 +83,8 @@ class Engine:
         self.quarantined: set[int] = set()  # runs that nothing is done with
         self._stale: set[int] = set()  # whose events a failed store has lost, see heal()
         self._waking: set[int] = set()  # with a TimeReached in the inbox
+        self._working: list[_Item] = []  # the batch under way
+        self._over = False  # the loop has ended
 
     def epoch_of(self, partition: int) -> int:
         """Return the fencing number of a partition held. Raises NotOwner."""
@@ -123,6 +127,7 @@ class Engine:
         async with self._database.unit_of_work(read_only=True) as uow:
             for partition in partitions:
                 for run in await uow.instances.open_runs(partition):
+                    self.quarantined.discard(run.id)  # a new owner tries again
                     self.adopt(run)
 
     def adopt(self, run: Run) -> None:
@@ -153,14 +158,26 @@ class Engine:
 
         Raises NotOwner, NotStored, Quarantined, or NotFound if there is no such instance.
         """
+        if self._over:
+            raise NotStored(_LEAVING)
         done: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
         self._inbox.put_nowait(_Item(partition, instance_id, event, done, command))
         return await done
 
     async def work(self) -> None:
-        """Run for ever."""
+        """Run for ever; at the end nobody is left waiting for an answer."""
+        try:
+            await self._work()
+        finally:
+            self._over = True
+            while not self._inbox.empty():
+                self._working.append(self._inbox.get_nowait())
+            for item in self._working:
+                _fail(item, NotStored(_LEAVING))
+
+    async def _work(self) -> None:
         while True:
-            items = [await self._inbox.get()]
+            items = self._working = [await self._inbox.get()]
             while len(items) < self._batch_size and not self._inbox.empty():
                 items.append(self._inbox.get_nowait())
             self._waking -= {i.instance_id for i in items if isinstance(i.event, TimeReached)}

@@ -11,7 +11,7 @@ from shoal.core.events import TaskClaimed, TaskEnded, TaskStarted
 from shoal.core.run import Run
 from shoal.core.states import TaskSignal, TaskState
 from shoal.master.engine import Clock, Engine
-from shoal.master.errors import NotOwner
+from shoal.master.errors import NotOwner, Quarantined
 from shoal.master.payloads import payload
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import MAX_MESSAGE_BYTES
@@ -52,7 +52,7 @@ class MasterRpc(MasterServiceServicer):
             run = await self._engine.submit(ref.partition, ref.workflow_instance_id, event)
         except NotOwner as error:
             return _refused(ref, pb.Refusal.NOT_OWNER, error)
-        except NotFound as error:
+        except (NotFound, Quarantined) as error:  # else it would wait in a worker's slot for ever
             return _refused(ref, pb.Refusal.SUPERSEDED, error)
         except ShoalError as error:
             return _refused(ref, pb.Refusal.RETRY, error)

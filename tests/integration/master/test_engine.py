@@ -25,8 +25,10 @@ from shoal.core.states import TaskSignal, TaskState, WorkflowState
 from shoal.master.engine import Engine
 from shoal.master.errors import NotOwner, NotStored, Quarantined
 from shoal.master.main import utc_now
+from shoal.master.rpc import MasterRpc
 from shoal.master.scan import Scanner
 from shoal.master.schedules import Scheduler
+from shoal.proto import shoal_pb2 as pb
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import DatabaseUnavailable
 from shoal.sql.tables import schedule
@@ -193,6 +195,37 @@ async def test_event_for_another_partition_is_refused_and_not_kept(site: Site) -
         with pytest.raises(NotOwner):
             await site.engine.submit(5, run.id, TaskClaimed(0, "w", utc_now()))
     assert site.engine.runs == {}
+
+
+async def test_nobody_waits_for_an_engine_that_has_stopped(site: Site) -> None:
+    (run,) = await site.runs(1)
+    await site.engine.take({0: 1}, "m")
+    waiting = []
+    async with site.working():
+        for _ in range(3):  # one batch under way, and events behind it
+            event = TaskClaimed(0, "w", utc_now())
+            waiting.append(asyncio.create_task(site.engine.submit(0, run.id, event)))
+            await asyncio.sleep(0)
+    async with asyncio.timeout(DEADLINE_S):
+        outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+        with pytest.raises(NotStored):
+            await site.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))
+    assert {type(outcome) for outcome in outcomes} == {NotStored}
+
+
+async def test_claim_of_a_quarantined_instance_is_refused_and_takes_no_slot(site: Site) -> None:
+    (run,) = await site.runs(1)
+    await site.engine.take({0: 1}, "m")
+    site.engine.quarantined.add(run.id)
+    ref = pb.AttemptRef(
+        workflow_instance_id=run.id, task_instance_id=run.attempts["a"].id or 0, partition=0
+    )
+    async with site.working():
+        verdict = await MasterRpc(site.engine, utc_now)._fetch("w", ref)
+        assert verdict.refusal.kind == pb.Refusal.SUPERSEDED
+        await site.engine.take({0: 2}, "m")  # the next owner tries again
+        taken = await site.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))
+    assert taken.state is WorkflowState.RUNNING
 
 
 # -- scanner and scheduler --------------------------------------------------------------------
