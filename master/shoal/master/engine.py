@@ -10,7 +10,7 @@ event loop between batches under ``_lock``.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -112,6 +112,12 @@ class Engine:
                 self._forget(set(epochs))
                 raise
         log.info("partitions taken", count=len(epochs), open_runs=len(self.runs))
+
+    async def stored_epochs(self, partitions: Collection[int]) -> dict[int, int]:
+        """Return the epochs that the database knows."""
+        async with self._database.unit_of_work(read_only=True) as uow:
+            rows = await uow.partitions.all()
+        return {row.index: row.epoch for row in rows if row.index in partitions}
 
     async def drop(self, partitions: Iterable[int]) -> None:
         """Give partitions up. A batch under way is finished first; later events are refused."""

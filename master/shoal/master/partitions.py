@@ -10,13 +10,16 @@ from collections.abc import Collection
 
 import structlog
 
-from shoal.coordination import Bells, Members, Ownership, ZkSession
+from shoal.coordination import Bells, Members, NoNode, Ownership, ZkSession, layout
 from shoal.core.assign import rendezvous
 from shoal.core.errors import ShoalError
 from shoal.master.engine import Engine
 from shoal.sql.errors import Fenced
 
 log = structlog.get_logger()
+
+# Partitions won in ZooKeeper, each with its epoch and with who waits for it to be taken.
+Won = dict[int, tuple[int, asyncio.Future[None]]]
 
 
 class PartitionKeeper:
@@ -33,13 +36,14 @@ class PartitionKeeper:
         bells: Bells,
         takeover_delay_s: float,
     ) -> None:
+        self._session = session
         self._master_id = master_id
         self._count = partitions
         self._masters = masters
         self._engine = engine
         self._bells = bells
         # Won in ZooKeeper, not yet taken by the engine: epoch, and who waits for it.
-        self._won: dict[int, tuple[int, asyncio.Future[None]]] = {}
+        self._won: Won = {}
         self._news = asyncio.Event()
         self.ownership = Ownership(
             session,
@@ -69,16 +73,20 @@ class PartitionKeeper:
             # Each new bell rings once by itself, so what waits in the partition is looked at.
             self._bells.listen(self._engine.epochs)
 
-    async def _take(self, won: dict[int, tuple[int, asyncio.Future[None]]]) -> None:
+    async def _take(self, won: Won) -> None:
         while won:
             try:
                 await self._engine.take(
                     {partition: epoch for partition, (epoch, _) in won.items()}, self._master_id
                 )
             except Fenced as error:
-                log.warning("a newer owner was quicker", partitions=sorted(error.partitions))
+                outgrown = await self._outgrow(error.partitions & won.keys(), won)
                 for partition in error.partitions & won.keys():
-                    _finish(won.pop(partition)[1], error)
+                    if partition in outgrown:
+                        won[partition] = (outgrown[partition], won[partition][1])
+                    else:
+                        log.warning("a newer owner was quicker", partition=partition)
+                        _finish(won.pop(partition)[1], error)
                 continue
             except ShoalError as error:
                 for _, done in won.values():
@@ -87,6 +95,35 @@ class PartitionKeeper:
             for _, done in won.values():
                 _finish(done, None)
             return
+
+    async def _outgrow(self, fenced: Collection[int], won: Won) -> dict[int, int]:
+        """Return new epochs for partitions whose stored ones come from a tree that is gone.
+
+        After ZooKeeper lost its data, creation numbers begin anew, below the stored epochs. While
+        our owner znode stands, nobody in the present tree can have had a higher number, so a
+        higher stored one is older history: its successor is one more. Should somebody else be
+        quicker with that, taking it raises Fenced again.
+        """
+        try:
+            stored = await self._engine.stored_epochs(fenced)  # read before we look at the znode
+            await self._session.sync(layout.PARTITIONS)
+            ours = [p for p in fenced if await self._is_ours(p)]
+        except ShoalError as error:
+            log.warning("ownership not checked", error=str(error))
+            return {}
+        # An epoch that was outgrown already and is fenced again has really been overtaken.
+        epochs = self.ownership.owned()
+        found = {p: stored[p] + 1 for p in ours if won[p][0] == epochs.get(p)}
+        if found:
+            log.warning("epochs of a lost ZooKeeper tree outgrown", partitions=sorted(found))
+        return found
+
+    async def _is_ours(self, partition: int) -> bool:
+        try:
+            node = await self._session.get(layout.owner(partition))
+        except NoNode:
+            return False
+        return node.stat.session_id == self._session.session_id
 
     async def _acquired(self, partition: int, epoch: int) -> None:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()

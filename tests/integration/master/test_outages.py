@@ -130,3 +130,20 @@ async def test_master_without_zookeeper_is_replaced_and_comes_back(
             await all_succeed(bench, more)
         assert not steady.done()
         assert not cut.done()
+
+
+async def test_runs_go_on_after_zookeeper_has_lost_all_its_data(bench: Bench) -> None:
+    workflow = await bench.publish({"a": {}, "b": {"depends_on": ["a"]}})
+    async with bench.database.unit_of_work() as uow:
+        await uow.partitions.ensure(8)
+        # What a former tree, with a longer history than the present one, has left.
+        await uow.partitions.raise_epochs(dict.fromkeys(range(8), 10**12), "of the lost tree")
+        await uow.commit()
+    for key in ("first owner", "its successor"):
+        worker = await bench.worker(key)
+        async with bench.master():
+            instance = await bench.start(workflow, key)
+            assert await worker.work(2) == 0
+            assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
+    async with bench.database.unit_of_work(read_only=True) as uow:
+        assert {row.epoch for row in await uow.partitions.all()} == {10**12 + 2}
