@@ -183,7 +183,7 @@ class _Reader:
         text = str(event.value)
         if event.tag in ("!", _CORE + "str") or (event.tag is None and not event.implicit[0]):
             return text
-        convert = _BY_TAG.get(event.tag) if event.tag else _plain
+        convert = _BY_TAG.get(event.tag) if event.tag else plain_value
         if convert is None:
             self._check_tag(event, path, "str")
             return text
@@ -233,7 +233,7 @@ class _Reader:
 _NONE = object()  # no value of that kind
 
 
-def _plain(text: str) -> Any:
+def plain_value(text: str) -> Any:
     """Return the value of an unquoted text."""
     if text in _NULLS:
         return None

@@ -4,6 +4,8 @@ from typing import Any
 
 import yaml
 
+from shoal.client.yaml_source import plain_value
+
 
 class _Dumper(yaml.SafeDumper):
     """Quotes what YAML 1.1 readers would take for something else, as ours and others do."""
@@ -16,7 +18,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
+    # PyYAML quotes what YAML 1.1 readers take for something else; ours reads YAML 1.2.
+    style = "|" if "\n" in text else '"' if plain_value(text) is not text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -56,7 +56,10 @@ class TlsFiles:
                 f"cannot read the TLS file {error.filename}: {error.strerror}; `shoal up` creates "
                 "these files in the data folder, or set tls_ca, tls_cert and tls_key"
             ) from error
-        expires = x509.load_pem_x509_certificate(contents[1]).not_valid_after_utc
+        try:
+            expires = x509.load_pem_x509_certificate(contents[1]).not_valid_after_utc
+        except ValueError as error:
+            raise InvalidIdentity(f"{self.cert} holds no PEM certificate: {error}") from error
         if expires < datetime.now(UTC):
             raise InvalidIdentity(
                 f"the certificate {self.cert} expired on {expires:%Y-%m-%d}; "

@@ -19,7 +19,9 @@ from shoal.client import (
     Workflow,
     load_definitions,
 )
-from shoal.core.checks import InvalidDefinition, check_workflow
+from shoal.client.yaml_source import read_yaml
+from shoal.client.yaml_text import definition_yaml
+from shoal.core.checks import InvalidDefinition, Problem, check_workflow
 
 
 def upstream(workflow: Workflow) -> dict[str, list[str]]:
@@ -241,3 +243,12 @@ def _no_plain_value() -> None:
 def test_what_makes_no_sense_is_refused_at_once(act: Any, says: str) -> None:
     with pytest.raises(AuthoringError, match=says):
         act()
+
+
+@pytest.mark.parametrize("text", ["0E0", "1e3", "0o17", "12e03", ".5", "true", "null", "~", "1.10"])
+def test_text_that_looks_like_something_else_stays_text_in_yaml(text: str) -> None:
+    written = definition_yaml({"text": text})
+    problems: list[Problem] = []
+    (source,) = read_yaml(written, "w.yaml", problems)
+    assert not problems
+    assert source.value == {"text": text}

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from shoal.core.task_types import load_task_type, task_type_names
 from shoal.worker.types.program import CannotRun, write_program
 from shoal.worker.types.python import PythonParams
-from shoal.worker.types.shell import ShellParams
+from shoal.worker.types.shell import ShellParams, require_variables
 from shoal.worker.types.spark import FIELDS, SparkParams, find_spark, options
 
 
@@ -190,3 +190,22 @@ def test_missing_spark_is_told_with_the_cure(
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
     with pytest.raises(CannotRun, match=r"SPARK_HOME=.* has no bin/spark-submit"):
         find_spark()
+
+
+@pytest.mark.parametrize(
+    ("script", "named"),
+    [
+        ('echo "$big"', True),
+        ("echo ${#big}", True),
+        ('echo "${SHOAL_PARAM_BIG}"', True),
+        ('python3 read.py "$SHOAL_PARAMETERS"', False),
+        ("echo $bigger $small", False),
+    ],
+)
+def test_script_that_names_a_value_too_large_for_a_variable_fails(script: str, named: bool) -> None:
+    parameters = {"big": "x" * 200_000, "small": "y", "bigger": "z"}
+    if named:
+        with pytest.raises(CannotRun, match=r"big.*200000 bytes.*SHOAL_PARAMETERS"):
+            require_variables(script, parameters)
+    else:
+        require_variables(script, parameters)

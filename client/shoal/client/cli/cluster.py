@@ -176,13 +176,13 @@ def demo(
 def init(data: Data = None) -> None:
     """Make the token and the TLS identity of a data folder, for processes started one by one."""
     from shoal.client.find import data_folder
-    from shoal.client.local.state import ensure_token
-    from shoal.proto.tls import create_identity
+    from shoal.client.local.identity import ensure_identity
+    from shoal.client.local.state import ensure_token, make_data_folder
 
     folder = data_folder(data)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_data_folder(folder)
     ensure_token(folder)
-    create_identity(folder / "tls")
+    ensure_identity(folder / "tls")
     say(f"token and tls/ are in {folder}; copy the folder to every machine of the cluster")
 
 

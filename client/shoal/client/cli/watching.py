@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from shoal.client.errors import ApiUnreachable
+from shoal.client.errors import TRANSIENT, ApiProblem, ApiUnreachable
 from shoal.client.find import Api
 from shoal.core.states import FINISHED_WORKFLOW
 
@@ -53,15 +53,16 @@ def watch(api: Api, instance_id: int) -> "InstanceDetailJson":
 
 
 def _patient(client: "ShoalClient", instance_id: int) -> "Callable[[], InstanceDetailJson]":
-    """Return a way to read the instance that waits for an API that is away."""
+    """Return a way to read the instance that waits for an API or database that is away."""
 
     def look() -> "InstanceDetailJson":
         began = time.monotonic()
         while True:
             try:
                 return client.instance(instance_id)
-            except ApiUnreachable:
-                if time.monotonic() - began > _PATIENCE_S:
+            except (ApiUnreachable, ApiProblem) as error:
+                lasting = isinstance(error, ApiProblem) and error.status not in TRANSIENT
+                if lasting or time.monotonic() - began > _PATIENCE_S:
                     raise
                 time.sleep(1.0)
 

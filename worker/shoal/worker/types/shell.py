@@ -1,11 +1,14 @@
 """SHELL: a script for ``sh`` or ``bash``."""
 
+import re
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
 
 from shoal.core.task_types import Exit, TaskContext, TaskParams, TaskType
-from shoal.worker.types.program import Arguments, Program, write_program
+from shoal.worker.environment import parameter_variables
+from shoal.worker.types.program import Arguments, CannotRun, Program, write_program
 
 
 class ShellParams(TaskParams):
@@ -13,8 +16,10 @@ class ShellParams(TaskParams):
 
     Parameters reach the script as environment variables, never as text: ``${name}`` is expanded
     by the shell itself, so a value with quotes, newlines or ``$(…)`` is data and never runs
-    (write ``"${name}"``, as for any variable). Date expressions ``$[…]`` are rendered before the
-    script starts. The shell runs without options; begin the script with ``set -eu`` to stop at
+    (write ``"${name}"``, as for any variable). Values too large for a variable (above 100 KiB) are
+    only in the JSON file ``$SHOAL_PARAMETERS``, and a script that names such a variable fails.
+    Date expressions ``$[…]`` are rendered before the script starts. The shell runs without
+    options; begin the script with ``set -eu`` to stop at
     the first failing command.
     """
 
@@ -31,6 +36,23 @@ class Shell(TaskType[ShellParams]):
     Params = ShellParams
 
     async def run(self, context: TaskContext, params: ShellParams) -> Exit:
+        require_variables(params.script, context.parameters)
         script = write_program(context.work_dir, "script.sh", params.script)
         shell = "/bin/sh" if params.interpreter == "sh" else params.interpreter
         return await context.run_process([shell, str(script), *params.arguments])
+
+
+def require_variables(script: str, parameters: Mapping[str, str]) -> None:
+    """Raise CannotRun if ``script`` names a parameter that is too large for a variable.
+
+    The shell would take it for empty, and the task would succeed with the wrong result.
+    """
+    variables = parameter_variables(parameters)
+    for name, value in parameters.items():
+        long_name = f"SHOAL_PARAM_{name.upper()}"
+        if long_name not in variables and re.search(rf"\$\{{?#?({name}|{long_name})\b", script):
+            size = len(value.encode("utf-8"))
+            raise CannotRun(
+                f"the script names the parameter {name}, whose value of {size} bytes does not fit "
+                "into an environment variable; read it from the JSON file $SHOAL_PARAMETERS"
+            )
