@@ -11,6 +11,7 @@
     ├── TransactionFailed    a multi was rolled back; carries every result
     ├── NotOwner             the partition belongs to somebody else, or to nobody
     ├── Mismatch             the tree was made for other settings than ours
+    ├── DuplicateMember      an assignor was given two members with one id
     └── ServerError          any other answer of the server
 """
 
@@ -127,3 +128,12 @@ class NotOwner(CoordinationError):
 
 class Mismatch(CoordinationError):
     """The tree in ZooKeeper was prepared with something that this program cannot work with."""
+
+
+class DuplicateMember(CoordinationError):
+    def __init__(self, member_id: str) -> None:
+        self.member_id = member_id
+        super().__init__(
+            f"two members have the id {member_id!r}, so partitions cannot be told to be whose; "
+            "give every member an id of its own"
+        )
