@@ -450,6 +450,19 @@ def test_a_static_member_that_wants_other_topics_after_its_restart_rebalances(
     assert table.is_in(GroupState.PREPARING_REBALANCE)
 
 
+def test_a_static_member_that_had_to_give_something_up_rebalances_when_it_restarts(
+    table: Table,
+) -> None:
+    first, second = static_pair(table)
+    table.join(second, instance_id="i2", owned=[P0, P1])
+    table.join(first, instance_id="i1")
+    table.ask(Sync(first, 2, "i1", {first: [], second: [P1]}))  # P0 is held back from the first
+    table.ask(Sync(second, 2, "i2"))
+    assert table.is_in(GroupState.STABLE)
+    assert table.join(instance_id="i2") == []
+    assert table.is_in(GroupState.PREPARING_REBALANCE)
+
+
 def test_a_static_member_is_not_evicted_for_joining_late(table: Table) -> None:
     first, second = static_pair(table)
     table.join(first, instance_id="i1", topics=["mail"])

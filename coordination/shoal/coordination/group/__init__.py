@@ -6,6 +6,7 @@ It does no IO and reads no clock; whoever runs it stores the group before sendin
 - ``states``: what a group can be in, as one table.
 - ``messages``: what members ask, and what they are told.
 - ``model``: ``Group``, all that a coordinator remembers. ``coordinator``: ``decide``.
+- ``participant``: the member's side, just as pure: what to give up, take on and ask for.
 
 The rules are those of Apache Kafka's classic protocol with static members (KIP-345) and required
 member ids (KIP-394). A member's session stands for its heartbeat: ``Leave`` is sent for it when
@@ -28,6 +29,7 @@ from shoal.coordination.group.messages import (
     Tick,
 )
 from shoal.coordination.group.model import Decision, Group, MemberState
+from shoal.coordination.group.participant import Participant, Step
 from shoal.coordination.group.states import GroupSignal, GroupState
 
 __all__ = [
@@ -44,8 +46,10 @@ __all__ = [
     "Joined",
     "Leave",
     "MemberState",
+    "Participant",
     "Refused",
     "Request",
+    "Step",
     "Sync",
     "Tick",
     "decide",

@@ -126,14 +126,17 @@ class _Turn:
     def _come_back(self, old: MemberState, join: Join) -> None:
         """A static member has restarted: the old id is fenced off, the new one takes its place.
 
-        In a stable group it takes over its partitions too, and nobody else notices.
+        In a stable group it takes over its partitions too, and nobody else notices. Unless the old
+        one still had to give something up: now nobody will, and others wait for it.
         """
         if old.is_joining or old.is_syncing:
             self._refuse(old.id, FencedInstanceId(self.group.name, old.id, join.instance_id or ""))
         member = MemberState(join.fresh_id, replace(join, member_id=join.fresh_id))
         self._replace(old.id, member)
-        stays = self.group.state is GroupState.STABLE and self._elect() == self.group.assignor
-        if stays and set(join.topics) == set(old.join.topics):
+        group = self.group
+        gives_nothing_up = set(old.join.owned) <= set(group.assignment.get(member.id, ()))
+        is_as_before = set(join.topics) == set(old.join.topics) and self._elect() == group.assignor
+        if group.state is GroupState.STABLE and gives_nothing_up and is_as_before:
             self._tell_joined(member)
             return
         self._put(replace(member, is_joining=True))
