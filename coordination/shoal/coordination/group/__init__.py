@@ -6,6 +6,8 @@ It does no IO and reads no clock; whoever runs it stores the group before sendin
 - ``states``: what a group can be in, as one table.
 - ``messages``: what members ask, and what they are told.
 - ``model``: ``Group``, all that a coordinator remembers. ``coordinator``: ``decide``.
+- ``codec``: a group as the bytes of a znode. Whoever stores a group writes it on condition that
+  its version is still the one that was read.
 - ``participant``: the member's side, just as pure: what to give up, take on and ask for.
 
 The rules are those of Apache Kafka's classic protocol with static members (KIP-345) and required

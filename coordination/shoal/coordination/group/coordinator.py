@@ -309,8 +309,12 @@ class _Turn:
             if member.is_joining or member.is_syncing:
                 self._refuse(member.id, CoordinatorNotAvailable(self.group.name))
         self._signal(GroupSignal.DELETE)
+        group = self.group
         self.group = Group(
-            self.group.name, state=self.group.state, generation=self.group.generation
+            group.name,
+            group.initial_rebalance_delay_s,
+            state=group.state,
+            generation=group.generation,
         )
 
     # ------------------------------------------------------------------ members
