@@ -18,13 +18,22 @@ from functools import partial
 import pytest
 
 from shoal.coordination.assignors import Partition, cooperative_sticky, range_, round_robin, sticky
-from shoal.coordination.group import Group, GroupState, Participant, Step, decide, participant
+from shoal.coordination.group import (
+    Group,
+    GroupState,
+    Participant,
+    Request,
+    Step,
+    decide,
+    participant,
+)
 
 SESSION_S, REBALANCE_S, DELAY_S, REREAD_S = 10.0, 15.0, 3.0, 5.0
 COUNTS = {"jobs": 5, "mail": 2}
 PARTITIONS = sorted(Partition(topic, i) for topic, count in COUNTS.items() for i in range(count))
-FAULTS_UNTIL_S, PATIENCE_S = 60.0, 200.0
+FAULTS_UNTIL_S, PATIENCE_S = 45.0, 200.0
 SCHEDULES, BATCHES = 10_000, 20
+NOTHING_TO_DO = Step()
 
 
 class Process:
@@ -93,7 +102,6 @@ class Schedule:
                 return
             self.now_s, _, action = heapq.heappop(self._agenda)
             action()
-            self.check()
 
     # ------------------------------------------------------------------ processes
 
@@ -152,17 +160,21 @@ class Schedule:
         process.seen = self.random.randint(process.seen, newest) if late else newest
         view = self.versions[process.seen]
         step = process.participant.step(view, set(self.sessions), self.now_s)
+        if step == NOTHING_TO_DO:
+            return
         process.listen(step)
+        self.check()
         if step.request is not None:
-            changed = decide(view, step.request, self.now_s).group
-            self.write(process, changed)
+            self.write(process, step.request)
+            self.check()
 
-    def write(self, process: Process, group: Group) -> None:
+    def write(self, process: Process, request: Request) -> None:
         """Set the node if it still has the version that was read; then watches fire."""
         if process.seen != len(self.versions) - 1 or self.random.random() < self.loss:
             self.faults["write refused or lost"] += 1
-            self.after(0.1, lambda: self.once(process))
+            self.after(0.1, partial(self.once, process))
             return
+        group = decide(self.versions[process.seen], request, self.now_s).group
         if group == self.group:
             return
         self.versions.append(group)
@@ -268,9 +280,10 @@ def test_groups_recover_from_anything_and_never_share_a_partition(batch: int) ->
 class Unconditional(Schedule):
     """Writes whatever the node's version."""
 
-    def write(self, process: Process, group: Group) -> None:
-        process.seen = len(self.versions) - 1
-        super().write(process, group)
+    def write(self, process: Process, request: Request) -> None:
+        view = self.versions[process.seen]
+        process.seen = len(self.versions)
+        self.versions.append(decide(view, request, self.now_s).group)
 
 
 def run_many(kind: type[Schedule]) -> None:

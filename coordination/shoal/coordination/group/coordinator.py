@@ -170,7 +170,8 @@ class _Turn:
         for member in group.members.values():
             if member.is_syncing:
                 self._refuse(member.id, RebalanceInProgress(group.name))
-            self._put(replace(member, is_syncing=False, has_synced=False))
+            if member.is_syncing or member.has_synced:
+                self._put(replace(member, is_syncing=False, has_synced=False))
         self._signal(GroupSignal.CHANGE)
         limit_s = self._now_s + self.group.rebalance_timeout_s
         if from_empty:
