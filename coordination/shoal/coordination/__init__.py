@@ -6,6 +6,8 @@ Usable as a library on its own; asyncio on the outside, kazoo's connection threa
 - ``membership``: announce oneself, follow the others.
 - ``ownership.Ownership``: hold partitions, with an epoch for each; ``owners.Owners`` reads them.
 - ``bell``: wake a partition's owner. ``queue.TaskQueue``: the tasks that wait for a worker.
+- ``assignors``: who should own which partition, as Kafka's assignors decide it.
+- ``group``: the coordinator of Kafka's group protocol, as a pure function.
 - ``layout``: every path, and ``prepare`` to create the tree. ``keys``: key to partition.
 
 Rules of the house: decide only by a successful create, multi or versioned set; a watch is a hint
@@ -19,6 +21,7 @@ from shoal.coordination.errors import (
     CannotConnect,
     ConnectionLoss,
     CoordinationError,
+    DuplicateMember,
     Mismatch,
     NodeExists,
     NoNode,
@@ -57,6 +60,7 @@ __all__ = [
     "Create",
     "Created",
     "Delete",
+    "DuplicateMember",
     "Entry",
     "EventKind",
     "MemberInfo",

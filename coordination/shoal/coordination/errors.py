@@ -11,6 +11,13 @@
     ├── TransactionFailed    a multi was rolled back; carries every result
     ├── NotOwner             the partition belongs to somebody else, or to nobody
     ├── Mismatch             the tree was made for other settings than ours
+    ├── DuplicateMember      an assignor was given two members with one id
+    ├── GroupError           a member's request was refused; the names are Kafka's
+    │   ├── UnknownMemberId, MemberIdRequired, FencedInstanceId
+    │   ├── IllegalGeneration, RebalanceInProgress
+    │   ├── InconsistentGroupProtocol
+    │   └── CoordinatorNotAvailable
+    ├── IllegalGroupTransition   a state machine was given a signal that it has no row for
     └── ServerError          any other answer of the server
 """
 
@@ -127,3 +134,84 @@ class NotOwner(CoordinationError):
 
 class Mismatch(CoordinationError):
     """The tree in ZooKeeper was prepared with something that this program cannot work with."""
+
+
+class DuplicateMember(CoordinationError):
+    def __init__(self, member_id: str) -> None:
+        self.member_id = member_id
+        super().__init__(
+            f"two members have the id {member_id!r}, so partitions cannot be told to be whose; "
+            "give every member an id of its own"
+        )
+
+
+class IllegalGroupTransition(CoordinationError):
+    def __init__(self, state: str, signal: str) -> None:
+        self.state, self.signal = state, signal
+        super().__init__(f"a group that is {state} has no transition for {signal}; report this")
+
+
+class GroupError(CoordinationError):
+    """A member's request was refused. ``group`` is the group's name."""
+
+    def __init__(self, group: str, message: str) -> None:
+        self.group = group
+        super().__init__(f"group {group!r}: {message}")
+
+
+class UnknownMemberId(GroupError):
+    def __init__(self, group: str, member_id: str) -> None:
+        self.member_id = member_id
+        super().__init__(
+            group,
+            f"there is no member {member_id} (any more); "
+            "what it owned is lost: join again without an id",
+        )
+
+
+class MemberIdRequired(GroupError):
+    """``member_id`` is the id to use."""
+
+    def __init__(self, group: str, member_id: str) -> None:
+        self.member_id = member_id
+        super().__init__(group, f"a new member needs an id; join again as {member_id}")
+
+
+class FencedInstanceId(GroupError):
+    def __init__(self, group: str, member_id: str, instance_id: str) -> None:
+        self.member_id, self.instance_id = member_id, instance_id
+        super().__init__(
+            group,
+            f"another process has joined as instance {instance_id!r}, so member {member_id} is "
+            "out; stop, and give every process an instance_id of its own",
+        )
+
+
+class IllegalGeneration(GroupError):
+    def __init__(self, group: str, theirs: int, current: int) -> None:
+        self.theirs, self.current = theirs, current
+        super().__init__(
+            group, f"generation {theirs} is not the present one ({current}); join again"
+        )
+
+
+class RebalanceInProgress(GroupError):
+    def __init__(self, group: str) -> None:
+        super().__init__(group, "a rebalance is in progress; join again")
+
+
+class InconsistentGroupProtocol(GroupError):
+    def __init__(
+        self, group: str, offered: Sequence[str], supported: Sequence[Sequence[str]]
+    ) -> None:
+        self.offered, self.supported = list(offered), [list(names) for names in supported]
+        super().__init__(
+            group,
+            f"no assignor of {self.offered} is supported by all members ({self.supported}); "
+            "configure one that all have",
+        )
+
+
+class CoordinatorNotAvailable(GroupError):
+    def __init__(self, group: str) -> None:
+        super().__init__(group, "it was deleted; create it anew, or join another one")

@@ -1,0 +1,33 @@
+"""Who should own which partition: pure functions of the members, all with one signature.
+
+``assign(partition_counts, members) -> {member id: its partitions}``. Every member has an entry;
+every partition of a topic that somebody subscribes to is in exactly one (``cooperative_sticky``
+holds some back, see there). The result does not depend on the order of ``members``.
+
+=====================  ==========================================================================
+``range_``             per topic, a contiguous run each; the first members get one more
+``round_robin``        all partitions of all topics dealt out one by one
+``modulo``             partition i to subscriber i mod n of its topic
+``sticky``             even, and as few partitions move as evenness allows
+``cooperative_sticky`` as ``sticky``, but a partition has no owner for one round before it moves
+=====================  ==========================================================================
+
+The behaviour is that of Kafka's assignors of the same names (Apache Kafka 3.8, without racks).
+Where Kafka's result hangs on the order of a hash table, or gives a partition to somebody while
+another may still hold it, ours is fixed, respectively safe; the functions say where.
+"""
+
+from shoal.coordination.assignors.member import Assignor, Member, Partition
+from shoal.coordination.assignors.stateless import modulo, range_, round_robin
+from shoal.coordination.assignors.stickiness import cooperative_sticky, sticky
+
+__all__ = [
+    "Assignor",
+    "Member",
+    "Partition",
+    "cooperative_sticky",
+    "modulo",
+    "range_",
+    "round_robin",
+    "sticky",
+]

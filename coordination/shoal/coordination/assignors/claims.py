@@ -1,0 +1,48 @@
+"""Who really owned what: settles contradictions between what members say they own."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from shoal.coordination.assignors.member import Member, Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """All claims to partitions that exist.
+
+    ``owner`` has the partitions whose claim is settled: the highest generation wins. Of two
+    claims in the same, highest generation neither can be believed: the partition is in
+    ``disputed`` and has no owner. ``runner_up`` is who had a partition before its owner.
+    """
+
+    owner: Mapping[Partition, str]
+    runner_up: Mapping[Partition, str]
+    disputed: frozenset[Partition]
+
+    def is_free_for(self, partition: Partition, member_id: str) -> bool:
+        """Return whether ``member_id`` may have it at once, because nobody else can hold it."""
+        if partition in self.disputed:
+            return False
+        return self.owner.get(partition, member_id) == member_id
+
+
+def settle(partition_counts: Mapping[str, int], members: Iterable[Member]) -> Claims:
+    """Return who owns what. Equal runner-ups are told apart by the order of ``members``."""
+    claimants: dict[Partition, list[Member]] = defaultdict(list)
+    for member in members:
+        for partition in dict.fromkeys(member.owned):
+            if 0 <= partition.index < partition_counts.get(partition.topic, 0):
+                claimants[partition].append(member)
+    owner: dict[Partition, str] = {}
+    runner_up: dict[Partition, str] = {}
+    disputed = set()
+    for partition, claiming in claimants.items():
+        newest, *older = sorted(claiming, key=lambda member: -member.generation)
+        if older and older[0].generation == newest.generation:
+            disputed.add(partition)
+            continue
+        owner[partition] = newest.id
+        if older:
+            runner_up[partition] = older[0].id
+    return Claims(owner, runner_up, frozenset(disputed))

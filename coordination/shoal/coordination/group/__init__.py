@@ -1,0 +1,58 @@
+"""Kafka's group protocol as a pure core: joins, elections, generations, votes, sync, eviction.
+
+``decide(group, request, now_s) -> Decision(group, answers)`` holds every rule of the coordinator.
+It does no IO and reads no clock; whoever runs it stores the group before sending the answers.
+
+- ``states``: what a group can be in, as one table.
+- ``messages``: what members ask, and what they are told.
+- ``model``: ``Group``, all that a coordinator remembers. ``coordinator``: ``decide``.
+- ``codec``: a group as the bytes of a znode. Whoever stores a group writes it on condition that
+  its version is still the one that was read.
+- ``participant``: the member's side, just as pure: what to give up, take on and ask for.
+
+The rules are those of Apache Kafka's classic protocol with static members (KIP-345) and required
+member ids (KIP-394). A member's session stands for its heartbeat: ``Leave`` is sent for it when
+the session ends.
+"""
+
+from shoal.coordination.group.coordinator import decide
+from shoal.coordination.group.messages import (
+    Alive,
+    Answer,
+    Assigned,
+    Delete,
+    Heartbeat,
+    Join,
+    Joined,
+    Leave,
+    Refused,
+    Request,
+    Sync,
+    Tick,
+)
+from shoal.coordination.group.model import Decision, Group, MemberState
+from shoal.coordination.group.participant import Participant, Step
+from shoal.coordination.group.states import GroupSignal, GroupState
+
+__all__ = [
+    "Alive",
+    "Answer",
+    "Assigned",
+    "Decision",
+    "Delete",
+    "Group",
+    "GroupSignal",
+    "GroupState",
+    "Heartbeat",
+    "Join",
+    "Joined",
+    "Leave",
+    "MemberState",
+    "Participant",
+    "Refused",
+    "Request",
+    "Step",
+    "Sync",
+    "Tick",
+    "decide",
+]

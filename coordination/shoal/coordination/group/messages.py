@@ -1,0 +1,107 @@
+"""What members ask of their group's coordinator, and what they are told."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shoal.coordination.assignors import Member, Partition
+from shoal.coordination.assignors.member import NO_GENERATION
+from shoal.coordination.errors import GroupError
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Take me in, or: I have joined again because the group rebalances.
+
+    ``member_id`` is None from somebody who has none yet; ``fresh_id`` is the id to give them,
+    chosen by whoever received the request. ``assignors`` are names, the preferred one first.
+    ``owned`` and ``generation`` are for the assignor (see ``assignors.Member``).
+    """
+
+    member_id: str | None
+    fresh_id: str
+    assignors: Sequence[str]
+    topics: Sequence[str]
+    rebalance_timeout_s: float
+    instance_id: str | None = None
+    owned: Sequence[Partition] = ()
+    generation: int = NO_GENERATION
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """Tell me what is mine. The leader brings what is everybody's in ``assignment``."""
+
+    member_id: str
+    generation: int
+    instance_id: str | None = None
+    assignment: Mapping[str, Sequence[Partition]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Am I still in?"""
+
+    member_id: str
+    generation: int
+    instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """The member goes: by request, because its session ended, or because it stopped polling."""
+
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Nothing but time has passed. Due at ``Group.deadline_s``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """The group is to be no more."""
+
+
+Request = Join | Sync | Heartbeat | Leave | Tick | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The member is part of ``generation``.
+
+    Only the leader gets the ``members``, and only while they still have to be assigned.
+    """
+
+    to: str
+    generation: int
+    assignor: str
+    leader_id: str
+    members: Sequence[Member] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """These are the member's partitions in ``generation``."""
+
+    to: str
+    generation: int
+    partitions: Sequence[Partition]
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """The member belongs to the present generation and has nothing to do."""
+
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The request of ``to`` (its ``fresh_id`` if it had no id) changed nothing, and why."""
+
+    to: str
+    error: GroupError
+
+
+Answer = Joined | Assigned | Alive | Refused

@@ -1,0 +1,61 @@
+"""What a coordinator remembers of its group."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shoal.coordination.assignors import Member, Partition
+from shoal.coordination.group.messages import Answer, Join
+from shoal.coordination.group.states import GroupState
+
+
+@dataclass(frozen=True, slots=True)
+class MemberState:
+    """A member as the coordinator sees it. ``join`` is its last one, with its present id."""
+
+    id: str
+    join: Join
+    is_joining: bool = False  # has asked to be part of the next generation; no answer yet
+    is_syncing: bool = False  # has asked for its partitions; no answer yet
+    has_synced: bool = False  # was told its partitions of this generation
+
+    def describe(self) -> Member:
+        join = self.join
+        return Member(self.id, join.topics, join.owned, join.generation, join.instance_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Everything to remember about a group; equal groups decide equally.
+
+    ``members`` are in the order in which they came. ``pending`` are ids that were given out and
+    not used yet. ``deadline_s`` (on the clock of ``now_s``, None: nothing is due) is when a Tick
+    makes a difference.
+    """
+
+    name: str
+    initial_rebalance_delay_s: float = 3.0
+    state: GroupState = GroupState.EMPTY
+    generation: int = 0
+    assignor: str = ""
+    leader_id: str | None = None
+    members: Mapping[str, MemberState] = field(default_factory=dict)
+    pending: frozenset[str] = frozenset()
+    assignment: Mapping[str, tuple[Partition, ...]] = field(default_factory=dict)
+    deadline_s: float | None = None
+    # Only while the first members of an empty group gather.
+    gather_until_s: float | None = None  # wait no longer, whoever still comes
+    has_newcomers: bool = False  # somebody came since the wait was last prolonged
+
+    @property
+    def rebalance_timeout_s(self) -> float:
+        """How long members may take to join again: the longest that one of them asks for."""
+        timeouts = [member.join.rebalance_timeout_s for member in self.members.values()]
+        return max(timeouts, default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The group after a request, and what to tell whom once it is stored."""
+
+    group: Group
+    answers: Sequence[Answer]

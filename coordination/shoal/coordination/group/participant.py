@@ -1,0 +1,154 @@
+"""The member's side of the protocol: what to give up, take on and ask for, given the group."""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+
+from shoal.coordination.assignors import Assignor, Partition
+from shoal.coordination.assignors.member import NO_GENERATION
+from shoal.coordination.group.messages import Join, Leave, Request, Sync, Tick
+from shoal.coordination.group.model import Group, MemberState
+from shoal.coordination.group.states import GroupState
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a member does next, in this order.
+
+    ``lost``: partitions that may be somebody else's already; stop without writing. ``revoked``:
+    to be given up, properly, before ``request`` is sent. ``assigned``: to be taken on.
+    """
+
+    lost: tuple[Partition, ...] = ()
+    revoked: tuple[Partition, ...] = ()
+    assigned: tuple[Partition, ...] = ()
+    request: Request | None = None
+
+
+class Participant:
+    """One member from the registration of its session until that session ends.
+
+    ``step`` is called with every new view of the group and says what to do; no IO, no clock. Its
+    request is to be decided on that very view: by ``decide``, and a write that succeeds only if
+    the group has not changed since. If the write fails, or nobody knows whether it was done, the
+    next step finds out from the next view. Views may be late, but never older than one before.
+
+    ``cooperative`` says that the member keeps working while the group rebalances; all its
+    assignors must then hold back what has to move, as ``cooperative_sticky`` does.
+    """
+
+    def __init__(
+        self,
+        member_id: str,
+        assignors: Mapping[str, Assignor],
+        partition_counts: Mapping[str, int],
+        *,
+        rebalance_timeout_s: float,
+        cooperative: bool,
+        instance_id: str | None = None,
+    ) -> None:
+        self.id, self.instance_id = member_id, instance_id
+        self._assignors, self._partition_counts = assignors, partition_counts
+        self._rebalance_timeout_s, self._cooperative = rebalance_timeout_s, cooperative
+        self.owned: set[Partition] = set()
+        self.generation = NO_GENERATION  # in which it got what it owns
+        self.is_fenced = False  # another process has taken this one's instance id; final
+        self._was_member = False
+        self._must_rejoin = False  # it gave up something that others wait for
+
+    def step(self, group: Group, registered: Set[str], now_s: float) -> Step:
+        """Return what to do about ``group``. ``registered`` are the ids with a live session."""
+        if self.is_fenced or (self._was_member and self._is_replaced(group)):
+            self.is_fenced = True
+            return Step(lost=self._drop())
+        me = group.members.get(self.id)
+        if me is None:
+            return self._enter(group)
+        self._was_member = True
+        chore = _chore(group, registered, now_s)
+        match group.state:
+            case GroupState.PREPARING_REBALANCE:
+                return self._prepare(me, chore)
+            case GroupState.COMPLETING_REBALANCE:
+                return Step(request=self._assign_or_wait(group, me) or chore)
+            case GroupState.STABLE:
+                return self._settle(group, me, chore)
+            case GroupState.EMPTY | GroupState.DEAD:
+                return Step()  # such a group has no members
+
+    def end_session(self) -> Step:
+        """The session is over: all is lost, and so is the id."""
+        return Step(lost=self._drop())
+
+    def _is_replaced(self, group: Group) -> bool:
+        instance_id = self.instance_id
+        return instance_id is not None and any(
+            member.join.instance_id == instance_id and member.id != self.id
+            for member in group.members.values()
+        )
+
+    def _enter(self, group: Group) -> Step:
+        """Join for the first time, or again after an eviction."""
+        lost = self._drop()
+        self._was_member = self._must_rejoin = False
+        if group.state is GroupState.DEAD:
+            return Step(lost=lost)
+        return Step(lost=lost, request=self._join(self.id if self.id in group.pending else None))
+
+    def _prepare(self, me: MemberState, chore: Request | None) -> Step:
+        if me.is_joining:
+            return Step(request=chore)
+        revoked = () if self._cooperative else self._drop()
+        return Step(revoked=revoked, request=self._join(self.id))
+
+    def _assign_or_wait(self, group: Group, me: MemberState) -> Request | None:
+        if self.id == group.leader_id:
+            members = [member.describe() for member in group.members.values()]
+            assign = self._assignors[group.assignor]
+            assignment = assign(self._partition_counts, members)
+            return Sync(self.id, group.generation, self.instance_id, assignment)
+        if me.is_syncing:
+            return None
+        return Sync(self.id, group.generation, self.instance_id)
+
+    def _settle(self, group: Group, me: MemberState, chore: Request | None) -> Step:
+        revoked: tuple[Partition, ...] = ()
+        assigned: tuple[Partition, ...] = ()
+        if self.generation != group.generation:
+            target = set(group.assignment.get(self.id, ()))
+            revoked = tuple(sorted(self.owned - target))
+            assigned = tuple(sorted(target - self.owned))
+            self.owned, self.generation = target, group.generation
+            self._must_rejoin = self._cooperative and bool(revoked)
+        request = chore
+        if self._must_rejoin:
+            request = self._join(self.id)
+        elif not me.has_synced:
+            request = Sync(self.id, group.generation, self.instance_id)
+        return Step(revoked=revoked, assigned=assigned, request=request)
+
+    def _drop(self) -> tuple[Partition, ...]:
+        dropped = tuple(sorted(self.owned))
+        self.owned = set()
+        return dropped
+
+    def _join(self, member_id: str | None) -> Join:
+        return Join(
+            member_id,
+            self.id,
+            tuple(self._assignors),
+            tuple(sorted(self._partition_counts)),
+            self._rebalance_timeout_s,
+            self.instance_id,
+            tuple(sorted(self.owned)),
+            self.generation,
+        )
+
+
+def _chore(group: Group, registered: Set[str], now_s: float) -> Request | None:
+    """Return what any member may do for the group: see off who is gone, let time pass."""
+    gone = next((each for each in [*group.members, *group.pending] if each not in registered), None)
+    if gone is not None:
+        return Leave(gone)
+    if group.deadline_s is not None and group.deadline_s <= now_s:
+        return Tick()
+    return None

@@ -1,0 +1,140 @@
+"""What a member does next, for one view of its group after the other."""
+
+from shoal.coordination.assignors import Assignor, Partition, cooperative_sticky, sticky
+from shoal.coordination.group import Group, Join, Leave, Participant, Step, Sync, Tick, decide
+
+P0, P1 = Partition("jobs", 0), Partition("jobs", 1)
+DELAY_S, TIMEOUT_S = 3.0, 60.0
+
+
+class Node:
+    """The group's node in ZooKeeper, without faults."""
+
+    def __init__(self) -> None:
+        self.group = Group("g", initial_rebalance_delay_s=DELAY_S)
+        self.registered: set[str] = set()
+        self.now_s = 0.0
+
+    def member(
+        self, name: str, *, cooperative: bool = True, instance_id: str | None = None
+    ) -> Participant:
+        self.registered.add(name)
+        assign: Assignor = cooperative_sticky if cooperative else sticky
+        return Participant(
+            name,
+            {"assign": assign},
+            {"jobs": 2},
+            rebalance_timeout_s=TIMEOUT_S,
+            cooperative=cooperative,
+            instance_id=instance_id,
+        )
+
+    def turn(self, participant: Participant) -> Step:
+        step = participant.step(self.group, self.registered, self.now_s)
+        if step.request is not None:
+            self.group = decide(self.group, step.request, self.now_s).group
+        return step
+
+    def settle(self, *participants: Participant) -> None:
+        """Let them take turns until nobody has anything to do."""
+        for _ in range(20):
+            steps = [self.turn(participant) for participant in participants]
+            if all(step == Step() for step in steps):
+                if self.group.deadline_s is None:
+                    return
+                self.now_s = self.group.deadline_s
+        raise AssertionError(f"still busy: {steps}")
+
+
+def test_a_lone_member_gets_everything() -> None:
+    node = Node()
+    alone = node.member("a")
+    node.settle(alone)
+    assert alone.owned == {P0, P1}
+
+
+def test_a_cooperative_member_gives_up_only_what_must_move_and_joins_again() -> None:
+    node = Node()
+    old = node.member("a")
+    node.settle(old)
+    new = node.member("b")
+    node.turn(new)  # asks for an id
+    node.turn(new)  # joins
+    step = node.turn(old)
+    assert (step.revoked, old.owned) == ((), {P0, P1})
+    assert isinstance(step.request, Join)
+    assert step.request.owned == (P0, P1)
+    step = node.turn(old)
+    assert isinstance(step.request, Sync)
+    assert step.request.assignment == {"a": [P0], "b": []}
+    step = node.turn(old)
+    assert (step.revoked, step.assigned) == ((P1,), ())
+    assert isinstance(step.request, Join)
+    assert step.request.owned == (P0,)
+    node.settle(old, new)
+    assert (old.owned, new.owned) == ({P0}, {P1})
+    assert node.group.generation == 3
+
+
+def test_an_eager_member_gives_up_everything_before_it_joins_again() -> None:
+    node = Node()
+    old = node.member("a", cooperative=False)
+    node.settle(old)
+    new = node.member("b", cooperative=False)
+    node.turn(new)
+    node.turn(new)
+    step = node.turn(old)
+    assert step.revoked == (P0, P1)
+    assert isinstance(step.request, Join)
+    assert step.request.owned == ()
+    node.settle(old, new)
+    assert len(old.owned) == len(new.owned) == 1
+
+
+def test_an_evicted_member_has_lost_its_partitions_and_comes_back() -> None:
+    node = Node()
+    slow, quick = node.member("a"), node.member("b")
+    node.settle(slow, quick)
+    had = set(slow.owned)
+    node.group = decide(node.group, Leave("a"), node.now_s).group
+    node.settle(quick)
+    assert quick.owned == {P0, P1}
+    step = node.turn(slow)
+    assert (set(step.lost), step.revoked) == (had, ())
+    node.settle(slow, quick)
+    assert len(slow.owned) == len(quick.owned) == 1
+
+
+def test_what_ends_with_the_session_is_lost_not_revoked() -> None:
+    node = Node()
+    alone = node.member("a")
+    node.settle(alone)
+    assert alone.end_session() == Step(lost=(P0, P1))
+    assert alone.owned == set()
+
+
+def test_a_fenced_member_loses_everything_and_asks_for_nothing() -> None:
+    node = Node()
+    old = node.member("a", instance_id="i")
+    node.settle(old)
+    new = node.member("b", instance_id="i")
+    node.turn(new)
+    assert node.turn(old) == Step(lost=(P0, P1))
+    assert old.is_fenced
+    assert node.turn(old) == Step()
+    generation = node.group.generation
+    node.settle(new)
+    assert (new.owned, node.group.generation) == ({P0, P1}, generation)
+
+
+def test_any_member_sees_off_who_is_gone_and_lets_time_pass() -> None:
+    node = Node()
+    first, second = node.member("a"), node.member("b")
+    node.settle(first, second)
+    node.registered.remove("a")
+    assert node.turn(second).request == Leave("a")
+    waiting = node.member("c")
+    node.turn(waiting)
+    node.turn(waiting)
+    node.now_s += TIMEOUT_S
+    assert node.turn(waiting).request == Tick()
