@@ -200,6 +200,7 @@ def test_missing_spark_is_told_with_the_cure(
         ('echo "${SHOAL_PARAM_BIG}"', True),
         ('python3 read.py "$SHOAL_PARAMETERS"', False),
         ("echo $bigger $small", False),
+        ('test -z "${big+x}"; echo ${big:-none} ${big-none}', False),
     ],
 )
 def test_script_that_names_a_value_too_large_for_a_variable_fails(script: str, named: bool) -> None:

@@ -45,12 +45,15 @@ class Shell(TaskType[ShellParams]):
 def require_variables(script: str, parameters: Mapping[str, str]) -> None:
     """Raise CannotRun if ``script`` names a parameter that is too large for a variable.
 
-    The shell would take it for empty, and the task would succeed with the wrong result.
+    The shell would take it for empty, and the task would succeed with the wrong result. Forms
+    that say what to do without a value, such as ``${name:-…}`` and ``${name+…}``, are fine.
     """
     variables = parameter_variables(parameters)
     for name, value in parameters.items():
         long_name = f"SHOAL_PARAM_{name.upper()}"
-        if long_name not in variables and re.search(rf"\$\{{?#?({name}|{long_name})\b", script):
+        names = f"(?:{name}|{long_name})(?!\\w)"
+        used = rf"\$(?:{names}|\{{#?{names}(?!:?[-+]))"
+        if long_name not in variables and re.search(used, script):
             size = len(value.encode("utf-8"))
             raise CannotRun(
                 f"the script names the parameter {name}, whose value of {size} bytes does not fit "
