@@ -45,8 +45,11 @@ class Ownership:
 
     SUSPENDED changes nothing by itself. When ``session.proven_until`` passes, and when the
     session is LOST, everything is lost; it is acquired again, with higher epochs, once a session
-    is proven. On a clean release ``/partitions/NNN`` records it, so that a successor knows that
-    it need not wait; after an owner that vanished it waits ``takeover_delay_s``.
+    is proven. On a clean release the parent of the owner node records it, so that a successor
+    knows that it need not wait; after an owner that vanished it waits ``takeover_delay_s``.
+
+    ``owner_path`` says where the owner node of a partition is. Its parent must exist; its data
+    is ours, and nothing but owner nodes may come and go below it (one lasting node may be there).
     """
 
     def __init__(
@@ -60,8 +63,10 @@ class Ownership:
         on_lost: Callable[[frozenset[int]], Awaitable[None]],
         takeover_delay_s: float = 0.0,
         reread_s: float = REREAD_S,
+        owner_path: Callable[[int], str] = layout.owner,
     ) -> None:
         self._session, self.owner_id = session, owner_id
+        self._owner_path = owner_path
         self._data = json.dumps({**data, "owner_id": owner_id}).encode()
         self._on_acquired, self._on_released, self._on_lost = on_acquired, on_released, on_lost
         self._takeover_delay_s, self._reread_s = takeover_delay_s, reread_s
@@ -203,7 +208,7 @@ class Ownership:
 
     async def _create(self, partition: int, hold: "_Hold") -> int | None:
         """Create the owner node. Returns None, with a watch set, if somebody else has it."""
-        path = layout.owner(partition)
+        path = self._owner_path(partition)
         try:
             created = await self._session.create(path, self._data, ephemeral=True)
             return created.czxid
@@ -228,13 +233,13 @@ class Ownership:
     async def _vanished(self, partition: int, since: float | None) -> float | None:
         """Return when we first saw that an owner had gone without releasing; None if none did.
 
-        The last change among the children of ``/partitions/NNN`` is the owner's going (or, if
+        The last change among the children of the parent is the owner's going (or, if
         nobody ever owned it, the making of the bell). A clean release changes the data in the
         same transaction, so then both changes have the same zxid.
         """
+        path = self._owner_path(partition)
         owner, parent = await asyncio.gather(
-            self._session.exists(layout.owner(partition)),
-            self._session.exists(layout.partition(partition)),
+            self._session.exists(path), self._session.exists(_parent(path))
         )
         if owner is not None or parent is None:
             return None
@@ -245,8 +250,8 @@ class Ownership:
 
     async def _delete(self, partition: int) -> None:
         """Release in one step: delete our node and record that this was a clean release."""
-        path = layout.owner(partition)
-        release: list[Operation] = [Delete(path), SetData(layout.partition(partition), b"")]
+        path = self._owner_path(partition)
+        release: list[Operation] = [Delete(path), SetData(_parent(path), b"")]
 
         async def delete() -> None:
             node = await self._session.get(path)  # never delete a successor's
@@ -271,6 +276,10 @@ class _Hold:
 
     def changed(self, _: WatchEvent) -> None:
         self.look.set()
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 async def _wait_any(timeout_s: float, *events: asyncio.Event) -> None:
