@@ -102,6 +102,15 @@ class Ownership:
                 hold.unwanted.set()
         self._begin_holds()
 
+    async def given_up(self, partitions: Iterable[int]) -> None:
+        """Return when those of ``partitions`` that are not wanted any more are not ours either.
+
+        Their ``on_released`` has run and their owner nodes are gone.
+        """
+        named = frozenset(partitions)
+        while holds := [self._held[p].task for p in named & self._held.keys() - self._wanted]:
+            await asyncio.wait(holds)
+
     def owned(self) -> Mapping[int, int]:
         """Return the epoch of each partition that we own and can prove to own at this moment.
 

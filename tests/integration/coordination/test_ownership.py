@@ -113,6 +113,15 @@ async def test_partition_is_handed_over_once_and_the_epoch_grows(
     assert not second.all("lost")
 
 
+async def test_who_gives_up_can_wait_until_the_owner_node_is_gone(tree: ZkSession) -> None:
+    async with owner(tree, "m1", {1, 2}) as recorder:
+        await eventually(lambda: set(recorder.ownership.owned()) == {1, 2})
+        recorder.ownership.set_wanted({2})
+        await recorder.ownership.given_up({1, 2, 3})  # 2 is still wanted, 3 was never ours
+        assert recorder.all("released") == [1]
+        assert set(await Owners(tree).all_owners(128)) == {2}
+
+
 async def test_flipping_wishes_end_in_the_last_one(tree: ZkSession) -> None:
     async with owner(tree, "m1", {1}) as recorder:
         for _ in range(5):
