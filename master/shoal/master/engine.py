@@ -17,6 +17,7 @@ from datetime import datetime
 
 import structlog
 
+from shoal.core import failpoints
 from shoal.core.commands import Command
 from shoal.core.decide import decide
 from shoal.core.errors import ShoalError
@@ -103,7 +104,9 @@ class Engine:
         async with self._lock:
             async with self._database.unit_of_work() as uow:
                 await uow.partitions.raise_epochs(epochs, owner)
+                failpoints.hit("takeover.before_commit")
                 await uow.commit()
+            failpoints.hit("takeover.after_commit")
             self.epochs.update(epochs)
             try:
                 await self._load(epochs)
@@ -111,6 +114,7 @@ class Engine:
                 # Half loaded is not held: runs that are not in memory would be forgotten.
                 self._forget(set(epochs))
                 raise
+        failpoints.hit("takeover.after_load")
         log.info("partitions taken", count=len(epochs), open_runs=len(self.runs))
 
     async def stored_epochs(self, partitions: Collection[int]) -> dict[int, int]:
@@ -123,6 +127,7 @@ class Engine:
         """Give partitions up. A batch under way is finished first; later events are refused."""
         async with self._lock:
             self._forget(set(partitions))
+        failpoints.hit("release.after_drop")
 
     def _forget(self, partitions: set[int]) -> None:
         for partition in partitions:
@@ -304,11 +309,18 @@ class Engine:
         if not to_save and not commands:
             return
         now = self._clock()
+        ends = any(change.decision.finished_at for change in changes.values())
         async with self._database.unit_of_work() as uow:
             await uow.fence({item.partition: self.epochs[item.partition] for item in items})
             ids = await uow.instances.save(to_save, now)
             await self._store_outcomes(uow, commands, refusals, now)
+            failpoints.hit("store.before_commit")
+            if ends:
+                failpoints.hit("finish.before_commit")
             await uow.commit()
+        failpoints.hit("store.after_commit")
+        if ends:
+            failpoints.hit("finish.after_commit")
         for (run_id, task, number), new_id in ids.items():
             run = self.runs[run_id]
             attempt = run.attempts[task]

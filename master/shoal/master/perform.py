@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 import structlog
 
 from shoal.coordination import Entry, Members, TaskQueue
+from shoal.core import failpoints
 from shoal.core.errors import ShoalError
 from shoal.core.run import Action, Attempt, AttemptKey, Enqueue, Kill, Run, WakeAt, Withdraw
 from shoal.core.states import TaskState
@@ -79,7 +80,9 @@ class Performer:
             if withdraw:
                 await self._queue.remove(withdraw)
             if put:
+                failpoints.hit("dispatch.before_put")
                 await self._queue.put(put)
+                failpoints.hit("dispatch.after_put")
         except ShoalError as error:
             log.warning("queue not reached; the sweeper will repeat", error=str(error))
             self._on_trouble()
@@ -98,6 +101,7 @@ class Performer:
             return  # gone: its claims vanish, and the sweeper declares them lost
         request = pb.KillRequest(task_instance_ids=list(ids), reason="stopped by request")
         address = str(member.data["address"])
+        failpoints.hit("kill.before_call")
         try:
             await call(
                 address, self._channels.worker(address).Kill(request, timeout=_KILL_TIMEOUT_S)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import grpc
 import structlog
 
+from shoal.core import failpoints
 from shoal.core.errors import ShoalError
 from shoal.core.events import TaskClaimed, TaskEnded, TaskStarted
 from shoal.core.run import Run
@@ -44,6 +45,7 @@ class MasterRpc(MasterServiceServicer):
         verdicts = await asyncio.gather(
             *(self._fetch(request.worker_id, ref) for ref in request.attempts)
         )
+        failpoints.hit("fetch.before_reply")
         return pb.FetchResponse(verdicts=verdicts)
 
     async def _fetch(self, worker: str, ref: pb.AttemptRef) -> pb.FetchVerdict:
@@ -101,6 +103,7 @@ class MasterRpc(MasterServiceServicer):
         verdicts = await asyncio.gather(
             *(self._report(request.worker_id, report) for report in request.reports)
         )
+        failpoints.hit("report.before_reply")
         return pb.ReportResponse(verdicts=verdicts)
 
     async def _report(self, worker: str, report: pb.Report) -> pb.ReportVerdict:

@@ -12,6 +12,7 @@ from contextlib import suppress
 
 import structlog
 
+from shoal.core import failpoints
 from shoal.core.commands import Command, CommandType
 from shoal.core.errors import ShoalError
 from shoal.core.events import (
@@ -138,7 +139,9 @@ class Scanner:
             runs = await uow.instances.create(new)
             outcomes = [(n.command_id, run.id) for n, run in zip(new, runs, strict=True)]
             await uow.commands.done_many(outcomes, now)
+            failpoints.hit("start.before_commit")
             await uow.commit()
+        failpoints.hit("start.after_commit")
         return runs
 
     async def _new_instance(self, uow: UnitOfWork, command: Command) -> NewInstance:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import structlog
 
 from shoal.coordination import partition_of
-from shoal.core import cron
+from shoal.core import cron, failpoints
 from shoal.core.commands import CommandType, NewCommand
 from shoal.core.cron_fields import InvalidCron
 from shoal.core.errors import ShoalError
@@ -111,7 +111,9 @@ class Scheduler:
             await uow.fence({schedule.partition: self._engine.epoch_of(schedule.partition)})
             if await uow.schedules.advance(schedule.id, schedule.next_fire_at, following):
                 await uow.commands.add(command, now)
+            failpoints.hit("fire.before_commit")
             await uow.commit()
+        failpoints.hit("fire.after_commit")
         self._ring([command.partition])
         log.info(
             "schedule fired",

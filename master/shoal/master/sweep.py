@@ -13,6 +13,7 @@ from datetime import timedelta
 import structlog
 
 from shoal.coordination import SessionLost, TaskQueue
+from shoal.core import failpoints
 from shoal.core.errors import ShoalError
 from shoal.core.events import TaskEnded
 from shoal.core.run import Attempt, Run
@@ -108,4 +109,5 @@ class Sweeper:
         event = TaskEnded(
             attempt.id, TaskSignal.LOSE, self._clock(), reason=f"worker {attempt.worker} went away"
         )
+        failpoints.hit("lose.before_post")
         self._engine.post(run.partition, run.id, event)

@@ -15,6 +15,7 @@ import structlog
 
 from shoal.coordination import Membership, SessionLost, SessionState, TaskQueue, ZkSession
 from shoal.coordination.errors import CoordinationError
+from shoal.core import failpoints
 from shoal.worker.agent_attempts import Attempt, Attempts
 from shoal.worker.agent_runner import Runner
 from shoal.worker.claims import Claimer
@@ -139,7 +140,9 @@ class Agent:
     async def _release(self, task_instance_ids: Sequence[int]) -> None:
         # If the session is lost, the claims are gone anyway.
         with suppress(SessionLost):
+            failpoints.hit("claim.before_release")
             await self._session.retry(lambda: self._queue.release(task_instance_ids))
+            failpoints.hit("claim.after_release")
 
     # -- what others see --------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import structlog
 from pydantic import ValidationError
 
+from shoal.core import failpoints
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import Exit, load_task_type
 from shoal.proto import shoal_pb2 as pb
@@ -186,7 +187,9 @@ class Runner:
         self._renew_lease()
         attempt.launching = True
         try:
+            failpoints.hit("launch.before_start")
             launched = attempt.launched = await self._launcher.launch(request)
+            failpoints.hit("launch.after_start")
         finally:
             attempt.launching = False
         self._report_start(attempt)
@@ -238,6 +241,7 @@ class Runner:
             return
         if attempt.deserted is not None:
             record = replace(record, outcome=Outcome.FAILED, reason=attempt.deserted)
+        failpoints.hit("record.after_exit")
         self._attempts.end(attempt)
         self._reporter.add(*result(record))
         log.info(

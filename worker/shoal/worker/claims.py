@@ -13,6 +13,7 @@ import structlog
 
 from shoal.coordination import TaskQueue, ZkSession
 from shoal.coordination.errors import CoordinationError, SessionLost
+from shoal.core import failpoints
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import RpcError
 from shoal.worker.agent_attempts import Attempt, Attempts
@@ -79,8 +80,11 @@ class Claimer:
         if not self._attempts.free:
             await self._attempts.changed()
             return []
+        failpoints.hit("claim.before_multi")
         claims = await self._queue.claim(self._group, self._attempts.free, self._worker_id)
-        if not claims:
+        if claims:
+            failpoints.hit("claim.after_multi")
+        else:
             await self._queue.wait(self._group, timeout_s=LONGEST_WAIT_S)
         return [self._attempts.add(claim) for claim in claims]
 
@@ -129,7 +133,9 @@ class Claimer:
             worker_id=self._worker_id, attempts=[attempt.ref for attempt in attempts]
         )
         try:
+            failpoints.hit("fetch.before_call")
             response = await self._masters.fetch(address, request)
+            failpoints.hit("fetch.after_call")
         except RpcError as error:
             return list(attempts), str(error)
         verdicts = {verdict.task_instance_id: verdict for verdict in response.verdicts}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from shoal.core import failpoints
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import RpcError
 from shoal.worker.agent_masters import Masters, delay_s
@@ -117,7 +118,9 @@ class Reporter:
     async def _send(self, address: str, worker_id: str, items: list[_Item]) -> None:
         request = pb.ReportRequest(worker_id=worker_id, reports=[i.report for i in items])
         try:
+            failpoints.hit("report.before_call")
             response = await self._masters.report(address, request)
+            failpoints.hit("report.after_call")
         except RpcError as error:
             self._postpone(items, str(error))
         else:

@@ -14,10 +14,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import structlog
+
 from shoal.client.local.log_setup import configure_logging
 from shoal.client.local.state import read_state
+from shoal.core import failpoints
 from shoal.core.errors import ShoalError
 from shoal.core.settings import ClusterSettings, load_settings
+
+log = structlog.get_logger()
 
 ROLES = ("master", "worker", "api")
 # The role ended because it was told to; anything else is an error.
@@ -34,6 +39,8 @@ def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
     try:
         cluster = load_cluster(data)
         configure_logging(cluster.log_level, cluster.log_format)
+        if points := failpoints.armed():
+            log.warning("failpoints are armed: this process will hurt itself", points=points)
         asyncio.run(_serve(role, cluster, overrides))
     except ShoalError as error:
         print(f"shoal {role}: {error}", file=sys.stderr)

@@ -1,0 +1,167 @@
+"""Named points in the code at which tests may kill, pause or fail a process.
+
+A point costs one look into an empty dictionary unless ``SHOAL_FAILPOINTS`` arms it when the
+process starts::
+
+    SHOAL_FAILPOINTS="claim.after_multi=kill@3;report.before_reply=raise%5"
+
+``name=action`` acts at every hit, ``@N`` at the N-th hit alone, ``%N`` at every N-th one.
+
+=============  =================================================================
+``kill``       SIGKILL to this process: nothing after this point happens
+``pause:S``    the whole process stands still for S seconds
+``raise``      raises FailpointReached: as if what follows had failed, or as if
+               the answer about what has just been done were lost
+=============  =================================================================
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from shoal.core.errors import ShoalError
+
+VARIABLE = "SHOAL_FAILPOINTS"
+
+# Every point, by the role whose process passes it, and what is at stake there.
+MASTER: Mapping[str, str] = {
+    "start.before_commit": "instances of a batch of commands are written, not committed",
+    "start.after_commit": "instances are committed, nobody in memory knows them",
+    "store.before_commit": "a batch of decisions is written, not committed",
+    "store.after_commit": "decisions are committed, their actions not begun",
+    "finish.before_commit": "the end of an instance is written, not committed",
+    "finish.after_commit": "the end of an instance is committed, nobody was told",
+    "dispatch.before_put": "attempts are QUEUED in the database, not in the queue",
+    "dispatch.after_put": "attempts are in the queue, too",
+    "fetch.before_reply": "attempts are CLAIMED in the database, the worker has no payload",
+    "report.before_reply": "a result is committed, the worker does not know",
+    "kill.before_call": "a task shall be killed, its worker does not know",
+    "takeover.before_commit": "the owner znodes are ours, the epochs not raised yet",
+    "takeover.after_commit": "the epochs are ours, no run is loaded",
+    "takeover.after_load": "everything is loaded, nothing decided",
+    "fire.before_commit": "a schedule has fired, not committed",
+    "fire.after_commit": "a fire time is a command, no bell was rung",
+    "lose.before_post": "an attempt's claim is gone, the loss is not decided",
+    "release.after_drop": "partitions are given up in memory, their owner znodes may stand",
+}
+WORKER: Mapping[str, str] = {
+    "claim.before_multi": "slots are free, nothing is claimed",
+    "claim.after_multi": "tasks are claimed, nothing is fetched",
+    "fetch.before_call": "tasks are claimed, the master was not asked",
+    "fetch.after_call": "the master has granted tasks, none has started",
+    "launch.before_start": "a task is granted, the launcher was not asked",
+    "launch.after_start": "a process runs, its start is not reported",
+    "record.after_exit": "an exit record is durable, not reported",
+    "report.before_call": "a result is about to be sent",
+    "report.after_call": "the master has answered, the result is not settled here",
+    "claim.before_release": "a result is committed, the claim stands",
+    "claim.after_release": "the claim is gone",
+}
+
+
+class InvalidFailpoint(ShoalError):
+    """``SHOAL_FAILPOINTS`` cannot be understood."""
+
+    def __init__(self, text: str, why: str) -> None:
+        super().__init__(
+            f"{VARIABLE}: {text!r} {why}; write name=kill|pause:SECONDS|raise, each perhaps with "
+            "@N (the N-th hit) or %N (every N-th hit), separated by semicolons"
+        )
+
+
+class FailpointReached(ShoalError):
+    """Raised by a point that is armed with ``raise``."""
+
+    retriable = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"failpoint {name} was reached, which {VARIABLE} makes an error")
+
+
+@dataclass
+class _Armed:
+    """What one point does. ``at`` and ``every`` count hits from 1; 0: not set."""
+
+    name: str
+    act: Callable[[], None]
+    at: int = 0
+    every: int = 0
+    hits: int = 0
+
+    def hit(self) -> None:
+        self.hits += 1
+        if self.at and self.hits != self.at:
+            return
+        if self.every and self.hits % self.every:
+            return
+        self.act()
+
+
+def parse(text: str) -> dict[str, _Armed]:
+    """Return what ``text`` arms. Raises InvalidFailpoint."""
+    found = {}
+    for item in filter(None, (part.strip() for part in text.split(";"))):
+        name, equals, action = item.partition("=")
+        if not equals or name not in MASTER.keys() | WORKER.keys():
+            raise InvalidFailpoint(item, "names no known point")
+        found[name] = _armed(item, name, action)
+    return found
+
+
+def _armed(item: str, name: str, action: str) -> _Armed:
+    at = every = 0
+    for mark in "@%":
+        action, found, number = action.partition(mark)
+        if not found:
+            continue
+        if not number.isdecimal() or int(number) < 1:
+            raise InvalidFailpoint(item, f"has no number after {mark}")
+        at, every = (int(number), every) if mark == "@" else (at, int(number))
+    verb, _, argument = action.partition(":")
+    match verb:
+        case "kill" if not argument:
+            act = _kill
+        case "raise" if not argument:
+            act = _raiser(name)
+        case "pause":
+            act = _pauser(item, argument)
+        case _:
+            raise InvalidFailpoint(item, "names no known action")
+    return _Armed(name, act, at, every)
+
+
+def _kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _raiser(name: str) -> Callable[[], None]:
+    def act() -> None:
+        raise FailpointReached(name)
+
+    return act
+
+
+def _pauser(item: str, seconds: str) -> Callable[[], None]:
+    try:
+        duration_s = float(seconds)
+    except ValueError:
+        raise InvalidFailpoint(item, "has no seconds after pause:") from None
+    if not 0 <= duration_s < float("inf"):
+        raise InvalidFailpoint(item, "has no seconds after pause:")
+    return lambda: time.sleep(duration_s)
+
+
+_armed_points = parse(os.environ.get(VARIABLE, ""))
+
+
+def hit(name: str) -> None:
+    """Pass the point ``name``. Raises FailpointReached if it is armed so."""
+    if name in _armed_points:
+        _armed_points[name].hit()
+
+
+def armed() -> list[str]:
+    """Return the names of the points that are armed in this process."""
+    return sorted(_armed_points)
