@@ -1,4 +1,4 @@
-"""Everything ZooKeeper: sessions, membership, partition ownership, and the priority queue.
+"""Everything ZooKeeper: sessions, groups, membership, partition ownership, the priority queue.
 
 Usable as a library on its own; asyncio on the outside, kazoo's connection thread inside.
 
@@ -7,7 +7,7 @@ Usable as a library on its own; asyncio on the outside, kazoo's connection threa
 - ``ownership.Ownership``: hold partitions, with an epoch for each; ``owners.Owners`` reads them.
 - ``bell``: wake a partition's owner. ``queue.TaskQueue``: the tasks that wait for a worker.
 - ``assignors``: who should own which partition, as Kafka's assignors decide it.
-- ``group``: the coordinator of Kafka's group protocol, as a pure function.
+- ``group.Group``: share partitions with other processes, by Kafka's group protocol.
 - ``layout``: every path, and ``prepare`` to create the tree. ``keys``: key to partition.
 
 Rules of the house: decide only by a successful create, multi or versioned set; a watch is a hint
@@ -16,6 +16,7 @@ when ``proven_until`` passes. No recipe of kazoo's decides anything: its Lock sa
 after the session is lost, its Party never rejoins, its queues lose items.
 """
 
+from shoal.coordination.assignors import Partition
 from shoal.coordination.bell import Bells, ring
 from shoal.coordination.errors import (
     CannotConnect,
@@ -29,6 +30,13 @@ from shoal.coordination.errors import (
     SessionClosed,
     SessionLost,
     TransactionFailed,
+)
+from shoal.coordination.group import (
+    Group,
+    GroupListener,
+    GroupMetadata,
+    GroupSettings,
+    read_group,
 )
 from shoal.coordination.keys import partition_of
 from shoal.coordination.layout import prepare
@@ -63,6 +71,10 @@ __all__ = [
     "DuplicateMember",
     "Entry",
     "EventKind",
+    "Group",
+    "GroupListener",
+    "GroupMetadata",
+    "GroupSettings",
     "MemberInfo",
     "Members",
     "Membership",
@@ -74,6 +86,7 @@ __all__ = [
     "OwnerInfo",
     "Owners",
     "Ownership",
+    "Partition",
     "SessionClosed",
     "SessionLost",
     "SessionState",
@@ -84,5 +97,6 @@ __all__ = [
     "ZkSession",
     "partition_of",
     "prepare",
+    "read_group",
     "ring",
 ]

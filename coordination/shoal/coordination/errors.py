@@ -15,7 +15,7 @@
     ├── GroupError           a member's request was refused; the names are Kafka's
     │   ├── UnknownMemberId, MemberIdRequired, FencedInstanceId
     │   ├── IllegalGeneration, RebalanceInProgress
-    │   ├── InconsistentGroupProtocol
+    │   ├── InconsistentGroupProtocol, AssignorFailed
     │   └── CoordinatorNotAvailable
     ├── IllegalGroupTransition   a state machine was given a signal that it has no row for
     └── ServerError          any other answer of the server
@@ -209,6 +209,16 @@ class InconsistentGroupProtocol(GroupError):
             group,
             f"no assignor of {self.offered} is supported by all members ({self.supported}); "
             "configure one that all have",
+        )
+
+
+class AssignorFailed(GroupError):
+    """Raised to the leader, who ran the assignor."""
+
+    def __init__(self, group: str, assignor: str, what: str) -> None:
+        self.assignor = assignor
+        super().__init__(
+            group, f"its assignor {assignor!r} {what}; correct it, this member has left the group"
         )
 
 

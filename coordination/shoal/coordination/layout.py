@@ -7,6 +7,8 @@
     /partitions/<NNN>/owner          the master that owns the partition (ephemeral, JSON)
     /partitions/<NNN>/bell           its data is set when there is news for the owner
     /queue/<group>/…                 waiting tasks of a worker group: see queue.py
+    /groups/<name>                   a group: its state, one JSON document (see group/codec.py)
+    /groups/<name>/members/<id>      a member's registration (ephemeral, JSON)
     /claims/<task instance id>       a worker runs this (ephemeral; data: the worker's id)
 
 All paths are below the session's chroot.
@@ -26,6 +28,7 @@ WORKERS = "/workers"
 PARTITIONS = "/partitions"
 QUEUE = "/queue"
 CLAIMS = "/claims"
+GROUPS = "/groups"  # made when the first group is
 
 LAYOUT_VERSION = 1
 DEFAULT_PARTITIONS = 128
@@ -55,6 +58,14 @@ def queue(group: str) -> str:
 
 def claim(task_instance_id: int) -> str:
     return f"{CLAIMS}/{task_instance_id}"
+
+
+def group(name: str) -> str:
+    return f"{GROUPS}/{encode_name(name)}"
+
+
+def group_members(name: str) -> str:
+    return f"{group(name)}/members"
 
 
 def encode_name(name: str) -> str:

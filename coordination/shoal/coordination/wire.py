@@ -43,6 +43,7 @@ class Stat(NamedTuple):
     children_version: int  # creations and deletions of children so far
     session_id: int  # the session that holds it, if it is ephemeral, else 0
     children: int  # how many there are now
+    mtime_ms: int  # when its data last changed, on the wall clock of the ensemble's leader
 
 
 def stat_of(raw: Any) -> Stat:
@@ -54,6 +55,7 @@ def stat_of(raw: Any) -> Stat:
         raw.cversion,
         raw.ephemeralOwner,
         raw.numChildren,
+        raw.mtime,
     )
 
 

@@ -4,19 +4,26 @@ import pytest
 
 from shoal.coordination.assignors import Partition
 from shoal.coordination.errors import Mismatch
-from shoal.coordination.group import Delete, Group, Join, Request, Sync, Tick, decide
+from shoal.coordination.group import Delete, GroupMetadata, Join, Request, Sync, Tick, decide
 from shoal.coordination.group.codec import decode, encode
 
 
 def test_every_state_survives() -> None:
-    group = Group("g", initial_rebalance_delay_s=1.0)
+    group = GroupMetadata("g", initial_rebalance_delay_s=1.0)
     joins = [
         Join(
-            None, name, ("range", "sticky"), ("jobs",), 9.5, "i" + name, (Partition("jobs", 1),), 2
+            None,
+            name,
+            ("range", "sticky"),
+            {"jobs": 2},
+            9.5,
+            "i" + name,
+            (Partition("jobs", 1),),
+            2,
         )
         for name in ("z", "a")
     ]
-    pending = Join(None, "p", ("range",), (), 9.5)
+    pending = Join(None, "p", ("range",), {}, 9.5, client_id="host")
     sync = Sync("z", 1, assignment={"z": [Partition("jobs", 0)], "a": [Partition("jobs", 1)]})
     states = []
     requests: list[Request] = [*joins, Tick(), Tick(), pending, sync, Delete()]
@@ -30,7 +37,7 @@ def test_every_state_survives() -> None:
 
 
 def test_a_new_znode_is_an_empty_group() -> None:
-    assert decode(b"", "g", 3.0) == Group("g", 3.0)
+    assert decode(b"", "g", 3.0) == GroupMetadata("g", 3.0)
 
 
 @pytest.mark.parametrize("data", [b"hello", b"[]", b"{}", b'{"format":2}', b'{"format":1}'])

@@ -23,7 +23,7 @@ from shoal.coordination.group import (
     Answer,
     Assigned,
     Delete,
-    Group,
+    GroupMetadata,
     GroupSignal,
     GroupState,
     Heartbeat,
@@ -48,7 +48,7 @@ class Table:
     """A group and a clock."""
 
     def __init__(self) -> None:
-        self.group = Group("g", initial_rebalance_delay_s=DELAY_S)
+        self.group = GroupMetadata("g", initial_rebalance_delay_s=DELAY_S)
         self.now_s = 100.0
         self._ids = itertools.count()
 
@@ -67,7 +67,8 @@ class Table:
         owned: Sequence[Partition] = (),
     ) -> list[Answer]:
         fresh_id = f"fresh{next(self._ids)}"
-        return self.ask(Join(member_id, fresh_id, assignors, topics, TIMEOUT_S, instance_id, owned))
+        counts = dict.fromkeys(topics, 2)
+        return self.ask(Join(member_id, fresh_id, assignors, counts, TIMEOUT_S, instance_id, owned))
 
     def new(self, assignors: Sequence[str] = ("range",)) -> str:
         """Join as somebody new, with the id that is asked for."""
@@ -426,7 +427,7 @@ def test_the_one_that_was_replaced_is_fenced(table: Table) -> None:
     requests: list[Request] = [
         Heartbeat(old_id, 1, "i1"),
         Sync(old_id, 1, "i1"),
-        Join(old_id, "fresh", ["range"], ["jobs"], TIMEOUT_S, "i1"),
+        Join(old_id, "fresh", ["range"], {"jobs": 2}, TIMEOUT_S, "i1"),
     ]
     for request in requests:
         [refused] = table.ask(request)

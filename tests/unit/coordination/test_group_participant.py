@@ -1,7 +1,16 @@
 """What a member does next, for one view of its group after the other."""
 
 from shoal.coordination.assignors import Assignor, Partition, cooperative_sticky, sticky
-from shoal.coordination.group import Group, Join, Leave, Participant, Step, Sync, Tick, decide
+from shoal.coordination.group import (
+    GroupMetadata,
+    Join,
+    Leave,
+    Participant,
+    Step,
+    Sync,
+    Tick,
+    decide,
+)
 
 P0, P1 = Partition("jobs", 0), Partition("jobs", 1)
 DELAY_S, TIMEOUT_S = 3.0, 60.0
@@ -11,7 +20,7 @@ class Node:
     """The group's node in ZooKeeper, without faults."""
 
     def __init__(self) -> None:
-        self.group = Group("g", initial_rebalance_delay_s=DELAY_S)
+        self.group = GroupMetadata("g", initial_rebalance_delay_s=DELAY_S)
         self.registered: set[str] = set()
         self.now_s = 0.0
 

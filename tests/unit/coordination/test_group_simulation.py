@@ -19,7 +19,7 @@ import pytest
 
 from shoal.coordination.assignors import Partition, cooperative_sticky, range_, round_robin, sticky
 from shoal.coordination.group import (
-    Group,
+    GroupMetadata,
     GroupState,
     Participant,
     Request,
@@ -65,7 +65,7 @@ class Schedule:
         self.cooperative = self.random.random() < 0.6
         self.loss = self.random.choice([0.0, 0.05, 0.2])
         # The fake ZooKeeper: all versions of the group's node, and who is registered.
-        self.versions = [Group("g", initial_rebalance_delay_s=DELAY_S)]
+        self.versions = [GroupMetadata("g", initial_rebalance_delay_s=DELAY_S)]
         self.sessions: dict[str, Process | None] = {}  # None: the process is dead
         self.expires_s: dict[str, float] = {}
         self.processes: list[Process] = []
@@ -74,7 +74,7 @@ class Schedule:
         self._count = 0
 
     @property
-    def group(self) -> Group:
+    def group(self) -> GroupMetadata:
         return self.versions[-1]
 
     # ------------------------------------------------------------------ virtual time

@@ -12,12 +12,21 @@ holds some back, see there). The result does not depend on the order of ``member
 ``cooperative_sticky`` as ``sticky``, but a partition has no owner for one round before it moves
 =====================  ==========================================================================
 
+All but ``cooperative_sticky`` are for the eager protocol (``protocol_of``); an assignor of your own
+that holds back what has to move says so with the decorator ``cooperative``.
+
 The behaviour is that of Kafka's assignors of the same names (Apache Kafka 3.8, without racks).
 Where Kafka's result hangs on the order of a hash table, or gives a partition to somebody while
 another may still hold it, ours is fixed, respectively safe; the functions say where.
 """
 
 from shoal.coordination.assignors.member import Assignor, Member, Partition
+from shoal.coordination.assignors.protocol import (
+    RebalanceProtocol,
+    cooperative,
+    name_of,
+    protocol_of,
+)
 from shoal.coordination.assignors.stateless import modulo, range_, round_robin
 from shoal.coordination.assignors.stickiness import cooperative_sticky, sticky
 
@@ -25,8 +34,12 @@ __all__ = [
     "Assignor",
     "Member",
     "Partition",
+    "RebalanceProtocol",
+    "cooperative",
     "cooperative_sticky",
     "modulo",
+    "name_of",
+    "protocol_of",
     "range_",
     "round_robin",
     "sticky",

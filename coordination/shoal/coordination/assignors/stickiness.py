@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from shoal.coordination.assignors.claims import Claims, settle
 from shoal.coordination.assignors.equal_subscriptions import deal
 from shoal.coordination.assignors.member import Assignment, Member, by_id, subscribers
+from shoal.coordination.assignors.protocol import cooperative
 from shoal.coordination.assignors.unequal_subscriptions import Balancing
 
 
@@ -23,6 +24,7 @@ def sticky(partition_counts: Mapping[str, int], members: Sequence[Member]) -> As
     return _assign(partition_counts, members)[0]
 
 
+@cooperative
 def cooperative_sticky(
     partition_counts: Mapping[str, int], members: Sequence[Member]
 ) -> Assignment:

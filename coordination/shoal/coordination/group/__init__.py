@@ -1,14 +1,20 @@
-"""Kafka's group protocol as a pure core: joins, elections, generations, votes, sync, eviction.
+"""Groups that share partitions: Kafka's group protocol on ZooKeeper.
+
+``Group`` is what to use: ``async with Group(session, name, topics=…, listener=…)``. Below it is a
+pure core with joins, elections, generations, votes, sync and eviction:
 
 ``decide(group, request, now_s) -> Decision(group, answers)`` holds every rule of the coordinator.
 It does no IO and reads no clock; whoever runs it stores the group before sending the answers.
 
 - ``states``: what a group can be in, as one table.
 - ``messages``: what members ask, and what they are told.
-- ``model``: ``Group``, all that a coordinator remembers. ``coordinator``: ``decide``.
+- ``model``: ``GroupMetadata``, all that a coordinator remembers. ``coordinator``: ``decide``.
 - ``codec``: a group as the bytes of a znode. Whoever stores a group writes it on condition that
   its version is still the one that was read.
 - ``participant``: the member's side, just as pure: what to give up, take on and ask for.
+
+And round it what does IO: ``store`` (the znodes), ``clock`` (the ensemble's), ``listener`` (the
+user's callbacks), ``life`` (one membership) and ``group`` (one life after the other).
 
 The rules are those of Apache Kafka's classic protocol with static members (KIP-345) and required
 member ids (KIP-394). A member's session stands for its heartbeat: ``Leave`` is sent for it when
@@ -16,6 +22,8 @@ the session ends.
 """
 
 from shoal.coordination.group.coordinator import decide
+from shoal.coordination.group.group import Group
+from shoal.coordination.group.listener import GroupListener
 from shoal.coordination.group.messages import (
     Alive,
     Answer,
@@ -30,9 +38,11 @@ from shoal.coordination.group.messages import (
     Sync,
     Tick,
 )
-from shoal.coordination.group.model import Decision, Group, MemberState
+from shoal.coordination.group.model import Decision, GroupMetadata, MemberState
 from shoal.coordination.group.participant import Participant, Step
+from shoal.coordination.group.settings import GroupSettings
 from shoal.coordination.group.states import GroupSignal, GroupState
+from shoal.coordination.group.store import read_group
 
 __all__ = [
     "Alive",
@@ -41,6 +51,9 @@ __all__ = [
     "Decision",
     "Delete",
     "Group",
+    "GroupListener",
+    "GroupMetadata",
+    "GroupSettings",
     "GroupSignal",
     "GroupState",
     "Heartbeat",
@@ -55,4 +68,5 @@ __all__ = [
     "Sync",
     "Tick",
     "decide",
+    "read_group",
 ]

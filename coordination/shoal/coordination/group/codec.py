@@ -7,13 +7,13 @@ from typing import Any
 from shoal.coordination.assignors import Partition
 from shoal.coordination.errors import Mismatch
 from shoal.coordination.group.messages import Join
-from shoal.coordination.group.model import Group, MemberState
+from shoal.coordination.group.model import GroupMetadata, MemberState
 from shoal.coordination.group.states import GroupState
 
 FORMAT = 1  # raised when older programs could not go on from what is written
 
 
-def encode(group: Group) -> bytes:
+def encode(group: GroupMetadata) -> bytes:
     """Return JSON. The order of the members is kept: it is the order in which they came."""
     return json.dumps(
         {
@@ -33,14 +33,14 @@ def encode(group: Group) -> bytes:
     ).encode()
 
 
-def decode(data: bytes, name: str, initial_rebalance_delay_s: float) -> Group:
+def decode(data: bytes, name: str, initial_rebalance_delay_s: float) -> GroupMetadata:
     """Return the group; nothing at all is a group that has never had members.
 
     ``name`` and ``initial_rebalance_delay_s`` are the reader's own and not stored. Raises
     Mismatch for what another version of this program wrote, or something else.
     """
     if not data:
-        return Group(name, initial_rebalance_delay_s)
+        return GroupMetadata(name, initial_rebalance_delay_s)
     try:
         stored = json.loads(data)
         if stored["format"] == FORMAT:
@@ -54,9 +54,9 @@ def decode(data: bytes, name: str, initial_rebalance_delay_s: float) -> Group:
     )
 
 
-def _decode(stored: dict[str, Any], name: str, initial_rebalance_delay_s: float) -> Group:
+def _decode(stored: dict[str, Any], name: str, initial_rebalance_delay_s: float) -> GroupMetadata:
     members = [_decode_member(member) for member in stored["members"]]
-    return Group(
+    return GroupMetadata(
         name,
         initial_rebalance_delay_s,
         state=GroupState(stored["state"]),
@@ -76,9 +76,10 @@ def _encode_member(member: MemberState) -> dict[str, Any]:
     join = member.join
     return {
         "id": member.id,
+        "client": join.client_id,
         "instance": join.instance_id,
         "assignors": list(join.assignors),
-        "topics": list(join.topics),
+        "topics": dict(join.topics),
         "rebalance_timeout_s": join.rebalance_timeout_s,
         "owned": _pairs(join.owned),
         "generation": join.generation,
@@ -93,11 +94,12 @@ def _decode_member(stored: dict[str, Any]) -> MemberState:
         member_id=stored["id"],
         fresh_id=stored["id"],
         assignors=tuple(stored["assignors"]),
-        topics=tuple(stored["topics"]),
+        topics=stored["topics"],
         rebalance_timeout_s=stored["rebalance_timeout_s"],
         instance_id=stored["instance"],
         owned=_partitions(stored["owned"]),
         generation=stored["generation"],
+        client_id=stored["client"],
     )
     return MemberState(
         stored["id"], join, stored["is_joining"], stored["is_syncing"], stored["has_synced"]

@@ -28,14 +28,14 @@ from shoal.coordination.group.messages import (
     Sync,
     Tick,
 )
-from shoal.coordination.group.model import Decision, Group, MemberState
+from shoal.coordination.group.model import Decision, GroupMetadata, MemberState
 from shoal.coordination.group.states import GroupSignal, GroupState, next_state
 
 
-def decide(group: Group, request: Request, now_s: float) -> Decision:
+def decide(group: GroupMetadata, request: Request, now_s: float) -> Decision:
     """Return what becomes of ``group``. A refused request leaves it as it was, but see below.
 
-    The one exception: MemberIdRequired gives out an id, which ``Group.pending`` remembers.
+    The one exception: MemberIdRequired gives out an id, which ``GroupMetadata.pending`` remembers.
     """
     turn = _Turn(group, now_s)
     try:
@@ -61,7 +61,7 @@ def _sender(request: Request) -> str:
 class _Turn:
     """One call of ``decide``: the group as it changes, and the answers so far."""
 
-    def __init__(self, group: Group, now_s: float) -> None:
+    def __init__(self, group: GroupMetadata, now_s: float) -> None:
         self.group, self._now_s = group, now_s
         self.answers: list[Answer] = []
 
@@ -135,7 +135,7 @@ class _Turn:
         self._replace(old.id, member)
         group = self.group
         gives_nothing_up = set(old.join.owned) <= set(group.assignment.get(member.id, ()))
-        is_as_before = set(join.topics) == set(old.join.topics) and self._elect() == group.assignor
+        is_as_before = join.topics == old.join.topics and self._elect() == group.assignor
         if group.state is GroupState.STABLE and gives_nothing_up and is_as_before:
             self._tell_joined(member)
             return
@@ -146,7 +146,7 @@ class _Turn:
         before = member.join
         as_before = (
             list(join.assignors) == list(before.assignors)
-            and set(join.topics) == set(before.topics)
+            and join.topics == before.topics
             and set(join.owned) == set(before.owned)
         )
         is_lost_answer = self.group.state is GroupState.COMPLETING_REBALANCE or (
@@ -311,7 +311,7 @@ class _Turn:
                 self._refuse(member.id, CoordinatorNotAvailable(self.group.name))
         self._signal(GroupSignal.DELETE)
         group = self.group
-        self.group = Group(
+        self.group = GroupMetadata(
             group.name,
             group.initial_rebalance_delay_s,
             state=group.state,

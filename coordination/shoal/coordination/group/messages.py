@@ -14,17 +14,19 @@ class Join:
 
     ``member_id`` is None from somebody who has none yet; ``fresh_id`` is the id to give them,
     chosen by whoever received the request. ``assignors`` are names, the preferred one first.
+    ``topics`` are those it subscribes to, with the number of partitions that it knows of each.
     ``owned`` and ``generation`` are for the assignor (see ``assignors.Member``).
     """
 
     member_id: str | None
     fresh_id: str
     assignors: Sequence[str]
-    topics: Sequence[str]
+    topics: Mapping[str, int]
     rebalance_timeout_s: float
     instance_id: str | None = None
     owned: Sequence[Partition] = ()
     generation: int = NO_GENERATION
+    client_id: str = ""  # a name for people; its id changes with every life, this does not
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Nothing but time has passed. Due at ``Group.deadline_s``."""
+    """Nothing but time has passed. Due at ``GroupMetadata.deadline_s``."""
 
 
 @dataclass(frozen=True, slots=True)

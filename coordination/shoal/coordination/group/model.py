@@ -20,11 +20,11 @@ class MemberState:
 
     def describe(self) -> Member:
         join = self.join
-        return Member(self.id, join.topics, join.owned, join.generation, join.instance_id)
+        return Member(self.id, tuple(join.topics), join.owned, join.generation, join.instance_id)
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupMetadata:
     """Everything to remember about a group; equal groups decide equally.
 
     ``members`` are in the order in which they came. ``pending`` are ids that were given out and
@@ -57,5 +57,5 @@ class Group:
 class Decision:
     """The group after a request, and what to tell whom once it is stored."""
 
-    group: Group
+    group: GroupMetadata
     answers: Sequence[Answer]

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from shoal.coordination.assignors import Assignor, Partition
 from shoal.coordination.assignors.member import NO_GENERATION
+from shoal.coordination.group.assigning import assign_all
 from shoal.coordination.group.messages import Join, Leave, Request, Sync, Tick
-from shoal.coordination.group.model import Group, MemberState
+from shoal.coordination.group.model import GroupMetadata, MemberState
 from shoal.coordination.group.states import GroupState
 
 
@@ -45,9 +46,10 @@ class Participant:
         rebalance_timeout_s: float,
         cooperative: bool,
         instance_id: str | None = None,
+        client_id: str = "",
     ) -> None:
-        self.id, self.instance_id = member_id, instance_id
-        self._assignors, self._partition_counts = assignors, partition_counts
+        self.id, self.instance_id, self._client_id = member_id, instance_id, client_id
+        self._assignors, self._partition_counts = assignors, dict(partition_counts)
         self._rebalance_timeout_s, self._cooperative = rebalance_timeout_s, cooperative
         self.owned: set[Partition] = set()
         self.generation = NO_GENERATION  # in which it got what it owns
@@ -55,9 +57,9 @@ class Participant:
         self._was_member = False
         self._must_rejoin = False  # it gave up something that others wait for
 
-    def step(self, group: Group, registered: Set[str], now_s: float) -> Step:
+    def step(self, group: GroupMetadata, registered: Set[str], now_s: float) -> Step:
         """Return what to do about ``group``. ``registered`` are the ids with a live session."""
-        if self.is_fenced or (self._was_member and self._is_replaced(group)):
+        if self.is_fenced or self._is_replaced(group):
             self.is_fenced = True
             return Step(lost=self._drop())
         me = group.members.get(self.id)
@@ -79,14 +81,18 @@ class Participant:
         """The session is over: all is lost, and so is the id."""
         return Step(lost=self._drop())
 
-    def _is_replaced(self, group: Group) -> bool:
+    def is_out(self, group: GroupMetadata) -> bool:
+        """Whether the group goes on without this member, which has been part of it."""
+        return self._is_replaced(group) or (self._was_member and self.id not in group.members)
+
+    def _is_replaced(self, group: GroupMetadata) -> bool:
         instance_id = self.instance_id
-        return instance_id is not None and any(
+        return (self._was_member and instance_id is not None) and any(
             member.join.instance_id == instance_id and member.id != self.id
             for member in group.members.values()
         )
 
-    def _enter(self, group: Group) -> Step:
+    def _enter(self, group: GroupMetadata) -> Step:
         """Join for the first time, or again after an eviction."""
         lost = self._drop()
         self._was_member = self._must_rejoin = False
@@ -100,17 +106,15 @@ class Participant:
         revoked = () if self._cooperative else self._drop()
         return Step(revoked=revoked, request=self._join(self.id))
 
-    def _assign_or_wait(self, group: Group, me: MemberState) -> Request | None:
+    def _assign_or_wait(self, group: GroupMetadata, me: MemberState) -> Request | None:
         if self.id == group.leader_id:
-            members = [member.describe() for member in group.members.values()]
-            assign = self._assignors[group.assignor]
-            assignment = assign(self._partition_counts, members)
+            assignment = assign_all(group, self._assignors[group.assignor])
             return Sync(self.id, group.generation, self.instance_id, assignment)
         if me.is_syncing:
             return None
         return Sync(self.id, group.generation, self.instance_id)
 
-    def _settle(self, group: Group, me: MemberState, chore: Request | None) -> Step:
+    def _settle(self, group: GroupMetadata, me: MemberState, chore: Request | None) -> Step:
         revoked: tuple[Partition, ...] = ()
         assigned: tuple[Partition, ...] = ()
         if self.generation != group.generation:
@@ -136,15 +140,16 @@ class Participant:
             member_id,
             self.id,
             tuple(self._assignors),
-            tuple(sorted(self._partition_counts)),
+            self._partition_counts,
             self._rebalance_timeout_s,
             self.instance_id,
             tuple(sorted(self.owned)),
             self.generation,
+            self._client_id,
         )
 
 
-def _chore(group: Group, registered: Set[str], now_s: float) -> Request | None:
+def _chore(group: GroupMetadata, registered: Set[str], now_s: float) -> Request | None:
     """Return what any member may do for the group: see off who is gone, let time pass."""
     gone = next((each for each in [*group.members, *group.pending] if each not in registered), None)
     if gone is not None:

@@ -1,0 +1,317 @@
+"""A member of a group, for the life of a block."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
+
+import structlog
+
+from shoal.coordination import background
+from shoal.coordination.assignors import (
+    Assignor,
+    Partition,
+    RebalanceProtocol,
+    cooperative_sticky,
+    name_of,
+    protocol_of,
+)
+from shoal.coordination.assignors.member import NO_GENERATION
+from shoal.coordination.errors import (
+    AccessDenied,
+    CoordinationError,
+    GroupError,
+    Mismatch,
+    SessionLost,
+)
+from shoal.coordination.group.life import PATIENCE, Expelled, Life, wait_any
+from shoal.coordination.group.listener import GroupListener, Told, TooSlow
+from shoal.coordination.group.model import GroupMetadata
+from shoal.coordination.group.participant import Participant
+from shoal.coordination.group.settings import GroupSettings
+from shoal.coordination.group.store import GroupStore
+from shoal.coordination.session import ZkSession
+
+log = structlog.get_logger()
+
+RETRY_S = 1.0  # pause after the server refused something for no reason of ours
+
+
+class Group:
+    """Share the partitions of ``topics`` with all other members of the group ``name``.
+
+    ::
+
+        async with Group(session, "mail", topics={"jobs": 128}, listener=mine) as group:
+            ...  # mine.on_assigned has been, or will be, told what is ours
+            await group.wait()
+
+    ``topics`` says how many partitions each has; members may want different ones, and if they
+    disagree about a number the largest counts. ``assignors`` are functions that the leader may
+    use, the preferred one first; the group uses what all support and most prefer. Whether members
+    stop (eager) or keep working (cooperative) while the group rebalances follows from the
+    assignors, so all of them must be of one kind (ValueError). ``instance_id`` makes the member
+    static: a process that begins again under it in time gets the same partitions, and nobody
+    else notices. ``client_id`` and ``data`` (JSON) are for people and programs that look on.
+
+    Entering returns when the group has taken the member in; what it gets it hears later. Leaving
+    lets ``on_revoked`` finish, and then leaves; it takes 0.9 of the rebalance timeout and one
+    session timeout at most.
+
+    Every member id is used once. When the session can no longer be proven, is lost, or the group
+    has evicted the member, ``on_lost`` is called and the member joins anew, under a new id.
+    What no repetition helps ends it: InconsistentGroupProtocol (no assignor that all support),
+    FencedInstanceId (another process has our ``instance_id``), AssignorFailed, Mismatch,
+    AccessDenied. ``poll`` and ``wait`` raise that, and so does entering.
+
+    The assignment says who *should* have a partition, and no two members are told to have the
+    same one, unless a process does not run: one that was paused beyond its session may take
+    itself for the owner for a moment after it wakes. And eager static members that miss a
+    rebalance keep what they had until they see it, as in Kafka. Who must be sure holds the
+    partition with a fencing number of its own (see ``Ownership``).
+    """
+
+    def __init__(
+        self,
+        session: ZkSession,
+        name: str,
+        *,
+        topics: Mapping[str, int] = MappingProxyType({}),
+        listener: GroupListener | None = None,
+        assignors: Sequence[Assignor] = (cooperative_sticky,),
+        instance_id: str | None = None,
+        settings: GroupSettings | None = None,
+        client_id: str = "member",
+        data: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self._session, self.name = session, name
+        self._topics = dict(topics)
+        self._listener = listener or GroupListener()
+        self._assignors = {name_of(assign): assign for assign in assignors}
+        self._protocol = _protocol(assignors)
+        self.instance_id, self._client_id = instance_id, client_id
+        self._settings = settings or GroupSettings()
+        self._data = dict(data)
+        self._store = GroupStore(session, name, self._settings.initial_rebalance_delay_s)
+        self._metadata = GroupMetadata(name, self._settings.initial_rebalance_delay_s)
+        self._told = Told(self._listener, name, PATIENCE * self._settings.rebalance_timeout_s)
+        self._member: Participant | None = None
+        self._polls = _Polls(self._settings.max_poll_interval_s)
+        self._listeners: list[Callable[[GroupMetadata], None]] = []
+        self._joined = asyncio.Event()
+        self._leaving = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._polls.note()
+        self._task = background.start(self._run(), f"group {self.name}")
+        joined = asyncio.create_task(self._joined.wait())
+        try:
+            await asyncio.wait([joined, self._task], return_when=asyncio.FIRST_COMPLETED)
+            self.raise_failure()
+        except BaseException:
+            await background.stop(self._task)
+            raise
+        finally:
+            joined.cancel()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        assert self._task is not None
+        self._leaving.set()
+        try:
+            await asyncio.wait([self._task])
+        finally:
+            await background.stop(self._task)
+
+    # ------------------------------------------------------------------ looking
+
+    @property
+    def owned(self) -> frozenset[Partition]:
+        """What the listener has been told to take on and has not given up.
+
+        Nothing while the session cannot be proven.
+        """
+        return self._told.held if self._session.is_proven else frozenset()
+
+    @property
+    def member_id(self) -> str:
+        """Our present id; "" before the first."""
+        return self._member.id if self._member else ""
+
+    @property
+    def generation(self) -> int:
+        """The generation in which we got what we own; -1 as long as we have been given nothing."""
+        return self._member.generation if self._member else NO_GENERATION
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether we run the assignor. No lock: to elect who does something, share a topic of one
+        partition; its owner is elected."""
+        return self._session.is_proven and self._metadata.leader_id == self.member_id
+
+    @property
+    def metadata(self) -> GroupMetadata:
+        """The group as we saw it last."""
+        return self._metadata
+
+    def on_change(self, listener: Callable[[GroupMetadata], None]) -> Callable[[], None]:
+        """Call ``listener`` on the loop with each new view. Returns a function that ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    # ------------------------------------------------------------------ taking part
+
+    def poll(self) -> None:
+        """Say that we are at work (see ``max_poll_interval_s``). Raises what ended the group."""
+        self._polls.note()
+        self.raise_failure()
+
+    async def wait(self) -> None:
+        """Return when the block has been left. Raises what ended the group before that."""
+        if self._task:
+            await asyncio.wait([self._task])
+            self.raise_failure()
+
+    def raise_failure(self) -> None:
+        """Raise what has ended the group, if anything has."""
+        task = self._task
+        if task and task.done() and not task.cancelled():
+            task.result()
+
+    async def _run(self) -> None:
+        while True:
+            await wait_any(None, self._session.proven(), self._leaving.wait())
+            await wait_any(None, self._polls.in_time(), self._leaving.wait())
+            if self._leaving.is_set():
+                return
+            try:
+                await self._live()
+            except (GroupError, Mismatch, AccessDenied):
+                raise
+            except (Expelled, TooSlow, SessionLost) as error:
+                log.warning("out of the group; joining anew", group=self.name, reason=str(error))
+            except CoordinationError as error:
+                log.warning("group not reached", group=self.name, error=str(error))
+                await wait_any(RETRY_S, self._leaving.wait())
+
+    async def _live(self) -> None:
+        """One membership, under a new id. However it ends, nothing is held afterwards."""
+        member_id = f"{self._client_id}-{uuid.uuid4().hex}"
+        self._member = self._participant(member_id)
+        life = Life(
+            self._session,
+            self._store,
+            self._member,
+            self._told,
+            {"client_id": self._client_id, "instance_id": self.instance_id, "data": self._data},
+            self._settings,
+            self._leaving,
+            self._note,
+        )
+        living = asyncio.create_task(life.live(), name=f"member {member_id}")
+        silent = asyncio.create_task(self._session.unproven())
+        idle = asyncio.create_task(self._polls.overdue())
+        ends = [living, silent, idle]
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for end in ends:
+                end.cancel()
+            await asyncio.gather(*ends, return_exceptions=True)
+            await self._told.lose()
+        if silent.cancelled():
+            await self._leave(life)
+            if not living.cancelled():
+                living.result()
+        log.info("membership ended", group=self.name, member=member_id)
+
+    async def _leave(self, life: Life) -> None:
+        try:
+            async with asyncio.timeout(self._session.timeout_s):
+                await life.leave()
+        except (TimeoutError, CoordinationError, Expelled) as error:
+            log.info("not left; others will see", group=self.name, error=str(error))
+
+    def _participant(self, member_id: str) -> Participant:
+        return Participant(
+            member_id,
+            self._assignors,
+            self._topics,
+            rebalance_timeout_s=self._settings.rebalance_timeout_s,
+            cooperative=self._protocol is RebalanceProtocol.COOPERATIVE,
+            instance_id=self.instance_id,
+            client_id=self._client_id,
+        )
+
+    def _note(self, metadata: GroupMetadata) -> None:
+        if self.member_id in metadata.members:
+            self._joined.set()
+        if metadata == self._metadata:
+            return
+        self._metadata = metadata
+        for listener in list(self._listeners):
+            try:
+                listener(metadata)
+            except Exception:
+                log.exception("listener of a group's changes failed", group=self.name)
+
+
+class _Polls:
+    """When somebody last called ``poll``."""
+
+    def __init__(self, interval_s: float | None) -> None:
+        self._interval_s = interval_s
+        self._last = float("-inf")
+        self._polled = asyncio.Event()
+
+    def note(self) -> None:
+        self._last = time.monotonic()
+        self._polled.set()
+
+    def _left_s(self) -> float:
+        return (
+            float("inf")
+            if self._interval_s is None
+            else (self._last + self._interval_s - time.monotonic())
+        )
+
+    async def in_time(self) -> None:
+        """Return when the last call is recent enough."""
+        while self._left_s() <= 0:
+            self._polled.clear()
+            await self._polled.wait()
+
+    async def overdue(self) -> None:
+        """Return when the last call is too long ago."""
+        if self._interval_s is None:
+            await asyncio.get_running_loop().create_future()
+        while True:
+            left_s = self._left_s()
+            if left_s <= 0:
+                return
+            await asyncio.sleep(left_s)
+
+
+def _protocol(assignors: Sequence[Assignor]) -> RebalanceProtocol:
+    """Return the one protocol of all ``assignors``."""
+    if not assignors:
+        raise ValueError("a member of a group needs at least one assignor")
+    kinds: dict[RebalanceProtocol, list[str]] = {}
+    for assign in assignors:
+        kinds.setdefault(protocol_of(assign), []).append(name_of(assign))
+    if len(kinds) > 1:
+        raise ValueError(
+            f"a group is either eager or cooperative, but {kinds[RebalanceProtocol.EAGER]} "
+            "need members that give up everything before a rebalance, and "
+            f"{kinds[RebalanceProtocol.COOPERATIVE]} members that keep working; "
+            "choose assignors of one kind"
+        )
+    return next(iter(kinds))

@@ -1,0 +1,219 @@
+"""One membership, from the registration to its end: look, step, tell, ask, and again."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+import structlog
+
+from shoal.coordination.errors import (
+    BadVersion,
+    ConnectionLoss,
+    CoordinatorNotAvailable,
+    FencedInstanceId,
+    InconsistentGroupProtocol,
+    NoNode,
+)
+from shoal.coordination.group.coordinator import decide
+from shoal.coordination.group.listener import Told, TooSlow
+from shoal.coordination.group.messages import Leave, Refused, Request
+from shoal.coordination.group.model import GroupMetadata
+from shoal.coordination.group.participant import Participant, Step
+from shoal.coordination.group.settings import GroupSettings
+from shoal.coordination.group.states import GroupState
+from shoal.coordination.group.store import GroupStore, View
+from shoal.coordination.nodes import WatchEvent
+from shoal.coordination.session import ZkSession
+
+log = structlog.get_logger()
+
+# Fraction of the rebalance timeout after which a slow callback is stopped: before others can have
+# evicted its member and taken what it holds.
+PATIENCE = 0.9
+
+
+class Expelled(Exception):
+    """The group goes on without this member: it was too slow, or its registration is gone."""
+
+
+class Life:
+    """A member under one id. ``live`` is cancelled when the session can no longer be proven."""
+
+    def __init__(
+        self,
+        session: ZkSession,
+        store: GroupStore,
+        member: Participant,
+        told: Told,
+        data: Mapping[str, Any],
+        settings: GroupSettings,
+        leaving: asyncio.Event,
+        on_view: Callable[[GroupMetadata], None],
+    ) -> None:
+        self._session, self._store, self._member, self._told = session, store, member, told
+        self._data, self._settings = data, settings
+        self._leaving = leaving  # set by the group when its block is left
+        self._on_view = on_view
+        self._look = asyncio.Event()  # something changed, perhaps
+        self._absent: dict[str, float] = {}  # static members without a session, since when
+
+    async def live(self) -> None:
+        """Take part until told to leave, then give everything up.
+
+        Raises Expelled and TooSlow, after which the member may begin anew; GroupError, Mismatch
+        and AccessDenied, which no repetition helps; and what else ZooKeeper answers.
+        """
+        await self._store.register(self._member.id, self._data)
+        while not self._leaving.is_set():
+            view = await self._see()
+            step = self._step(view)
+            if step.revoked or step.assigned:
+                await self._tell(step)
+            if step.request is not None:
+                if not await self._ask(view, step.request):
+                    await self._wait(self._settings.reread_s)
+            elif not (step.revoked or step.assigned):
+                await self._wait(self._pause_s(view))
+        await self._guarded(self._told.revoke(self._told.held))
+
+    async def leave(self) -> None:
+        """Be gone, so that nobody has to find out.
+
+        A static member only ends its registration: it keeps its place until its grace is over.
+        """
+        member_id = self._member.id
+        while self._member.instance_id is None:
+            view = await self._session.retry(self._store.read)
+            if member_id not in view.metadata.members and member_id not in view.metadata.pending:
+                break
+            await self._ask(view, Leave(member_id))
+        await self._store.deregister(member_id)
+
+    # ------------------------------------------------------------------ looking
+
+    async def _see(self) -> View:
+        self._look.clear()
+        try:
+            view = await self._session.retry(lambda: self._store.read(self._changed))
+            deadline_s = view.metadata.deadline_s
+            if deadline_s is not None and self._store.clock.age_s > self._settings.reread_s:
+                await self._store.touch(self._member.id, self._data)
+        except NoNode as error:
+            raise Expelled(str(error)) from error
+        if view.metadata.state is GroupState.DEAD:
+            raise CoordinatorNotAvailable(view.metadata.name)
+        self._on_view(view.metadata)
+        return view
+
+    def _changed(self, _: WatchEvent) -> None:
+        self._look.set()
+
+    def _step(self, view: View) -> Step:
+        step = self._member.step(view.metadata, self._present(view), self._store.clock.now_s())
+        if self._member.is_fenced:
+            name, instance_id = view.metadata.name, self._member.instance_id or ""
+            raise FencedInstanceId(name, self._member.id, instance_id)
+        if step.lost:
+            raise Expelled(f"member {self._member.id} was evicted")
+        return step
+
+    def _present(self, view: View) -> set[str]:
+        """Who is registered, and static members that may yet come back."""
+        now = time.monotonic()
+        self._absent = {
+            member.id: self._absent.get(member.id, now)
+            for member in view.metadata.members.values()
+            if member.join.instance_id is not None and member.id not in view.registered
+        }
+        waiting = {each for each, since in self._absent.items() if now < since + self._grace_s}
+        return waiting | view.registered
+
+    @property
+    def _grace_s(self) -> float:
+        grace_s = self._settings.static_grace_s
+        return self._session.timeout_s if grace_s is None else grace_s
+
+    def _pause_s(self, view: View) -> float:
+        """How long there is nothing to do unless something changes."""
+        pauses = [self._settings.reread_s]
+        if view.metadata.deadline_s is not None:
+            pauses.append(view.metadata.deadline_s - self._store.clock.now_s())
+        now = time.monotonic()
+        pauses += [since + self._grace_s - now for since in self._absent.values()]
+        return max(0.0, min(pauses))
+
+    async def _wait(self, timeout_s: float) -> None:
+        await wait_any(timeout_s, self._look.wait(), self._leaving.wait())
+
+    # ------------------------------------------------------------------ telling
+
+    async def _tell(self, step: Step) -> None:
+        if step.revoked:
+            await self._guarded(self._told.revoke(step.revoked))
+            self._must_be_in((await self._see()).metadata)
+        await self._guarded(self._told.assign(step.assigned))
+
+    async def _guarded(self, call: Coroutine[Any, Any, None]) -> None:
+        """Run a callback, and look on: stop it when the group goes on without us."""
+        calling = asyncio.create_task(call, name="group listener")
+        looking = asyncio.create_task(self._until_out(), name="group look-out")
+        try:
+            await asyncio.wait([calling, looking], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            calling.cancel()
+            looking.cancel()
+            await asyncio.gather(calling, looking, return_exceptions=True)
+        (calling if not calling.cancelled() else looking).result()
+
+    async def _until_out(self) -> None:
+        """Raise Expelled when the group has gone on without us, TooSlow when it is about to."""
+        while True:
+            group = (await self._see()).metadata
+            self._must_be_in(group)
+            me = group.members.get(self._member.id)
+            left_s = self._settings.reread_s
+            if me and group.state is GroupState.PREPARING_REBALANCE and not me.is_joining:
+                assert group.deadline_s is not None
+                spare_s = (1 - PATIENCE) * group.rebalance_timeout_s
+                left_s = min(left_s, group.deadline_s - spare_s - self._store.clock.now_s())
+                if left_s <= 0:
+                    raise TooSlow("the group waits for us, and the rebalance timeout is near")
+            await wait_any(left_s, self._look.wait())
+
+    def _must_be_in(self, group: GroupMetadata) -> None:
+        if self._member.is_out(group):
+            raise Expelled(f"member {self._member.id} was evicted or replaced")
+
+    # ------------------------------------------------------------------ asking
+
+    async def _ask(self, view: View, request: Request) -> bool:
+        """Write what becomes of the group; returns whether it is worth looking again at once.
+
+        Whether the write was done is found out by the next look.
+        """
+        decision = decide(view.metadata, request, self._store.clock.now_s())
+        for answer in decision.answers:
+            if isinstance(answer, Refused) and answer.to == self._member.id:
+                if isinstance(answer.error, (FencedInstanceId, InconsistentGroupProtocol)):
+                    raise answer.error
+                log.debug("group refused", member=self._member.id, error=str(answer.error))
+        if decision.group == view.metadata:
+            return False
+        try:
+            await self._store.write(decision.group, view.version)
+        except (BadVersion, ConnectionLoss) as error:
+            log.debug("group not written", member=self._member.id, error=str(error))
+        except NoNode as error:
+            raise Expelled(str(error)) from error
+        return True
+
+
+async def wait_any(timeout_s: float | None, *waits: Coroutine[Any, Any, Any]) -> None:
+    """Return when one of ``waits`` has ended, or after ``timeout_s``; the others are cancelled."""
+    tasks = [asyncio.create_task(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

@@ -1,0 +1,46 @@
+"""How patient a group is."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """Settings of one member, with the meanings that Kafka gives them.
+
+    Two of Kafka's belong to the session. ``session.timeout.ms`` is ``ZkSession``'s
+    ``session_timeout_s``: for so long a member that has fallen silent keeps its place.
+    ``heartbeat.interval.ms`` is a sixth of it. Members that have a session of their own may so
+    differ; members that share one live and die together.
+    """
+
+    # How long members may take to give partitions up and join again; whoever takes longer is
+    # evicted. The longest wish of all members counts. A callback of the listener gets 0.9 of it.
+    rebalance_timeout_s: float = 60.0
+    # How long the first member of an empty group waits for companions. Each one that comes
+    # prolongs the wait by as much, up to the rebalance timeout.
+    initial_rebalance_delay_s: float = 3.0
+    # Without a call of ``Group.poll`` for so long the member leaves, and its partitions are lost;
+    # it joins again at the next call. None: nobody has to poll.
+    max_poll_interval_s: float | None = None
+    # A static member (one with an ``instance_id``) whose session is over keeps its place for so
+    # long; None: for the session's timeout. It counts from the end of the session: at once after
+    # an orderly stop, a session timeout later after a crash.
+    static_grace_s: float | None = None
+    # Watches are hints: the group is read at least this often.
+    reread_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        positive = {
+            "rebalance_timeout_s": self.rebalance_timeout_s,
+            "max_poll_interval_s": self.max_poll_interval_s,
+            "reread_s": self.reread_s,
+        }
+        for name, value in positive.items():
+            if value is not None and value <= 0:
+                raise ValueError(f"{name} must be more than 0 seconds, not {value}")
+        for name, value in {
+            "initial_rebalance_delay_s": self.initial_rebalance_delay_s,
+            "static_grace_s": self.static_grace_s,
+        }.items():
+            if value is not None and value < 0:
+                raise ValueError(f"{name} cannot be less than 0 seconds, {value} is")

@@ -1,0 +1,101 @@
+"""A group in ZooKeeper: one versioned znode, and an ephemeral one for each member.
+
+::
+
+    /groups/<name>                the group (codec.py); written only if its version is as read
+    /groups/<name>/members/<id>   the member's session lives; JSON for whoever is curious
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from shoal.coordination import layout
+from shoal.coordination.errors import CoordinationError, NodeExists, NoNode
+from shoal.coordination.group.clock import EnsembleClock
+from shoal.coordination.group.codec import decode, encode
+from shoal.coordination.group.model import GroupMetadata
+from shoal.coordination.nodes import WatchCallback
+from shoal.coordination.session import ZkSession
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A group as of a moment ago. ``registered`` was read after ``metadata``, so whoever is a
+    member and not registered has gone."""
+
+    metadata: GroupMetadata
+    version: int
+    registered: frozenset[str]
+
+
+class GroupStore:
+    """Read and write one group through one session."""
+
+    def __init__(self, session: ZkSession, name: str, initial_rebalance_delay_s: float) -> None:
+        self._session, self._name = session, name
+        self._initial_rebalance_delay_s = initial_rebalance_delay_s
+        self.clock = EnsembleClock()
+
+    async def read(self, watch: WatchCallback | None = None) -> View:
+        """``watch`` fires when the group or its members change. Raises NoNode, Mismatch."""
+        # Sent in this order and answered in this order.
+        node, members = await asyncio.gather(
+            self._session.get(layout.group(self._name), watch=watch),
+            self._session.children(layout.group_members(self._name), watch=watch),
+        )
+        metadata = decode(node.data, self._name, self._initial_rebalance_delay_s)
+        return View(metadata, node.stat.version, frozenset(map(layout.decode_name, members.names)))
+
+    async def write(self, metadata: GroupMetadata, version: int) -> None:
+        """Raises BadVersion if somebody else was quicker, and NoNode."""
+        path = layout.group(self._name)
+        self.clock.take(await self._session.set(path, encode(metadata), version=version))
+
+    async def register(self, member_id: str, data: Mapping[str, Any]) -> None:
+        """Create the member's ephemeral node, and take the time. ``member_id`` is used once."""
+        path, content = self._path(member_id), json.dumps(dict(data)).encode()
+
+        async def create() -> None:
+            with suppress(NodeExists):  # the answer to an earlier try was lost
+                await self._session.create(path, content, ephemeral=True, makepath=True)
+
+        await self._session.retry(create)
+        await self.touch(member_id, data)
+
+    async def touch(self, member_id: str, data: Mapping[str, Any]) -> None:
+        """Write the member's node again, to learn what time it is. Raises NoNode if it is gone."""
+        path, content = self._path(member_id), json.dumps(dict(data)).encode()
+        self.clock.take(await self._session.retry(lambda: self._session.set(path, content)))
+
+    async def deregister(self, member_id: str) -> None:
+        """Delete the member's node. If that fails it goes with its session."""
+        try:
+            await self._session.retry(
+                lambda: self._session.delete(self._path(member_id), missing_ok=True)
+            )
+        except CoordinationError as error:
+            log.debug("member not deregistered", member=member_id, error=str(error))
+
+    def _path(self, member_id: str) -> str:
+        return layout.member(layout.group_members(self._name), member_id)
+
+
+async def read_group(session: ZkSession, name: str) -> GroupMetadata:
+    """Return the group as it is stored now, for a look from outside.
+
+    A group that has never had members is Empty, in generation 0. Raises Mismatch, ConnectionLoss.
+    """
+    delay_s = 0.0  # a member's own business
+    try:
+        node = await session.get(layout.group(name))
+    except NoNode:
+        return GroupMetadata(name, delay_s)
+    return decode(node.data, name, delay_s)
