@@ -24,8 +24,8 @@ URL_VARIABLE = "SHOAL_TEST_POSTGRESQL_URL"
 _DEBIAN = Path("/usr/lib/postgresql")
 # Nothing here has to survive a power cut.
 _FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=100")
-_INITDB = ("-U", "shoal", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
-_USER = "nobody"  # who runs the server if we are root, as whom it refuses to run
+INITDB = ("-U", "shoal", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
+USER = "nobody"  # who runs the server if we are root, as whom it refuses to run
 _START_TIMEOUT_S = 60
 _STOP_TIMEOUT_S = 20
 
@@ -87,20 +87,20 @@ def _server() -> Iterator[PostgresqlServer]:
     if given := os.environ.get(URL_VARIABLE):
         yield PostgresqlServer(given)
         return
-    binaries = _binaries()
+    binaries = find_binaries()
     # Short, for the name of a socket has at most 107 bytes.
     folder = Path(tempfile.mkdtemp(prefix="shoal-pg-", dir="/tmp"))
     try:
         if os.geteuid() == 0:
-            shutil.chown(folder, _USER)
-        _run(folder, [binaries / "initdb", *_INITDB, "-D", folder / "data"])
+            shutil.chown(folder, USER)
+        run_tool(folder, [binaries / "initdb", *INITDB, "-D", folder / "data"])
         with _running(binaries, folder) as url:
             yield PostgresqlServer(url)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _binaries() -> Path:
+def find_binaries() -> Path:
     """Return the folder of the newest installed server's programs."""
     found = [path.parent for path in _DEBIAN.glob("*/bin/initdb")]
     if not found:
@@ -110,9 +110,9 @@ def _binaries() -> Path:
     return max(found, key=lambda path: float(path.parent.name))
 
 
-def _wrapped(command: Sequence[str | Path]) -> list[str]:
+def as_server_user(command: Sequence[str | Path]) -> list[str]:
     """Return the command so that it is not root, and ends in order if this process is killed."""
-    switch = [f"--reuid={_USER}", "--regid=nogroup", "--clear-groups"]
+    switch = [f"--reuid={USER}", "--regid=nogroup", "--clear-groups"]
     return [
         "setpriv",
         *(switch if os.geteuid() == 0 else []),
@@ -122,9 +122,9 @@ def _wrapped(command: Sequence[str | Path]) -> list[str]:
     ]
 
 
-def _run(folder: Path, command: Sequence[str | Path]) -> None:
+def run_tool(folder: Path, command: Sequence[str | Path]) -> None:
     done = subprocess.run(
-        _wrapped(command),
+        as_server_user(command),
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -144,7 +144,7 @@ def _running(binaries: Path, folder: Path) -> Iterator[str]:
     log = folder / "log"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            _wrapped([binaries / "postgres", *options]),
+            as_server_user([binaries / "postgres", *options]),
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=out,
