@@ -25,6 +25,10 @@ class FaultRecord:
     # Processes of the workload that were stopped with everything above them. Such a process can
     # not be killed by its worker while it is stopped: its lock lasts until it is thawed.
     frozen_pids: frozenset[int] = frozenset()
+    # Whether attempts may be LOST by it. Otherwise each one that is was given up without reason.
+    costs_workers: bool = True
+    # Whether attempts may FAIL by it without the task's own doing.
+    spoils_disk: bool = False
 
     @property
     def recovery_s(self) -> float | None:

@@ -1,0 +1,79 @@
+"""The independent checker: what the tasks, the database and the machine say about one another."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from tests.chaos import (
+    judge_commands,
+    judge_graphs,
+    judge_runs,
+    judge_states,
+    leaks,
+    logs,
+)
+from tests.chaos.database import gather
+from tests.chaos.evidence import Evidence
+from tests.chaos.ledger import Row
+from tests.chaos.logs import LogReader
+from tests.chaos.records import FaultRecord
+from tests.chaos.verdict import Kind, Offence, Verdict
+from tests.chaos.workload import Asked
+
+MOST_LOGS = 2000
+
+
+def check(
+    database_url: str,
+    ledger_rows: Sequence[Row],
+    log_reader: LogReader | None,
+    faults: Sequence[FaultRecord],
+    *,
+    asked: Sequence[Asked] = (),
+    marker: str | None = None,
+) -> Verdict:
+    """Judge a cluster at rest: every instance should have ended.
+
+    ``log_reader`` None: logs are not looked at. ``marker`` None: nor are processes.
+    """
+    evidence = gather(database_url, ledger_rows, faults, asked)
+    offences = list(judge(evidence))
+    if log_reader is not None:
+        offences += logs.judge(evidence, log_reader, MOST_LOGS)
+    if marker is not None:
+        offences += leaks.survivors(marker, ledger_rows)
+    return Verdict(offences, counts(evidence))
+
+
+def judge(evidence: Evidence) -> Iterator[Offence]:
+    """Yield every offence that the evidence shows by itself."""
+    for what, items in (
+        ("instances in the database", evidence.instances),
+        ("runs in the ledger", evidence.runs),
+        ("acknowledged commands", [a for a in evidence.asked if a.acknowledged]),
+    ):
+        if not items:
+            yield Offence(Kind.BLIND, "something was done", f"there are no {what}")
+    for part in (judge_commands, judge_runs, judge_states, judge_graphs):
+        yield from part.judge(evidence)
+
+
+def counts(evidence: Evidence) -> dict[str, int]:
+    """Return what was judged, by name."""
+    states = Counter(attempt.state for attempt in evidence.attempts)
+    instances = Counter(instance.state for instance in evidence.instances.values())
+    return {
+        "commands acknowledged": sum(asked.acknowledged for asked in evidence.asked),
+        "commands in the database": len(evidence.commands),
+        "fired by schedules": sum(c.schedule_id is not None for c in evidence.commands),
+        "instances": len(evidence.instances),
+        **{f"instances {state}": number for state, number in sorted(instances.items())},
+        "attempts": len(evidence.attempts),
+        **{f"attempts {state}": number for state, number in sorted(states.items())},
+        "runs in the ledger": len(evidence.runs),
+        "runs that were killed": sum(not run.completed for run in evidence.runs),
+        "re-runs": judge_runs.completed_again(evidence),
+        "overlaps with frozen nodes": judge_runs.frozen_overlaps(evidence),
+        "changes of state": len(evidence.changes),
+        "committed changes seen by triggers": len(evidence.steps),
+        "changes of epochs": sum(step.table == "partition" for step in evidence.steps),
+    }

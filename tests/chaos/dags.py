@@ -1,0 +1,112 @@
+"""Random workflow definitions of the fault suite's own tasks. Same generator, same definitions."""
+
+import json
+import random
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+TASK_PROGRAM = Path(__file__).parent / "task.py"
+MARKER = "chaos_run"  # the parameter that marks every process of the workload
+MARKER_VARIABLE = f"SHOAL_PARAM_{MARKER.upper()}"
+TICKER = "ticker"  # the workflow with a schedule
+
+_STRATEGIES = ("continue", "continue", "finish_running", "fail_fast", "ignore")
+_RUN_WHEN = ("all_success",) * 14 + ("all_done",) * 2 + ("one_success", "any_failed", "always")
+_PRIORITIES = ("HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST")
+_LONGEST_S = 8.0
+
+
+@dataclass(frozen=True)
+class Site:
+    """What every definition of one run of the suite has in common."""
+
+    ledger: Path  # folder
+    marker: str
+    groups: Sequence[str] = ("default",)  # worker groups that have workers
+
+
+def random_workflow(name: str, rng: random.Random, site: Site) -> dict[str, Any]:
+    """Return a definition with 1 to 40 tasks."""
+    size = rng.choice((1, rng.randint(2, 6), rng.randint(4, 12), rng.randint(8, 40)))
+    names = [f"t{n:02d}" for n in range(size)]
+    width = rng.choice((1, 2, 4, 16))  # 1: mostly a chain
+    tasks = []
+    for position, task in enumerate(names):
+        earlier = names[max(0, position - 2 * width) : position]
+        upstream = rng.sample(earlier, min(len(earlier), rng.choice((0, 1, 1, 1, 2, 3))))
+        tasks.append({"name": task, "depends_on": sorted(upstream), **_task(rng, site)})
+    return _workflow(
+        name,
+        site,
+        tasks,
+        on_failure=rng.choice(_STRATEGIES),
+        priority=rng.choice(_PRIORITIES),
+    )
+
+
+def ticker(site: Site, *, enabled: bool) -> dict[str, Any]:
+    """Return a workflow of one quick task that a schedule starts every two seconds."""
+    schedule = {"cron": "*/2 * * * * ?", "enabled": enabled}
+    tasks = [{"name": "tick", **_program({"s": 0, "lines": 1}, site)}]
+    return _workflow(TICKER, site, tasks, schedules=[schedule])
+
+
+def _workflow(name: str, site: Site, tasks: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
+    return {"name": name, "parameters": {MARKER: site.marker}, "tasks": tasks, **fields}
+
+
+def _task(rng: random.Random, site: Site) -> dict[str, Any]:
+    """Return all of a task but its name and its place in the graph."""
+    behaviour: dict[str, Any] = {"s": _duration(rng), "lines": rng.choice((0, 1, 3, 40))}
+    if rng.random() < 0.1:
+        behaviour["deaf"] = True
+    if rng.random() < 0.12:
+        behaviour["children"] = rng.choices(("fork", "setsid", "double"), k=rng.randint(1, 2))
+    fields: dict[str, Any] = {
+        "priority": rng.choice(_PRIORITIES),
+        "worker_group": rng.choice(site.groups),
+        "run_when": rng.choice(_RUN_WHEN),
+        "enabled": rng.random() > 0.03,
+        "retries": rng.choice((0, 0, 1, 2)),
+        "retry_delay": rng.choice((0, 0, 0.5)),
+        **_failure(rng, behaviour),
+    }
+    return {**_program(behaviour, site), **fields}
+
+
+def _duration(rng: random.Random) -> float:
+    """Seconds: half of the tasks do nothing, a few run long enough to be hit by any fault."""
+    kind = rng.random()
+    if kind < 0.45:
+        return 0.0
+    return round(rng.uniform(0.2, 1.5) if kind < 0.85 else rng.uniform(1.5, _LONGEST_S), 2)
+
+
+def _failure(rng: random.Random, behaviour: dict[str, Any]) -> dict[str, Any]:
+    """Let some tasks fail: once, always, or by their timeout. Returns fields to override."""
+    kind = rng.random()
+    if kind < 0.12:
+        behaviour["fail"] = [1]
+        return {"retries": rng.randint(0, 2)}
+    if kind < 0.16:
+        behaviour["fail"] = [-1]
+        return {"retries": rng.randint(0, 1)}
+    if kind < 0.18:
+        behaviour["s"] = 30
+        return {"timeout": 1.0, "retries": rng.randint(0, 1)}
+    return {}
+
+
+def _program(behaviour: dict[str, Any], site: Site) -> dict[str, Any]:
+    arguments = [
+        sys.executable,
+        "-I",
+        "-S",
+        str(TASK_PROGRAM),
+        str(site.ledger),
+        json.dumps(behaviour),
+    ]
+    return {"type": "SHELL", "params": {"script": 'exec "$@"', "arguments": arguments}}

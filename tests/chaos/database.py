@@ -1,0 +1,141 @@
+"""Reads the evidence out of Shoal's database: plain SQL, nothing of Shoal's own code."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from tests.chaos import audit
+from tests.chaos.evidence import Attempt, Change, Command, Evidence, Instance, Task
+from tests.chaos.ledger import Row
+from tests.chaos.records import FaultRecord, now_s
+from tests.chaos.workload import Asked
+
+_Fields = dict[str, Any]
+_Clock = Callable[[datetime | None], float | None]
+
+
+def plain_url(database_url: str) -> str:
+    """Return the URL without SQLAlchemy's name of a driver."""
+    return database_url.replace("postgresql+psycopg://", "postgresql://", 1)
+
+
+def gather(
+    database_url: str,
+    rows: Sequence[Row],
+    faults: Sequence[FaultRecord],
+    asked: Sequence[Asked],
+) -> Evidence:
+    """Return all evidence, the database's as one snapshot."""
+    with psycopg.connect(plain_url(database_url), row_factory=dict_row) as connection:
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+        def select(query: str) -> list[_Fields]:
+            return connection.execute(query.encode()).fetchall()
+
+        since_boot = _since_boot()
+        return Evidence(
+            commands=[_command(row, since_boot) for row in select(_COMMANDS)],
+            instances={row["id"]: _instance(row) for row in select(_INSTANCES)},
+            attempts=[_attempt(row) for row in select(_ATTEMPTS)],
+            changes=[_change(row, since_boot) for row in select(_CHANGES)],
+            epochs={row["number"]: row["epoch"] for row in select(_EPOCHS)},
+            steps=audit.read(connection),
+            rows=rows,
+            asked=asked,
+            faults=faults,
+        )
+
+
+_COMMANDS = "SELECT * FROM command ORDER BY id"
+_INSTANCES = """
+    SELECT i.*, v.spec, w.name AS workflow FROM workflow_instance i
+    JOIN workflow_version v ON v.workflow_id = i.workflow_id AND v.version = i.version
+    JOIN workflow w ON w.id = i.workflow_id"""
+_ATTEMPTS = "SELECT * FROM task_instance ORDER BY id"
+_CHANGES = "SELECT * FROM event WHERE kind IN ('instance.state', 'task.state') ORDER BY id"
+_EPOCHS = "SELECT number, epoch FROM partition"
+
+
+def _since_boot() -> _Clock:
+    """Return the conversion of the database's wall-clock times to seconds since boot."""
+    offset_s = time.time() - now_s()
+
+    def convert(at: datetime | None) -> float | None:
+        return None if at is None else at.timestamp() - offset_s
+
+    return convert
+
+
+def _command(row: _Fields, since_boot: _Clock) -> Command:
+    logical_time = row["logical_time"]
+    return Command(
+        id=row["id"],
+        type=row["type"],
+        key=row["idempotency_key"],
+        state=row["state"],
+        instance_id=row["instance_id"],
+        result_instance_id=row["result_instance_id"],
+        schedule_id=row["schedule_id"],
+        logical_time=None if logical_time is None else logical_time.isoformat(),
+        handled_s=since_boot(row["handled_at"]),
+    )
+
+
+def _instance(row: _Fields) -> Instance:
+    spec = json.loads(row["spec"])
+    return Instance(
+        id=row["id"],
+        state=row["state"],
+        partition=row["partition"],
+        command_id=row["command_id"],
+        strategy=spec.get("on_failure", "continue"),
+        tasks={task["name"]: _task(task) for task in spec["tasks"]},
+        workflow=row["workflow"],
+    )
+
+
+def _task(spec: _Fields) -> Task:
+    return Task(
+        name=spec["name"],
+        depends_on=tuple(spec.get("depends_on", ())),
+        run_when=spec.get("run_when", "all_success"),
+        enabled=spec.get("enabled", True),
+        retries=spec.get("retries", 0),
+        timeout=spec.get("timeout"),
+        lines=json.loads(spec["params"]["arguments"][-1]).get("lines", 0),
+    )
+
+
+def _attempt(row: _Fields) -> Attempt:
+    return Attempt(
+        id=row["id"],
+        instance=row["workflow_instance_id"],
+        task=row["task"],
+        number=row["attempt"],
+        state=row["state"],
+        worker=row["worker"],
+        exit_code=row["exit_code"],
+        failures=row["failures"],
+        losses=row["losses"],
+        reason=row["reason"] or "",
+    )
+
+
+def _change(row: _Fields, since_boot: _Clock) -> Change:
+    data = json.loads(row["data"])
+    at_s = since_boot(row["at"])
+    assert at_s is not None
+    return Change(
+        id=row["id"],
+        at_s=at_s,
+        instance=row["workflow_instance_id"],
+        state=data["state"],
+        task=data.get("task"),
+        attempt=data.get("attempt"),
+        previous=data.get("previous"),
+    )

@@ -1,0 +1,179 @@
+"""The ledger against the database: what ran, how often, when, and with what result."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from tests.chaos.evidence import Attempt, Evidence
+from tests.chaos.ledger import Row, Run, overlaps
+from tests.chaos.records import FaultRecord
+from tests.chaos.task import FAILED as ASKED_FOR
+from tests.chaos.verdict import Kind, Offence
+
+# How long after the cluster is whole again the last attempt may be found to be lost.
+LOSS_SLACK_S = 30.0
+# States in which an attempt's process may have been at work before.
+_HELD_ONCE = frozenset({"SUCCEEDED", "FAILED", "KILLED", "LOST"})
+
+
+def judge(evidence: Evidence) -> Iterator[Offence]:
+    """Yield what the tasks' own account says against the scheduler."""
+    yield from _concurrent(evidence)
+    yield from _one_process_each(evidence)
+    yield from _known(evidence)
+    yield from _results(evidence)
+    yield from _founded(evidence)
+    yield from _losses_explained(evidence)
+    yield from _epochs(evidence)
+
+
+def completed_again(evidence: Evidence) -> int:
+    """Count runs that came to their end, were given up as lost, and were done again."""
+    return sum(
+        first.completed and evidence.attempt_by_id[first.start.task_instance_id].state == "LOST"
+        for of_task in evidence.runs_of_task.values()
+        for first, _ in pairwise(of_task)
+        if first.start.task_instance_id in evidence.attempt_by_id
+    )
+
+
+def frozen_overlaps(evidence: Evidence) -> int:
+    """Count duplicates of runs that were frozen with their whole node: bounded, not avoidable."""
+    return sum(_met_frozen(evidence, row) for row in evidence.duplicates)
+
+
+def _offence(kind: Kind, rule: str, row: Row, text: str) -> Offence:
+    return Offence(kind, rule, text, row.instance, row.task, row.attempt)
+
+
+def _concurrent(evidence: Evidence) -> Iterator[Offence]:
+    for row in evidence.duplicates:
+        if not _met_frozen(evidence, row):
+            text = f"process {row.pid} found another run alive at {row.boot_ns} ns"
+            yield _offence(Kind.DUPLICATE, "lock of the task", row, text)
+    for of_task in evidence.runs_of_task.values():
+        for first, second in overlaps(of_task):
+            assert first.end is not None
+            text = (
+                f"started at {second.start.boot_ns} ns, before attempt {first.start.attempt} "
+                f"ended at {first.end.boot_ns} ns"
+            )
+            yield _offence(Kind.DUPLICATE, "overlapping runs", second.start, text)
+
+
+def _met_frozen(evidence: Evidence, row: Row) -> bool:
+    frozen = {pid for fault in evidence.faults for pid in fault.frozen_pids}
+    others = evidence.runs_of_task.get((row.instance, row.task), ())
+    return any(run.start.pid in frozen and run.start.pid != row.pid for run in others)
+
+
+def _one_process_each(evidence: Evidence) -> Iterator[Offence]:
+    for of_attempt in evidence.runs_of.values():
+        for run in of_attempt[1:]:
+            text = f"the same attempt was started {len(of_attempt)} times"
+            yield _offence(Kind.RERUN, "one process for an attempt", run.start, text)
+
+
+def _known(evidence: Evidence) -> Iterator[Offence]:
+    """Every process belongs to an attempt that a worker was given."""
+    claimed = {
+        (change.instance, change.task, change.attempt)
+        for change in evidence.changes
+        if change.state == "CLAIMED"
+    }
+    for run in evidence.runs:
+        row = run.start
+        stored = evidence.attempt_by_id.get(row.task_instance_id)
+        key = (row.instance, row.task, row.attempt)
+        if stored is None or (stored.instance, stored.task, stored.number) != key:
+            text = f"task instance {row.task_instance_id} is {stored} in the database"
+            yield _offence(Kind.ILLEGAL, "run without attempt", row, text)
+        elif key not in claimed or stored.state not in _HELD_ONCE:
+            text = f"ran, but was never claimed; it is {stored.state}"
+            yield _offence(Kind.ILLEGAL, "run without claim", row, text)
+
+
+def _results(evidence: Evidence) -> Iterator[Offence]:
+    """A result in the database is what the process said."""
+    for attempt in evidence.attempts:
+        said = [run.exit for run in evidence.runs_of.get(attempt.id, ())]
+        if attempt.state == "SUCCEEDED" and (0 not in said or attempt.exit_code != 0):
+            yield _of(
+                attempt, Kind.LOST, "success without work", f"its runs ended with {said or 'none'}"
+            )
+        elif attempt.state == "FAILED":
+            yield from _failure(evidence, attempt, said)
+
+
+def _failure(evidence: Evidence, attempt: Attempt, said: list[int | None]) -> Iterator[Offence]:
+    if said and said[-1] == attempt.exit_code == ASKED_FOR:
+        return
+    if _timed_out(evidence, attempt) or any(fault.spoils_disk for fault in evidence.faults):
+        return
+    text = (
+        f"recorded with exit code {attempt.exit_code} ({attempt.reason}); "
+        f"its runs ended with {said or 'none'}"
+    )
+    yield _of(attempt, Kind.ILLEGAL, "failure that was none", text)
+
+
+def _timed_out(evidence: Evidence, attempt: Attempt) -> bool:
+    timeout_s = evidence.instances[attempt.instance].tasks[attempt.task].timeout
+    return timeout_s is not None and attempt.reason.startswith("timed out")
+
+
+def _of(attempt: Attempt, kind: Kind, rule: str, text: str) -> Offence:
+    return Offence(kind, rule, text, attempt.instance, attempt.task, attempt.number)
+
+
+def _founded(evidence: Evidence) -> Iterator[Offence]:
+    """A task runs again only after an attempt that is recorded as failed, killed or lost."""
+    for of_task in evidence.runs_of_task.values():
+        for first, second in pairwise(of_task):
+            before = evidence.attempt_by_id.get(first.start.task_instance_id)
+            if second.start.attempt <= first.start.attempt:
+                text = f"started after attempt {first.start.attempt}"
+                yield _offence(Kind.ILLEGAL, "attempts in order", second.start, text)
+            elif before is not None and before.state not in ("FAILED", "KILLED", "LOST"):
+                text = f"attempt {before.number} is {before.state}"
+                yield _offence(Kind.RERUN, "reason to run again", second.start, text)
+
+
+def _losses_explained(evidence: Evidence) -> Iterator[Offence]:
+    """A worker is given up only if something was done to it."""
+    windows = [_window(fault) for fault in evidence.faults if fault.costs_workers]
+    for change in evidence.changes:
+        if change.state != "LOST" or change.task is None:
+            continue
+        if not any(from_s <= change.at_s <= until_s for from_s, until_s in windows):
+            text = f"LOST at {change.at_s:.3f} s, when nothing had hurt a worker"
+            yield Offence(
+                Kind.RERUN,
+                "reason to be lost",
+                text,
+                change.instance,
+                change.task,
+                change.attempt,
+            )
+
+
+def _window(fault: FaultRecord) -> tuple[float, float]:
+    end_s = fault.healed_s if fault.recovered_s is None else fault.recovered_s
+    return fault.began_s, end_s + LOSS_SLACK_S
+
+
+def _epochs(evidence: Evidence) -> Iterator[Offence]:
+    """The epochs that runs were given never fall, and are none of the future."""
+    for of_task in evidence.runs_of_task.values():
+        for first, second in pairwise(of_task):
+            if second.start.epoch < first.start.epoch:
+                text = f"epoch {second.start.epoch} after {first.start.epoch}"
+                yield _offence(Kind.ILLEGAL, "epochs of runs", second.start, text)
+        yield from _beyond(evidence, of_task[-1])
+
+
+def _beyond(evidence: Evidence, run: Run) -> Iterator[Offence]:
+    instance = evidence.instances.get(run.start.instance)
+    newest = None if instance is None else evidence.epochs.get(instance.partition)
+    if newest is not None and run.start.epoch > newest:
+        text = f"epoch {run.start.epoch}, but its partition has only come to {newest}"
+        yield _offence(Kind.ILLEGAL, "epochs of runs", run.start, text)

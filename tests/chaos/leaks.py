@@ -1,0 +1,65 @@
+"""Finds processes of the workload that are alive although every instance has ended."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.chaos.dags import MARKER_VARIABLE
+from tests.chaos.ledger import Kind, Row
+from tests.chaos.task import start_ticks
+from tests.chaos.verdict import Kind as Crime
+from tests.chaos.verdict import Offence
+
+_TASK = b"SHOAL_TASK="
+_INSTANCE = b"SHOAL_WORKFLOW_INSTANCE_ID="
+
+
+def survivors(marker: str, rows: Sequence[Row]) -> Iterator[Offence]:
+    """Yield processes with our marker in their environment, and those named in the ledger."""
+    marked = set()
+    for pid, environment in _environments():
+        if f"{MARKER_VARIABLE}={marker}".encode() in environment:
+            marked.add(pid)
+            text = f"process {pid} carries our marker: {_command_line(pid)}"
+            yield Offence(
+                Crime.LEAKED,
+                "marked process",
+                text,
+                int(_value(environment, _INSTANCE) or 0),
+                _value(environment, _TASK),
+            )
+    for row in rows:
+        if row.kind in (Kind.START, Kind.CHILD) and row.pid not in marked and _lives(row):
+            text = f"process {row.pid} ({row.kind}) is alive: {_command_line(row.pid)}"
+            yield Offence(
+                Crime.LEAKED, "process of the ledger", text, row.instance, row.task, row.attempt
+            )
+
+
+def _environments() -> Iterator[tuple[int, list[bytes]]]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                yield int(entry.name), (entry / "environ").read_bytes().split(b"\0")
+            except OSError:  # it has just ended, or is not ours to look at
+                continue
+
+
+def _value(environment: Sequence[bytes], prefix: bytes) -> str | None:
+    return next((v[len(prefix) :].decode() for v in environment if v.startswith(prefix)), None)
+
+
+def _lives(row: Row) -> bool:
+    try:
+        with open(f"/proc/{row.pid}/stat", "rb") as file:
+            zombie = file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+        return not zombie and start_ticks(row.pid) == row.ticks
+    except OSError:
+        return False
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()[:200]
+    except OSError:
+        return "(it has ended meanwhile)"

@@ -1,0 +1,72 @@
+"""Logs as Shoal shows them, against what the tasks say they printed."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+
+import httpx
+
+from tests.chaos.evidence import Attempt, Evidence
+from tests.chaos.ledger import Run
+from tests.chaos.task import log_text
+from tests.chaos.verdict import Kind, Offence
+
+# Returns the whole log of a task instance. Raises LogMissing.
+LogReader = Callable[[int], bytes]
+
+
+class LogMissing(Exception):
+    """There is no such log."""
+
+
+class ApiLogs:
+    """Reads logs through the API; the worker that ran the attempt must be up."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self._http = httpx.Client(
+            base_url=f"{url.rstrip('/')}/api/v1",
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=30.0,
+            trust_env=False,
+        )
+
+    def __call__(self, task_instance_id: int) -> bytes:
+        answer = self._http.get(f"/task-instances/{task_instance_id}/log/raw")
+        if not answer.is_success:
+            raise LogMissing(f"{answer.status_code} {answer.text}")
+        return answer.content
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+
+def judge(evidence: Evidence, read: LogReader, most: int) -> Iterator[Offence]:
+    """Yield the logs that are not what was printed, among the ``most`` newest that ran."""
+    ran = [attempt for attempt in evidence.attempts if attempt.id in evidence.runs_of]
+    for attempt in ran[-most:]:
+        try:
+            log = read(attempt.id)
+        except LogMissing as error:
+            yield _of(attempt, "log is there", f"not readable: {error}")
+            continue
+        yield from _compare(evidence, attempt, log)
+
+
+def _compare(evidence: Evidence, attempt: Attempt, log: bytes) -> Iterator[Offence]:
+    run = evidence.runs_of[attempt.id][-1]
+    if run.end is not None:
+        if len(log) != run.end.size or hashlib.sha256(log).hexdigest() != run.end.sha256:
+            text = f"{len(log)} bytes, but {run.end.size} others were printed"
+            yield _of(attempt, "log of a complete run", text)
+    elif not _expected(evidence, attempt, run).startswith(log):
+        yield _of(attempt, "log of a killed run", f"{len(log)} bytes that it does not print")
+
+
+def _expected(evidence: Evidence, attempt: Attempt, run: Run) -> bytes:
+    instance = evidence.instances[attempt.instance]
+    lines = instance.tasks[attempt.task].lines
+    return log_text(run.start.instance, run.start.task, run.start.attempt, lines)
+
+
+def _of(attempt: Attempt, rule: str, text: str) -> Offence:
+    return Offence(Kind.LOG, rule, text, attempt.instance, attempt.task, attempt.number)

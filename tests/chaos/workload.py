@@ -1,0 +1,184 @@
+"""Random work for a cluster that is being hurt: runs are started, paused, stopped, recovered.
+
+The workload remembers what it asked for and what was acknowledged; the checker compares.
+"""
+
+import asyncio
+import random
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.chaos.dags import Site, random_workflow, ticker
+from tests.chaos.rest import Api, Refused
+
+WORKFLOWS = 16
+UNFINISHED = ["QUEUED", "RUNNING", "PAUSING", "PAUSED", "STOPPING"]
+_LOOK_S = 1.0  # between two looks at what is open
+# What is done to an instance: commands, with a moment of random length before each.
+_PLOTS: Sequence[Sequence[str]] = (
+    ("PAUSE", "RESUME"),
+    ("PAUSE", "RESUME"),
+    ("STOP",),
+    ("STOP", "RESUME"),
+    ("PAUSE", "STOP", "RESUME"),
+    ("STOP", "STOP"),
+    ("RERUN",),
+)
+
+
+@dataclass
+class Asked:
+    """One command that was asked for. ``ids`` are all ids that the key was acknowledged with."""
+
+    key: str
+    type: str
+    instance_id: int | None = None
+    ids: set[int] = field(default_factory=set)
+    refused: str | None = None
+
+    @property
+    def acknowledged(self) -> bool:
+        return bool(self.ids)
+
+
+class Workload:
+    """Starts ``rate`` instances a second, as long as fewer than ``max_open`` are open."""
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        seed: int,
+        ledger: Path,
+        rate: float,
+        marker: str,
+        groups: Sequence[str] = ("default",),
+        max_open: int = 30,
+    ) -> None:
+        self.asked: list[Asked] = []
+        self._api, self._rate, self._max_open = api, rate, max_open
+        self._seed, self._rng = seed, random.Random(seed)
+        self._site = Site(ledger, marker, groups)
+        self._names: list[str] = []
+        self._open = 0  # as of the last look
+        self._serial = self._started = 0
+        self._generator: asyncio.Task[None] | None = None
+        self._plots: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Publish the workflows and begin to start instances."""
+        self._site.ledger.mkdir(parents=True, exist_ok=True)
+        for number in range(WORKFLOWS):
+            definition = random_workflow(f"random-{number:02d}", self._rng, self._site)
+            await self._api.publish(definition)
+            self._names.append(definition["name"])
+        await self._api.publish(ticker(self._site, enabled=True))
+        self._generator = asyncio.create_task(self._generate())
+
+    async def stop(self) -> None:
+        """Start no more instances, neither by hand nor by schedule. Raises what went wrong."""
+        if self._generator is not None:
+            self._generator.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._generator
+        await self._api.publish(ticker(self._site, enabled=False))
+
+    async def drained(self, timeout_s: float) -> list[int]:
+        """Wait until every instance has ended; return those that have not after ``timeout_s``."""
+        left: list[int] = []
+        try:
+            async with asyncio.timeout(timeout_s):
+                await asyncio.gather(*self._plots)
+                while left := await self._resume_paused():
+                    await asyncio.sleep(_LOOK_S)
+        except TimeoutError:
+            for plot in self._plots:
+                plot.cancel()
+            await asyncio.gather(*self._plots, return_exceptions=True)
+        return left
+
+    async def _resume_paused(self) -> list[int]:
+        """Return the open instances; those that are paused go on."""
+        found = [item async for item in self._api.instances(UNFINISHED)]
+        for item in found:
+            if item["state"] == "PAUSED":
+                await self._ask("RESUME", item["id"])
+        return [item["id"] for item in found]
+
+    # -- traffic -----------------------------------------------------------------------------
+
+    async def _generate(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._look())
+            while True:
+                await asyncio.sleep(self._rng.expovariate(self._rate))
+                if self._open < self._max_open:
+                    self._open += 1
+                    self._started += 1
+                    # Its own dice: what happens to the n-th does not hang on the cluster's speed.
+                    self._spawn(self._one_instance(random.Random(f"{self._seed}/{self._started}")))
+
+    def _spawn(self, plot: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(plot)
+        self._plots.add(task)
+        # One that failed stays, so that drained() raises its error.
+        task.add_done_callback(lambda done: self._plots.discard(done) if _went_well(done) else None)
+
+    async def _look(self) -> None:
+        while True:
+            self._open = len([item async for item in self._api.instances(UNFINISHED)])
+            await asyncio.sleep(_LOOK_S)
+
+    async def _one_instance(self, rng: random.Random) -> None:
+        """Start an instance; do something to every third one while it runs."""
+        name = rng.choice(self._names)
+        plot = rng.choice(_PLOTS) if rng.random() < 0.33 else ()
+        pauses_s = [rng.expovariate(0.7) for _ in plot]
+        recovers = rng.random() < 0.4
+        asked = await self._ask("START", None, project="default", workflow=name)
+        outcome = await self._outcome(asked)
+        if outcome is None:
+            return
+        for kind, pause_s in zip(plot, pauses_s, strict=True):
+            await asyncio.sleep(pause_s)
+            await self._ask(kind, outcome)
+        if recovers:
+            await self._recover(outcome)
+
+    async def _recover(self, instance_id: int) -> None:
+        while (state := await self._api.state(instance_id)) not in ("SUCCEEDED", "STOPPED"):
+            if state == "FAILED":
+                await self._ask("RECOVER", instance_id)
+                return
+            if state == "PAUSED":  # by a command whose answer came late
+                await self._ask("RESUME", instance_id)
+            await asyncio.sleep(_LOOK_S)
+
+    async def _outcome(self, asked: Asked) -> int | None:
+        """Return the instance that a command has ended in."""
+        for command_id in asked.ids:
+            found = (await self._api.outcome(command_id))["result_instance_id"]
+            return None if found is None else int(found)
+        return None
+
+    async def _ask(self, kind: str, instance_id: int | None, **fields: Any) -> Asked:
+        """Send a command; every fifth one twice, which must change nothing."""
+        self._serial += 1
+        asked = Asked(f"{self._site.marker}-{self._serial}", kind, instance_id)
+        self.asked.append(asked)
+        body = {"type": kind, **fields}
+        if instance_id is not None:
+            body["instance_id"] = instance_id
+        try:
+            for _ in range(2 if self._serial % 5 == 0 else 1):
+                asked.ids.add(await self._api.command(asked.key, body))
+        except Refused as error:
+            asked.refused = str(error)
+        return asked
+
+
+def _went_well(task: asyncio.Task[None]) -> bool:
+    return task.cancelled() or task.exception() is None
