@@ -26,6 +26,7 @@ class TcpProxy:
         self.port = 0
         self.swallow_replies = self.refusing = False
         self.swallow_from: bytes | None = None
+        self._drops = 0
 
     @property
     def address(self) -> str:
@@ -50,6 +51,7 @@ class TcpProxy:
         self._thawed.clear()
 
     def drop(self) -> None:
+        self._drops += 1
         for task in self._serving:
             task.cancel()
 
@@ -86,11 +88,14 @@ class TcpProxy:
     async def _pump(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, replies: bool
     ) -> None:
+        drops = self._drops
         with contextlib.suppress(ConnectionError):
             while True:
                 data = await reader.read(65536)
                 await self._thawed.wait()  # nor does the end of a connection get through
-                if not data:
+                # After a drop nothing passes, even what was read before our cancellation came:
+                # an answer that follows swallowed ones would be no fault that TCP can have.
+                if not data or drops != self._drops:
                     return
                 if not replies and self.swallow_from and self.swallow_from in data:
                     self.swallow_replies, self.swallow_from = True, None
