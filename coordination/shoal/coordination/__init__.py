@@ -8,6 +8,8 @@ Usable as a library on its own; asyncio on the outside, kazoo's connection threa
 - ``bell``: wake a partition's owner. ``queue.TaskQueue``: the tasks that wait for a worker.
 - ``assignors``: who should own which partition, as Kafka's assignors decide it.
 - ``group.Group``: share partitions with other processes, by Kafka's group protocol.
+- ``election.Election``: one of several processes leads. ``fence``: transactions that are refused
+  once somebody else has taken over.
 - ``layout``: every path, and ``prepare`` to create the tree. ``keys``: key to partition.
 
 Rules of the house: decide only by a successful create, multi or versioned set; a watch is a hint
@@ -18,6 +20,7 @@ after the session is lost, its Party never rejoins, its queues lose items.
 
 from shoal.coordination.assignors import Partition
 from shoal.coordination.bell import Bells, ring
+from shoal.coordination.election import Election, ElectionListener, Leader, leader_of
 from shoal.coordination.errors import (
     CannotConnect,
     ConnectionLoss,
@@ -26,11 +29,14 @@ from shoal.coordination.errors import (
     Mismatch,
     NodeExists,
     NoNode,
+    NotLeader,
     NotOwner,
     SessionClosed,
     SessionLost,
+    StaleEpoch,
     TransactionFailed,
 )
+from shoal.coordination.fence import raise_fence
 from shoal.coordination.group import (
     Group,
     GroupListener,
@@ -69,12 +75,15 @@ __all__ = [
     "Created",
     "Delete",
     "DuplicateMember",
+    "Election",
+    "ElectionListener",
     "Entry",
     "EventKind",
     "Group",
     "GroupListener",
     "GroupMetadata",
     "GroupSettings",
+    "Leader",
     "MemberInfo",
     "Members",
     "Membership",
@@ -82,6 +91,7 @@ __all__ = [
     "NoNode",
     "Node",
     "NodeExists",
+    "NotLeader",
     "NotOwner",
     "OwnerInfo",
     "Owners",
@@ -91,12 +101,15 @@ __all__ = [
     "SessionLost",
     "SessionState",
     "SetData",
+    "StaleEpoch",
     "TaskQueue",
     "TransactionFailed",
     "WatchEvent",
     "ZkSession",
+    "leader_of",
     "partition_of",
     "prepare",
+    "raise_fence",
     "read_group",
     "ring",
 ]

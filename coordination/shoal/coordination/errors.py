@@ -10,6 +10,8 @@
     ├── NoNode, NodeExists, NotEmpty, BadVersion, AccessDenied     (an answer about one path)
     ├── TransactionFailed    a multi was rolled back; carries every result
     ├── NotOwner             the partition belongs to somebody else, or to nobody
+    ├── NotLeader            somebody else leads, or nobody
+    ├── StaleEpoch           a newer owner or leader has shut us out
     ├── Mismatch             the tree was made for other settings than ours
     ├── DuplicateMember      an assignor was given two members with one id
     ├── GroupError           a member's request was refused; the names are Kafka's
@@ -129,6 +131,22 @@ class NotOwner(CoordinationError):
         super().__init__(
             f"{owner_id} does not own partition {partition} (any more); "
             "ask Owners.owner_of who does"
+        )
+
+
+class NotLeader(CoordinationError):
+    def __init__(self, election: str, candidate_id: str) -> None:
+        self.election, self.candidate_id = election, candidate_id
+        super().__init__(
+            f"{candidate_id} does not lead {election!r} (any more); ask leader_of who does"
+        )
+
+
+class StaleEpoch(CoordinationError):
+    def __init__(self, path: str, ours: int, newest: int) -> None:
+        self.path, self.ours, self.newest = path, ours, newest
+        super().__init__(
+            f"znode {path}: somebody with epoch {newest} has followed our {ours}; stop writing"
         )
 
 

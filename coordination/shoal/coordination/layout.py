@@ -10,6 +10,9 @@
     /groups/<name>                   a group: its state, one JSON document (see group/codec.py)
     /groups/<name>/members/<id>      a member's registration (ephemeral, JSON)
     /claims/<task instance id>       a worker runs this (ephemeral; data: the worker's id)
+    /elections/<name>/…              who leads: see election.py
+    /jobs/<name>/…                   who has which job: see jobs.py
+    /messages/<topic>/…              messages and their consumers: see messages/paths.py
 
 All paths are below the session's chroot.
 """
@@ -28,7 +31,11 @@ WORKERS = "/workers"
 PARTITIONS = "/partitions"
 QUEUE = "/queue"
 CLAIMS = "/claims"
-GROUPS = "/groups"  # made when the first group is
+# Made when they are first used:
+GROUPS = "/groups"
+ELECTIONS = "/elections"
+JOBS = "/jobs"
+MESSAGES = "/messages"
 
 LAYOUT_VERSION = 1
 DEFAULT_PARTITIONS = 128
@@ -66,6 +73,18 @@ def group(name: str) -> str:
 
 def group_members(name: str) -> str:
     return f"{group(name)}/members"
+
+
+def election(name: str) -> str:
+    return f"{ELECTIONS}/{encode_name(name)}"
+
+
+def jobs(name: str) -> str:
+    return f"{JOBS}/{encode_name(name)}"
+
+
+def messages(topic: str) -> str:
+    return f"{MESSAGES}/{encode_name(topic)}"
 
 
 def encode_name(name: str) -> str:

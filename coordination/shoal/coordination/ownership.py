@@ -48,8 +48,9 @@ class Ownership:
     is proven. On a clean release the parent of the owner node records it, so that a successor
     knows that it need not wait; after an owner that vanished it waits ``takeover_delay_s``.
 
-    ``owner_path`` says where the owner node of a partition is. Its parent must exist; its data
-    is ours, and nothing but owner nodes may come and go below it (one lasting node may be there).
+    ``owner_path`` says where the owner node of a partition is. Its parent is made if it is missing;
+    its data is ours, and nothing but owner nodes may come and go below it (one lasting node may be
+    there).
     """
 
     def __init__(
@@ -219,7 +220,7 @@ class Ownership:
         """Create the owner node. Returns None, with a watch set, if somebody else has it."""
         path = self._owner_path(partition)
         try:
-            created = await self._session.create(path, self._data, ephemeral=True)
+            created = await self._session.create(path, self._data, ephemeral=True, makepath=True)
             return created.czxid
         except NodeExists:
             pass
