@@ -1,0 +1,367 @@
+"""The checker finds every single offence that is planted into an honest history, and no other."""
+
+import ast
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.chaos import checker, judge_commands, judge_graphs, judge_runs, judge_states
+from tests.chaos.checker import counts, judge
+from tests.chaos.evidence import Attempt, Change, Command, Evidence, Instance, Step, Task
+from tests.chaos.ledger import Kind as RowKind
+from tests.chaos.ledger import Row
+from tests.chaos.records import FaultRecord
+from tests.chaos.verdict import Kind, Verdict
+from tests.chaos.workload import Asked
+from tests.unit.chaos.simulation import Simulation
+
+# One instance, of which ``second`` needs ``first``; both ran well, and ``second`` lost a worker.
+TASKS = {"first": Task("first"), "second": Task("second", ("first",), retries=1)}
+
+
+def _ran(task: str, number: int, row_id: int, start_s: float, end_s: float | None) -> list[Row]:
+    def row(kind: RowKind, at_s: float) -> Row:
+        at_ns = int(at_s * 1e9)
+        return Row(kind, 1, task, number, row_id, 50, row_id + 100, row_id, at_ns, at_ns)
+
+    return [row(RowKind.START, start_s)] + ([] if end_s is None else [row(RowKind.END, end_s)])
+
+
+ROWS = [
+    *_ran("first", 1, 11, 3.5, 4.5),
+    *_ran("second", 1, 12, 7.5, None),
+    *_ran("second", 2, 13, 12.5, 13.5),
+]
+HISTORY = [  # task, attempt, state after 1, 2, 3 … seconds
+    ("first", 1, "QUEUED"),
+    ("first", 1, "CLAIMED"),
+    ("first", 1, "RUNNING"),
+    ("first", 1, "SUCCEEDED"),
+    ("second", 1, "QUEUED"),
+    ("second", 1, "CLAIMED"),
+    ("second", 1, "RUNNING"),
+    ("second", 1, "LOST"),
+    ("second", 2, "QUEUED"),
+    ("second", 2, "CLAIMED"),
+    ("second", 2, "RUNNING"),
+    ("second", 2, "SUCCEEDED"),
+]
+CLEAN = Evidence(
+    commands=[Command(1, "START", "key-1", "DONE", None, 1, handled_s=0.5)],
+    instances={1: Instance(1, "SUCCEEDED", 7, 1, "continue", TASKS)},
+    attempts=[
+        Attempt(11, 1, "first", 1, "SUCCEEDED", "w", 0),
+        Attempt(12, 1, "second", 1, "LOST", "w"),
+        Attempt(13, 1, "second", 2, "SUCCEEDED", "w", 0, losses=1),
+    ],
+    changes=[
+        Change(1, 0.5, 1, "QUEUED"),
+        Change(2, 0.8, 1, "RUNNING", previous="QUEUED"),
+        *(
+            Change(n, float(n - 2), 1, state, task, attempt)
+            for n, (task, attempt, state) in enumerate(HISTORY, start=3)
+        ),
+        Change(99, 13.9, 1, "SUCCEEDED", previous="RUNNING"),
+    ],
+    epochs={7: 50},
+    steps=[Step("partition", 7, "40", "50"), Step("task_instance", 11, "WAITING", "QUEUED")],
+    rows=ROWS,
+    asked=[Asked("key-1", "START", None, {1})],
+    faults=[FaultRecord("kill-worker", "worker-1", 7.8, 9.0, 9.0, True, "died")],
+)
+
+
+def test_honest_history_is_clean() -> None:
+    assert list(judge(CLEAN)) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_honest_histories_of_the_real_core_are_clean(seed: int) -> None:
+    assert list(judge(Simulation(seed).evidence())) == []
+
+
+# -- planting -------------------------------------------------------------------------------------
+
+
+def row(index: int, **fields: Any) -> Evidence:
+    rows = list(CLEAN.rows)
+    rows[index] = replace(rows[index], **fields)
+    return replace(CLEAN, rows=rows)
+
+
+def attempt(index: int, **fields: Any) -> Evidence:
+    attempts = list(CLEAN.attempts)
+    attempts[index] = replace(attempts[index], **fields)
+    return replace(CLEAN, attempts=attempts)
+
+
+def instance(**fields: Any) -> Evidence:
+    return replace(CLEAN, instances={1: replace(CLEAN.instances[1], **fields)})
+
+
+def task(name: str, **fields: Any) -> Evidence:
+    tasks = CLEAN.instances[1].tasks
+    return instance(tasks={**tasks, name: replace(tasks[name], **fields)})
+
+
+def change(index: int, **fields: Any) -> Evidence:
+    changes = list(CLEAN.changes)
+    changes[index] = replace(changes[index], **fields)
+    return replace(CLEAN, changes=changes)
+
+
+def more_changes(*changes: Change) -> Evidence:
+    """Add events where their times put them."""
+    everything = sorted([*CLEAN.changes, *changes], key=lambda change: change.at_s)
+    return replace(CLEAN, changes=everything)
+
+
+def command(index: int, **fields: Any) -> Evidence:
+    commands = list(CLEAN.commands)
+    commands[index] = replace(commands[index], **fields)
+    return replace(CLEAN, commands=commands)
+
+
+def more_commands(*commands: Command) -> Evidence:
+    return replace(CLEAN, commands=[*CLEAN.commands, *commands])
+
+
+def steps(*found: Step) -> Evidence:
+    return replace(CLEAN, steps=found)
+
+
+def asked(*found: Asked) -> Evidence:
+    return replace(CLEAN, asked=found)
+
+
+def failed_for_good() -> Evidence:
+    """``second`` fails, and its retry is never taken."""
+    evidence = instance(state="FAILED", tasks={**TASKS, "second": Task("second", (), retries=2)})
+    attempts = [*CLEAN.attempts[:2], replace(CLEAN.attempts[2], state="FAILED", exit_code=7)]
+    return replace(evidence, attempts=attempts)
+
+
+STOP = Command(2, "STOP", "key-2", "DONE", 1, 1, handled_s=8.5)
+FIRED = Command(2, "START", "key-2", "DONE", None, 1, 5, "2026-01-01T00:00:02Z")
+
+PLANTED: Sequence[tuple[Kind, str, Evidence]] = [
+    # nothing to judge
+    (Kind.BLIND, "something was done", Evidence()),
+    (Kind.BLIND, "something was done", replace(CLEAN, rows=[])),
+    (Kind.BLIND, "something was done", replace(CLEAN, asked=[])),
+    # commands
+    (Kind.LOST, "acknowledged command", asked(Asked("key-2", "STOP", 1, {2}))),
+    (Kind.LOST, "acknowledged command", asked(Asked("key-9", "START", None, {1}))),
+    (Kind.LOST, "acknowledged command", asked(Asked("key-1", "STOP", None, {1}))),
+    (Kind.ILLEGAL, "one key, one command", asked(Asked("key-1", "START", None, {1, 2}))),
+    (Kind.ILLEGAL, "one key, one command", more_commands(replace(CLEAN.commands[0], id=2))),
+    (Kind.ILLEGAL, "valid request refused", asked(Asked("k", "STOP", 1, {1}, "409"))),
+    (Kind.STUCK, "pending command", command(0, state="PENDING")),
+    (Kind.LOST, "instance of a command", command(0, result_instance_id=2)),
+    (Kind.LOST, "instance of a command", command(0, result_instance_id=None)),
+    (Kind.STUCK, "open instance", instance(state="RUNNING")),
+    (Kind.STUCK, "open instance", instance(state="PAUSED")),
+    (Kind.ILLEGAL, "instance without command", instance(command_id=5)),
+    (Kind.ILLEGAL, "instance without command", command(0, type="STOP")),
+    (
+        Kind.ILLEGAL,
+        "one command, one instance",
+        replace(CLEAN, instances={1: CLEAN.instances[1], 2: replace(CLEAN.instances[1], id=2)}),
+    ),
+    (Kind.LOST, "effect of a command", more_commands(STOP)),
+    (Kind.LOST, "effect of a command", more_commands(replace(STOP, type="RESUME"))),
+    (
+        Kind.ILLEGAL,
+        "held instance went on",
+        replace(
+            more_changes(Change(50, 8.5, 1, "STOPPING", previous="RUNNING")),
+            commands=[*CLEAN.commands, STOP],
+        ),
+    ),
+    (
+        Kind.ILLEGAL,
+        "one instance per fire time",
+        more_commands(FIRED, replace(FIRED, id=3, key="key-3")),
+    ),
+    # runs
+    (
+        Kind.DUPLICATE,
+        "lock of the task",
+        replace(CLEAN, rows=[*CLEAN.rows, replace(CLEAN.rows[3], kind=RowKind.DUPLICATE)]),
+    ),
+    (
+        Kind.DUPLICATE,
+        "overlapping runs",
+        replace(CLEAN, rows=[*CLEAN.rows, replace(ROWS[2], kind=RowKind.END, boot_ns=13 * 10**9)]),
+    ),
+    (
+        Kind.RERUN,
+        "one process for an attempt",
+        replace(CLEAN, rows=[*CLEAN.rows, replace(ROWS[0], pid=999, boot_ns=6 * 10**9)]),
+    ),
+    (Kind.ILLEGAL, "run without attempt", row(0, task_instance_id=77)),
+    (Kind.ILLEGAL, "run without attempt", row(0, attempt=2)),
+    (Kind.ILLEGAL, "run without claim", change(3, state="PAUSED")),
+    (Kind.ILLEGAL, "run without claim", attempt(1, state="SKIPPED")),
+    (Kind.LOST, "success without work", row(1, exit=7)),
+    (Kind.LOST, "success without work", replace(CLEAN, rows=ROWS[2:])),
+    (Kind.LOST, "success without work", attempt(0, exit_code=None)),
+    (Kind.ILLEGAL, "failure that was none", attempt(0, state="FAILED", exit_code=0)),
+    (Kind.ILLEGAL, "failure that was none", attempt(1, state="FAILED", exit_code=None)),
+    (Kind.ILLEGAL, "attempts in order", row(2, boot_ns=15 * 10**9)),
+    (Kind.RERUN, "reason to run again", attempt(1, state="SUCCEEDED", exit_code=0)),
+    (Kind.RERUN, "reason to be lost", replace(CLEAN, faults=[])),
+    (
+        Kind.RERUN,
+        "reason to be lost",
+        replace(CLEAN, faults=[replace(CLEAN.faults[0], costs_workers=False)]),
+    ),
+    (
+        Kind.RERUN,
+        "reason to be lost",
+        replace(CLEAN, faults=[replace(CLEAN.faults[0], began_s=8.5)]),
+    ),
+    (Kind.ILLEGAL, "epochs of runs", row(3, epoch=49)),
+    (Kind.ILLEGAL, "epochs of runs", replace(CLEAN, epochs={7: 49})),
+    # states
+    (Kind.ILLEGAL, "gap in the history", change(-1, previous="PAUSING")),
+    (Kind.ILLEGAL, "transition of an instance", change(0, state="RUNNING")),
+    (
+        Kind.ILLEGAL,
+        "transition of an instance",
+        more_changes(Change(98, 14.0, 1, "RUNNING", previous="SUCCEEDED")),
+    ),
+    (Kind.ILLEGAL, "row and history", instance(state="FAILED")),
+    (Kind.ILLEGAL, "row and history", attempt(0, state="LOST")),
+    (Kind.ILLEGAL, "transition of an attempt", change(3, state="RUNNING")),
+    (
+        Kind.ILLEGAL,
+        "transition of an attempt",
+        more_changes(Change(98, 6.2, 1, "FAILED", task="first", attempt=1)),
+    ),
+    (Kind.ILLEGAL, "attempts are counted", attempt(2, number=3)),
+    (Kind.ILLEGAL, "reason of an attempt", attempt(2, failures=1)),
+    (Kind.ILLEGAL, "reason of an attempt", attempt(2, losses=2)),
+    (Kind.ILLEGAL, "reason of an attempt", attempt(1, state="SUCCEEDED")),
+    (
+        Kind.ILLEGAL,
+        "committed changes in order",
+        steps(Step("command", 1, "PENDING", "DONE"), Step("command", 1, "PENDING", "DONE")),
+    ),
+    (Kind.ILLEGAL, "epochs only rise", steps(Step("partition", 7, "50", "49"))),
+    (Kind.ILLEGAL, "epochs only rise", steps(Step("partition", 7, "9", "9"))),
+    (
+        Kind.ILLEGAL,
+        "committed change of an attempt",
+        steps(Step("task_instance", 11, "SUCCEEDED", "FAILED")),
+    ),
+    (
+        Kind.ILLEGAL,
+        "committed change of an instance",
+        steps(Step("workflow_instance", 1, "SUCCEEDED", "RUNNING")),
+    ),
+    (
+        Kind.ILLEGAL,
+        "committed change of a command",
+        steps(Step("command", 1, "DONE", "REFUSED")),
+    ),
+    # graphs
+    (
+        Kind.ILLEGAL,
+        "queued too early",
+        replace(
+            CLEAN,
+            changes=[*CLEAN.changes[:5], *CLEAN.changes[6:7], CLEAN.changes[5], *CLEAN.changes[7:]],
+        ),
+    ),
+    (Kind.ILLEGAL, "queued too early", task("second", enabled=False)),
+    (Kind.ILLEGAL, "queued too early", task("second", run_when="any_failed")),
+    (
+        Kind.ILLEGAL,
+        "queued in spite of a failure",
+        replace(
+            instance(strategy="fail_fast", tasks={**TASKS, "third": Task("third")}),
+            changes=[
+                *CLEAN.changes[:6],
+                Change(50, 4.2, 1, "FAILED", task="third", attempt=1),
+                *CLEAN.changes[6:],
+            ],
+        ),
+    ),
+    (Kind.ILLEGAL, "ran before its upstream", row(2, boot_ns=4 * 10**9)),
+    (Kind.LOST, "task without attempt", instance(tasks={**TASKS, "third": Task("third")})),
+    (Kind.ILLEGAL, "attempt without task", instance(tasks={"first": TASKS["first"]})),
+    (Kind.LOST, "task of a finished instance", attempt(2, state="QUEUED")),
+    (Kind.ILLEGAL, "state of a finished instance", attempt(2, state="FAILED", exit_code=7)),
+    (Kind.ILLEGAL, "state of a finished instance", instance(state="FAILED")),
+    (Kind.ILLEGAL, "state of a finished instance", instance(state="STOPPED")),
+    (Kind.LOST, "skipped without reason", attempt(2, state="SKIPPED")),
+    (Kind.ILLEGAL, "too many retries", attempt(2, failures=2)),
+    (Kind.LOST, "retry not taken", failed_for_good()),
+    (Kind.ILLEGAL, "killed without reason", attempt(1, state="KILLED")),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule", "evidence"),
+    PLANTED,
+    ids=[f"{rule}-{n}" for n, (_, rule, _) in enumerate(PLANTED)],
+)
+def test_planted_offence_is_found(kind: Kind, rule: str, evidence: Evidence) -> None:
+    found = list(judge(evidence))
+    assert (kind, rule) in {(offence.kind, offence.rule) for offence in found}
+    assert not Verdict(found).is_clean
+
+
+def test_every_rule_has_a_planted_offence() -> None:
+    modules = (judge_commands, judge_graphs, judge_runs, judge_states, checker)
+    assert {rule for module in modules for rule in rules_of(module)} == {p[1] for p in PLANTED}
+
+
+def rules_of(module: ModuleType) -> Iterator[str]:
+    """Yield the first text in each call that makes an offence: the name of its rule."""
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        if node.func.id in ("Offence", "_offence", "_of", "_at"):
+            texts = (a.value for a in node.args if isinstance(a, ast.Constant))
+            yield from (text for text in islice(texts, 1) if isinstance(text, str))
+
+
+# -- what is no offence -----------------------------------------------------------------------
+
+
+EXCUSED: Mapping[str, Evidence] = {
+    "two commands at once cancel out": more_commands(
+        replace(STOP, type="PAUSE"), replace(STOP, id=3, key="key-3", type="RESUME")
+    ),
+    "frozen with its node": replace(
+        CLEAN,
+        rows=[*CLEAN.rows, replace(CLEAN.rows[3], kind=RowKind.DUPLICATE)],
+        faults=[replace(CLEAN.faults[0], frozen_pids=frozenset({112}))],
+    ),
+}
+
+
+@pytest.mark.parametrize("evidence", EXCUSED.values(), ids=EXCUSED.keys())
+def test_what_is_allowed_is_no_offence(evidence: Evidence) -> None:
+    assert list(judge(evidence)) == []
+
+
+def test_completed_run_that_was_lost_is_counted_as_a_rerun() -> None:
+    assert counts(CLEAN)["re-runs"] == 0
+    ended = replace(ROWS[2], kind=RowKind.END, boot_ns=8 * 10**9)
+    assert counts(replace(CLEAN, rows=[*CLEAN.rows, ended]))["re-runs"] == 1
+
+
+def test_offence_says_whom_it_concerns() -> None:
+    (offence,) = judge(attempt(2, failures=1))
+    assert str(offence).startswith("illegal (reason of an attempt): instance 1 second attempt 2 —")
