@@ -13,6 +13,7 @@ from tests.chaos import (
 )
 from tests.chaos.database import gather
 from tests.chaos.evidence import Evidence
+from tests.chaos.figures import LOSS_DELAY
 from tests.chaos.ledger import Row
 from tests.chaos.logs import LogReader
 from tests.chaos.records import FaultRecord
@@ -41,7 +42,8 @@ def check(
         offences += logs.judge(evidence, log_reader, MOST_LOGS)
     if marker is not None:
         offences += leaks.survivors(marker, ledger_rows)
-    return Verdict(offences, counts(evidence))
+    samples = {LOSS_DELAY: judge_runs.loss_delays(evidence)}
+    return Verdict(offences, counts(evidence), samples)
 
 
 def judge(evidence: Evidence) -> Iterator[Offence]:

@@ -36,6 +36,20 @@ def completed_again(evidence: Evidence) -> int:
     )
 
 
+def loss_delays(evidence: Evidence) -> list[float]:
+    """Return how long after a worker was killed each of its attempts was given up, in seconds."""
+    hurts = [fault for fault in evidence.faults if fault.costs_workers]
+    delays = []
+    for change in evidence.changes:
+        if change.state != "LOST" or change.task is None:
+            continue
+        causes = [fault for fault in hurts if fault.began_s <= change.at_s <= _window(fault)[1]]
+        last = max(causes, key=lambda fault: fault.began_s, default=None)
+        if last is not None and last.name.startswith("kill-worker"):
+            delays.append(change.at_s - last.began_s)
+    return delays
+
+
 def frozen_overlaps(evidence: Evidence) -> int:
     """Count duplicates of runs that were frozen with their whole node: bounded, not avoidable."""
     return sum(_met_frozen(evidence, row) for row in evidence.duplicates)

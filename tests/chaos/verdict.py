@@ -41,10 +41,11 @@ class Offence:
 
 @dataclass(frozen=True)
 class Verdict:
-    """All offences, and ``counts`` of what was judged, by name."""
+    """All offences; ``counts`` of what was judged and ``samples`` of times in seconds, by name."""
 
     offences: Sequence[Offence]
     counts: Mapping[str, int] = field(default_factory=dict)
+    samples: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @property
     def is_clean(self) -> bool:
