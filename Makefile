@@ -5,7 +5,7 @@ UV := $(BIN)/uv
 # --find-links and indexes come from the machine's own pip/uv configuration, never from here.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet
 
-.PHONY: help demo test check fmt lock proto clean
+.PHONY: help demo test check fmt lock proto clean bench-queue
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +41,9 @@ check: .venv/dev  ## format, lint, types, import contracts
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+bench-queue: .venv/run  ## claim latency and throughput with up to a million tasks waiting (minutes)
+	$(BIN)/python bench/queue.py
 
 fmt: .venv/dev  ## format and fix what can be fixed by itself
 	$(BIN)/ruff format .

@@ -9,7 +9,8 @@
     /queue/<group>/…                 waiting tasks of a worker group: see queue.py
     /groups/<name>                   a group: its state, one JSON document (see group/codec.py)
     /groups/<name>/members/<id>      a member's registration (ephemeral, JSON)
-    /claims/<task instance id>       a worker runs this (ephemeral; data: the worker's id)
+    /claims/<xx>/<task instance id>  a worker runs this (ephemeral; data: the worker's id)
+    /claimers/<group>/<session>      who claims from that queue (ephemeral, no data)
     /elections/<name>/…              who leads: see election.py
     /jobs/<name>/…                   who has which job: see jobs.py
     /messages/<topic>/…              messages and their consumers: see messages/paths.py
@@ -31,6 +32,7 @@ WORKERS = "/workers"
 PARTITIONS = "/partitions"
 QUEUE = "/queue"
 CLAIMS = "/claims"
+CLAIMERS = "/claimers"  # made when the first claimer comes
 # Made when they are first used:
 GROUPS = "/groups"
 ELECTIONS = "/elections"
@@ -40,6 +42,7 @@ MESSAGES = "/messages"
 LAYOUT_VERSION = 1
 DEFAULT_PARTITIONS = 128
 MOST_PARTITIONS = 1000  # three digits
+CLAIM_BUCKETS = 256  # so 100,000 running tasks make lists of 400 names
 BATCH = 250  # operations in one multi: some 20 kB, far from the server's limit of 1 MB
 
 
@@ -63,8 +66,16 @@ def queue(group: str) -> str:
     return f"{QUEUE}/{encode_name(group)}"
 
 
+def claim_bucket(number: int) -> str:
+    return f"{CLAIMS}/{number:02x}"
+
+
 def claim(task_instance_id: int) -> str:
-    return f"{CLAIMS}/{task_instance_id}"
+    return f"{claim_bucket(task_instance_id % CLAIM_BUCKETS)}/{task_instance_id}"
+
+
+def claimers(group: str) -> str:
+    return f"{CLAIMERS}/{encode_name(group)}"
 
 
 def group(name: str) -> str:
@@ -113,14 +124,20 @@ async def prepare(session: ZkSession, partitions: int = DEFAULT_PARTITIONS) -> i
 
 
 async def _prepare(session: ZkSession, partitions: int) -> int:
-    if (found := await _read_config(session)) is not None:
-        return found
+    found = await _read_config(session)
+    if found is not None:
+        if await session.exists(claim_bucket(CLAIM_BUCKETS - 1)):
+            return found
+        partitions = found  # made by an earlier version, which had fewer kinds of nodes
     tops: list[Operation] = [Create(path) for path in (MASTERS, WORKERS, PARTITIONS, QUEUE, CLAIMS)]
     below: list[Operation] = [
         Create(path) for number in range(partitions) for path in (partition(number), bell(number))
     ]
+    below += [Create(claim_bucket(number)) for number in range(CLAIM_BUCKETS)]
     await _create_all(session, tops)
     await _create_all(session, below)
+    if found is not None:
+        return found
     config = json.dumps({"version": LAYOUT_VERSION, "partitions": partitions})
     try:
         # Last: whoever finds it finds the tree complete.

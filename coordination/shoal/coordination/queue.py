@@ -4,31 +4,42 @@ The database is the truth; the queue can be rebuilt from it. Entries are names (
 A task is queued, or claimed by a live session, or neither, never both: one multi creates the
 ephemeral claim and deletes the entry. Every method may raise ConnectionLoss and SessionLost;
 ``put``, ``remove`` and ``release`` may simply be repeated.
+
+Who gets what: a claimer alone gets exactly the first entries. Several do, too, while their
+claims do not collide. When two do, both share the head out (queue_turns.py) for some seconds:
+then a claimer takes the first entries of its own share. So an entry may be overtaken, but
+
+- only by entries among the first ``claimers x max(32, 8 x count)`` of the queue (at least 128,
+  at most 1000);
+- only until each claimer has found it still there ``1 + log2(claimers)`` times, looking every
+  0.25 s while it claims (less often on a machine so busy that a look takes longer than 50 ms).
+
+So a more important entry is claimed before all that are not among those first with it, whoever
+claims. No group waits for another, and an entry that cannot be claimed yet (its task still runs
+in another session) holds up no other.
 """
 
 import asyncio
-import random
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any
 
 import structlog
 
-from shoal.coordination import layout
+from shoal.coordination import layout, queue_survey
 from shoal.coordination.errors import (
-    ConnectionLoss,
     CoordinationError,
-    NodeExists,
     NoNode,
     NotEmpty,
     SessionLost,
     TransactionFailed,
 )
-from shoal.coordination.nodes import Create, Created, Delete, Node, Operation
+from shoal.coordination.nodes import Create, Delete
+from shoal.coordination.queue_claiming import Claiming
 from shoal.coordination.queue_entry import Claim, Entry
 from shoal.coordination.queue_head import Head
 from shoal.coordination.queue_putting import Putter
+from shoal.coordination.queue_survey import Position
 from shoal.coordination.session import ZkSession
 
 log = structlog.get_logger()
@@ -37,8 +48,6 @@ BATCH = 250  # entries in one multi
 BATCHES_AT_ONCE = 8
 AT_ONCE = 2000  # single requests in flight
 LISTS_AT_ONCE = 200  # lists of a bucket, with up to 1000 names each, in flight
-RACES = 6  # that one claim takes part in
-SPREAD = 64  # entries among which a claimer chooses after it has lost a race
 
 
 class TaskQueue:
@@ -48,7 +57,7 @@ class TaskQueue:
         self._session = session
         self._heads: dict[str, Head] = {}
         self._putter = Putter(session)
-        self._held: dict[int, int] = {}  # task instance -> session generation of our claim
+        self._claiming = Claiming(session)
         self._giving_back: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------------ masters
@@ -106,14 +115,15 @@ class TaskQueue:
     async def claim(self, group: str, count: int, worker_id: str) -> list[Claim]:
         """Claim up to ``count`` of the first entries of ``group`` in this session.
 
-        Alone, a claimer gets exactly the first. After losing a race it chooses among the first
-        64 or so. If it is cancelled, what it gets goes back into the queue. Raises SessionLost
-        when an answer was lost and the session with it: then whatever was claimed is neither
-        queued nor claimed, and the tasks' master has to put it again.
+        How claimers share the queue is said above. Fewer than ``count`` may come although more
+        wait, none only if nothing waits or others were quicker: then ``wait`` returns at once.
+        If it is cancelled, what it gets goes back into the queue. Raises SessionLost when an
+        answer was lost and the session with it: then whatever was claimed is neither queued nor
+        claimed, and the tasks' master has to put it again.
         """
         if count <= 0:
             return []
-        work = asyncio.create_task(self._claim(group, count, worker_id))
+        work = asyncio.create_task(self._claiming.claim(self._head(group), count, worker_id))
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -124,20 +134,16 @@ class TaskQueue:
 
     async def release(self, task_instance_ids: Iterable[int]) -> None:
         """Drop claims of this session; those already gone are fine."""
-        ours = [i for i in task_instance_ids if self._held.get(i) == self._session.generation]
+        ours = [i for i in task_instance_ids if self._claiming.holds(i)]
         await self._each(self._session.submit_delete, [layout.claim(i) for i in ours], NoNode)
         for i in ours:
-            self._held.pop(i, None)
+            self._claiming.held.pop(i, None)
             for head in self._heads.values():
                 head.unblock(i)
 
     async def give_back(self, claims: Iterable[Claim]) -> None:
         """Undo ``claims``: each goes from claimed to queued in one step."""
-        left = [
-            claim
-            for claim in claims
-            if self._held.get(claim.entry.task_instance_id) == self._session.generation
-        ]
+        left = [claim for claim in claims if self._claiming.holds(claim.entry.task_instance_id)]
         groups = {claim.entry.group for claim in left}
         while left:
             await self._putter.create_buckets([claim.entry for claim in left])
@@ -161,7 +167,7 @@ class TaskQueue:
                 elif isinstance(result, BaseException):
                     raise result
                 else:
-                    self._held.pop(claim.entry.task_instance_id, None)
+                    self._claiming.held.pop(claim.entry.task_instance_id, None)
             left = again
         await self._each(self._ring, list(groups), NoNode)
 
@@ -170,12 +176,18 @@ class TaskQueue:
         heads = [self._head(group) for group in groups]
         if any(head.may_have_entries for head in heads):
             return True
+        unblocks_in_s = min(head.unblocks_in_s for head in heads)
         bells = [asyncio.create_task(head.rung.wait()) for head in heads]
         try:
             done, _ = await asyncio.wait(
-                bells, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
+                bells,
+                timeout=min(timeout_s, max(0.0, unblocks_in_s)),
+                return_when=asyncio.FIRST_COMPLETED,
             )
-            return bool(done)
+            for head in heads:
+                if head.unblocks_in_s <= 0:
+                    head.expire()  # the task that was still claimed may no longer be
+            return bool(done) or any(head.rung.is_set() for head in heads)
         finally:
             for bell in bells:
                 bell.cancel()
@@ -188,147 +200,31 @@ class TaskQueue:
         return sorted(layout.decode_name(name) for name in names)
 
     async def depth(self, group: str) -> int:
-        """Return how many entries wait. Reads every bucket, some 1000 for a million entries."""
-        total = 0
-        root = layout.queue(group)
-        for outer in await self._names(root):
-            path = f"{root}/{outer}"
-            inners = await self._names(path)
-            stats = await asyncio.gather(
-                *(self._session.exists(f"{path}/{inner}") for inner in inners)
-            )
-            total += sum(stat.children for stat in stats if stat)
-        return total
+        """Return how many entries wait.
+
+        Exact up to 1000 buckets (a million entries of large instances, a thousand of small
+        ones); of more a sample is counted, and the result rounded to two digits. Takes at most
+        some 2000 requests for a million entries.
+        """
+        return await queue_survey.depth(self._session, group)
 
     async def claims(self) -> dict[int, str]:
         """Return every live claim: task instance id -> worker id."""
-        names = await self._names(layout.CLAIMS)
-        found: dict[int, str] = {}
-        for start in range(0, len(names), AT_ONCE):
-            some = names[start : start + AT_ONCE]
-            gets = [self._session.get(f"{layout.CLAIMS}/{name}") for name in some]
-            nodes = await asyncio.gather(*gets, return_exceptions=True)
-            for name, node in zip(some, nodes, strict=True):
-                if isinstance(node, Node):
-                    found[int(name)] = node.data.decode()
-                elif not isinstance(node, NoNode):
-                    raise node
-        return found
+        return await queue_survey.claims(self._session)
 
-    # ------------------------------------------------------------------ claiming
+    async def page(self, after: Position, most: int) -> tuple[list[Entry], Position]:
+        """Return some ``most`` entries, of all groups in order, and the place to go on from.
 
-    async def _claim(self, group: str, count: int, worker_id: str) -> list[Claim]:
-        head = self._head(group)
-        claims: list[Claim] = []
-        async with head.lock:
-            races = 0
-            while races < RACES and (wanted := min(count - len(claims), BATCH)):
-                entries, fresh = await head.first(max(wanted, SPREAD) if races else wanted)
-                if not entries:
-                    break
-                if not races:
-                    taken = await self._take_together(head, entries, worker_id)
-                    if taken is None:
-                        races += fresh  # an old window is no sign of a rival
-                else:
-                    start = random.randrange(max(1, len(entries) - wanted + 1))
-                    some = entries[start : start + wanted]
-                    taken = await self._take_apart(head, some, worker_id)
-                    races += 1
-                claims += taken or []
-        return claims
+        Begin and, after the last page, end with ``queue_survey.START``. A page may have up to a
+        thousand entries more, or fewer if buckets are small: it takes 500 lists at most. What
+        is put or taken meanwhile may or may not be in it.
+        """
+        return await queue_survey.page(self._session, after, most)
 
-    async def _take_together(
-        self, head: Head, entries: list[Entry], worker_id: str
-    ) -> list[Claim] | None:
-        """Claim all of ``entries`` in one multi. Returns None if somebody else has one of them."""
-        operations = [part for entry in entries for part in _take(entry, worker_id)]
-        generation = self._session.generation
-        try:
-            outcomes = await self._session.multi(operations)
-        except TransactionFailed as failure:
-            if self._is_blocked(head, entries[failure.failed_at // 2], failure):
-                return []
-            head.expire()
-            return None
-        except ConnectionLoss:
-            return await self._recover(head, entries, worker_id, generation)
-        created = [outcome for outcome in outcomes if isinstance(outcome, Created)]
-        return self._taken(head, entries, worker_id, [node.czxid for node in created])
-
-    async def _take_apart(self, head: Head, entries: list[Entry], worker_id: str) -> list[Claim]:
-        """Claim each of ``entries`` that is still there."""
-        generation = self._session.generation
-        multis = [self._session.multi(_take(entry, worker_id)) for entry in entries]
-        results = await asyncio.gather(*multis, return_exceptions=True)
-        claims: list[Claim] = []
-        unknown: list[Entry] = []
-        for entry, result in zip(entries, results, strict=True):
-            if isinstance(result, TransactionFailed):
-                self._is_blocked(head, entry, result)
-            elif isinstance(result, ConnectionLoss):
-                unknown.append(entry)
-            elif isinstance(result, BaseException):
-                raise result
-            elif isinstance(result[1], Created):
-                claims += self._taken(head, [entry], worker_id, [result[1].czxid])
-        if unknown:
-            claims += await self._recover(head, unknown, worker_id, generation)
-        if len(claims) * 2 < len(entries):
-            head.expire()
-        return claims
-
-    def _is_blocked(self, head: Head, entry: Entry, failure: TransactionFailed) -> bool:
-        """Drop an entry that we did not get; tell whether it is still there."""
-        match failure.failed_at % 2, failure.cause:
-            case (0, NoNode()):  # somebody else was quicker
-                head.drop([entry])
-                return False
-            case (1, NodeExists()):  # put again while it runs: its turn comes after that claim
-                head.block(entry)
-                return True
-            case _:
-                raise failure
-
-    async def _recover(
-        self, head: Head, entries: list[Entry], worker_id: str, generation: int
-    ) -> list[Claim]:
-        """Find out which of ``entries`` we claimed with a multi whose answer was lost."""
-
-        async def read() -> list[Node | None]:
-            # First a sync: what the old connection sent is done, or never will be.
-            sent: list[asyncio.Future[Any]] = [self._session.sync("/")]
-            sent += [self._session.get(layout.claim(e.task_instance_id)) for e in entries]
-            answers = await asyncio.gather(*sent, return_exceptions=True)
-            if self._session.generation != generation:
-                raise SessionLost(f"a claim in group {head.group}")
-            for answer in answers:
-                if isinstance(answer, BaseException) and not isinstance(answer, NoNode):
-                    raise answer
-            return [answer if isinstance(answer, Node) else None for answer in answers[1:]]
-
-        head.expire()
-        nodes = await self._session.retry(read)
-        claims: list[Claim] = []
-        for entry, node in zip(entries, nodes, strict=True):
-            if (
-                node is not None
-                and node.stat.session_id == self._session.session_id
-                and node.data == worker_id.encode()
-                and self._held.get(entry.task_instance_id) != generation  # of an earlier claim
-            ):
-                claims += self._taken(head, [entry], worker_id, [node.stat.czxid])
-        return claims
-
-    def _taken(
-        self, head: Head, entries: list[Entry], worker_id: str, epochs: list[int]
-    ) -> list[Claim]:
-        head.drop(entries)
-        for entry in entries:
-            self._held[entry.task_instance_id] = self._session.generation
-        return [
-            Claim(entry, worker_id, epoch) for entry, epoch in zip(entries, epochs, strict=True)
-        ]
+    @property
+    def lost_races(self) -> int:
+        """How many transactions claimed nothing so far because another claimer was quicker."""
+        return self._claiming.lost_races
 
     async def _give_back_result(self, work: "asyncio.Task[list[Claim]]") -> None:
         try:
@@ -369,9 +265,3 @@ class TaskQueue:
 
 def _batches(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     return (items[start : start + size] for start in range(0, len(items), size))
-
-
-def _take(entry: Entry, worker_id: str) -> list[Operation]:
-    claim = layout.claim(entry.task_instance_id)
-    # In this order: who loses a race fails at the first, a task that still runs at the second.
-    return [Delete(entry.path), Create(claim, worker_id.encode(), ephemeral=True)]

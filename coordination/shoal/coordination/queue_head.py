@@ -1,4 +1,4 @@
-"""The first entries of one group's queue, as one worker knows them."""
+"""The first entries of one group's queue, as one claimer knows them."""
 
 import asyncio
 import time
@@ -7,18 +7,28 @@ from collections.abc import Iterable
 import structlog
 
 from shoal.coordination import layout
-from shoal.coordination.errors import NoNode, NotEmpty
+from shoal.coordination.errors import NoNode
 from shoal.coordination.nodes import Children, WatchEvent
+from shoal.coordination.queue_claimers import ALONE, Claimers
 from shoal.coordination.queue_entry import Entry, parse
+from shoal.coordination.queue_turns import Choice, choose
 from shoal.coordination.session import ZkSession
 
 log = structlog.get_logger()
 
-LEAST_WINDOW = 128  # entries to read at least when reading anyway
+LEAST_WINDOW, MOST_WINDOW = 128, 1000  # entries to read when reading anyway
+SHARE, SHARE_CLAIMS = 32, 8  # … for each claimer who shares them: entries or claims, the greater
 BLOCK_S = 1.0
-FIRST_AT_ONCE, AT_ONCE = 2, 32  # buckets to list in one go: few at first, they may be full
-LONGEST_TRUST_S = 5.0  # in a window, for a bell is only a hint
+FIRST_AT_ONCE, AT_ONCE = 2, 64  # buckets to list in one go: few at first, they may be full
 WORTH_KEEPING = 200  # names; a longer list is not read again while its znode is unchanged
+
+# How long a window is trusted: a bell is only a hint, and other claimers do not ring.
+TRUST_ALONE_S, TRUST_S, TRUST_OWN_SHARE_S = 5.0, 0.1, 0.25
+DEAF_S = 0.05  # with a share of our own a bell does not make us read more often than that
+PATIENCE_S = 0.25  # between two looks whether others have taken what we passed over
+CONTENDED_S = 3.0  # after a lost race the head is shared out for so long
+# … but at least so many times as long as a reading takes: busy machines have another clock.
+READINGS, CONTENDED_READINGS = 5, 30
 
 
 class Head:
@@ -32,23 +42,68 @@ class Head:
     def __init__(self, session: ZkSession, group: str) -> None:
         self._session, self.group = session, group
         self._path = layout.queue(group)
+        self._claimers = Claimers(session, group)
         self._window: list[Entry] = []  # in order
         self._complete = False  # the window reaches to the end of the queue
         self._lists: dict[str, tuple[int, list[str]]] = {}  # long lists: path -> (pzxid, sorted)
+        self._lists_needed = FIRST_AT_ONCE  # by the last reading
         self._blocked: dict[int, float] = {}  # task instance -> until when
-        self._read_at = float("-inf")
+        self._read_at, self._read_took_s = float("-inf"), 0.0
+        self._contended_until = float("-inf")
+        # By task instance: passed over since the last look; how many looks it outlived.
+        self._overtaken: set[int] = set()
+        self._passed: dict[int, int] = {}
+        self._looked_at = float("-inf")
         self.lock = asyncio.Lock()
         self.rung = asyncio.Event()  # there may be news since the last reading
         self.rung.set()
 
-    async def first(self, count: int) -> tuple[list[Entry], bool]:
-        """Return up to ``count`` first entries, and whether they were read just now."""
-        exhausted = not self._complete and len(self._window) < count
-        old = time.monotonic() > self._read_at + LONGEST_TRUST_S
-        if self.rung.is_set() or exhausted or old:
-            await self._read(max(count, LEAST_WINDOW))
-            return self._window[:count], True
-        return self._window[:count], False
+    # ------------------------------------------------------------------ choosing
+
+    async def choose(self, wanted: int) -> tuple[Choice, bool]:
+        """Choose up to ``wanted`` entries; tell whether the window was read just now."""
+        fresh = False
+        if self._is_stale(wanted):
+            await self._read(wanted)
+            fresh = True
+        choice = self._choose(wanted)
+        if not fresh and not choice.ours and (choice.entries or not self._knows_all):
+            await self._read(wanted)  # our share is used up
+            fresh, choice = True, self._choose(wanted)
+        return choice, fresh
+
+    def _choose(self, wanted: int) -> Choice:
+        if not self._shares:
+            return Choice(self._window[:wanted], ours=True)
+        choice = choose(self._window, wanted, self._claimers.place, self._passed)
+        if choice.entries:
+            chosen, last = set(choice.entries), max(choice.entries)
+            passed_over = (e for e in self._window if e < last and e not in chosen)
+            self._overtaken.update(entry.task_instance_id for entry in passed_over)
+        return choice
+
+    def _is_stale(self, wanted: int) -> bool:
+        age_s = time.monotonic() - self._read_at
+        if self._shares:
+            trust_s = DEAF_S if self.rung.is_set() else TRUST_OWN_SHARE_S
+            trust_s = max(trust_s, READINGS * self._read_took_s)
+            return age_s > trust_s or not (self._window or self._knows_all)
+        used_up = not self._complete and len(self._window) < wanted
+        trust_s = TRUST_ALONE_S if self._claimers.place == ALONE else TRUST_S
+        return self.rung.is_set() or used_up or age_s > trust_s
+
+    @property
+    def _shares(self) -> bool:
+        return self._claimers.place != ALONE and time.monotonic() < self._contended_until
+
+    @property
+    def _knows_all(self) -> bool:
+        return self._complete and not self.rung.is_set()
+
+    def contend(self) -> None:
+        """Share the head out for a while: we were not quick enough to get the first."""
+        contended_s = max(CONTENDED_S, CONTENDED_READINGS * self._read_took_s)
+        self._contended_until = time.monotonic() + contended_s
 
     def drop(self, entries: Iterable[Entry]) -> None:
         """Forget entries that are no longer in the queue."""
@@ -66,45 +121,72 @@ class Head:
 
     def expire(self) -> None:
         """Read anew before the next claim."""
+        self._read_at = float("-inf")
         self.rung.set()
 
     @property
     def may_have_entries(self) -> bool:
         return self.rung.is_set() or bool(self._window) or not self._complete
 
+    @property
+    def unblocks_in_s(self) -> float:
+        """Seconds until a blocked entry may be tried again; infinite if there is none."""
+        return min(self._blocked.values(), default=float("inf")) - time.monotonic()
+
     def _on_bell(self, _: WatchEvent) -> None:
         self.rung.set()
 
-    async def _read(self, count: int) -> None:
-        """Fill the window with ``count`` entries, or all there are."""
+    # ------------------------------------------------------------------ reading
+
+    async def _read(self, wanted: int) -> None:
+        """Fill the window with the first entries, or all there are."""
         self.rung.clear()
         self._read_at = now = time.monotonic()
         self._blocked = {task: until for task, until in self._blocked.items() if until > now}
-        count += len(self._blocked)
+        try:
+            await self._claimers.refresh()
+            count = self._size(wanted) + len(self._blocked)
+            window = await self._first(count)
+        except BaseException:
+            self.expire()
+            raise
+        # A full window may have been cut short.
+        self._complete = len(window) < count
+        self._window = [entry for entry in window if entry.task_instance_id not in self._blocked]
+        self._read_took_s = time.monotonic() - now
+        patience_s = max(PATIENCE_S, READINGS * self._read_took_s)
+        if self._overtaken and now > self._looked_at + patience_s:
+            self._look_at_passed_over()
+
+    def _size(self, wanted: int) -> int:
+        """Return how many entries to read."""
+        fair_share = max(SHARE, SHARE_CLAIMS * wanted) * self._claimers.place.claimers
+        return max(wanted, LEAST_WINDOW, min(fair_share, MOST_WINDOW) if self._shares else 0)
+
+    def _look_at_passed_over(self) -> None:
+        self._looked_at = self._read_at
+        there = {entry.task_instance_id for entry in self._window}
+        self._passed = {task: n for task, n in self._passed.items() if task in there}
+        for task in self._overtaken & there:
+            self._passed[task] = self._passed.get(task, 0) + 1
+        self._overtaken.clear()
+
+    async def _first(self, count: int) -> list[Entry]:
         try:
             # In this order: a put that comes after the first request rings, one that comes
             # before is in the lists.
             armed = self._session.get(self._path, watch=self._on_bell)
             _, listed = await asyncio.gather(armed, self._list(self._path))
-            outers = list(listed)
         except NoNode:
-            self._window, self._complete = [], True
             if await self._session.exists(self._path, watch=self._on_bell):
                 self.rung.set()  # it came in between
-            return
-        except BaseException:
-            self.rung.set()
-            raise
-        try:
-            window: list[Entry] = []
-            while outers and len(window) < count:
-                window += await self._read_outer(outers.pop(0), count - len(window))
-            # A full window may have been cut short.
-            self._complete = len(window) < count
-            self._window = [e for e in window if e.task_instance_id not in self._blocked]
-        except BaseException:
-            self.rung.set()
-            raise
+            return []
+        window: list[Entry] = []
+        for outer in list(listed):
+            if len(window) >= count:
+                break
+            window += await self._read_outer(outer, count - len(window))
+        return window
 
     async def _read_outer(self, outer: str, count: int) -> list[Entry]:
         """Return the ``count`` first entries of one outer bucket, or all there are; prune it."""
@@ -115,13 +197,14 @@ class Head:
             return []
         entries: list[Entry] = []
         empty: list[str] = []
-        start, some = 0, FIRST_AT_ONCE
+        needed, start, some = 0, 0, self._lists_needed
         while start < len(inners) and len(entries) < count:
             names = inners[start : start + some]
             start, some = start + some, min(4 * some, AT_ONCE)
             lists = [self._session.children(f"{path}/{inner}") for inner in names]
             found = await asyncio.gather(*lists, return_exceptions=True)
             for inner, children in zip(names, found, strict=True):
+                needed += len(entries) < count
                 if isinstance(children, Children):
                     first = sorted(children.names)[: count - len(entries)]
                     entries += self._parse_all(outer, inner, first)
@@ -129,8 +212,8 @@ class Head:
                         empty.append(f"{path}/{inner}")
                 elif not isinstance(children, NoNode):
                     raise children
-        if empty or not inners:
-            await self._prune([*empty, path])
+        self._lists_needed = min(max(FIRST_AT_ONCE, needed), AT_ONCE)
+        self._prune([*empty, path] if len(empty) == len(inners) else empty)
         return entries
 
     def _parse_all(self, outer: str, inner: str, names: list[str]) -> list[Entry]:
@@ -142,12 +225,11 @@ class Head:
                 log.warning("foreign znode in the queue", path=f"{outer}/{inner}/{name}")
         return entries
 
-    async def _prune(self, buckets: list[str]) -> None:
+    def _prune(self, buckets: list[str]) -> None:
         """Delete buckets that are empty; a put that comes in between makes them again."""
-        deletes = [self._session.submit_delete(path) for path in buckets]
-        for error in await asyncio.gather(*deletes, return_exceptions=True):
-            if error is not None and not isinstance(error, NoNode | NotEmpty):
-                raise error
+        for path in buckets:
+            # Others do the same, and what is left over is found again by the next reading.
+            self._session.submit_delete(path).add_done_callback(_ignore)
 
     async def _list(self, path: str) -> list[str]:
         """Return the children's names, sorted; long lists are kept while they are unchanged."""
@@ -163,3 +245,8 @@ class Head:
                 self._lists.clear()
             self._lists[path] = (stat.pzxid, names)
         return names
+
+
+def _ignore(answer: "asyncio.Future[None]") -> None:
+    if not answer.cancelled():
+        answer.exception()

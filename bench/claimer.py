@@ -1,0 +1,68 @@
+"""Claimers in a process of their own: ``python claimer.py ADDRESS NAME...``, one session each.
+
+Speaks JSON lines: reads ``{"claims": n, "size": k}`` from its standard input, has every claimer
+make ``n`` claims of up to ``k`` entries, and answers with a list of what each of them saw:
+``began_ns`` and ``ended_ns`` (CLOCK_MONOTONIC, the same for all processes of the machine),
+``latencies_ns`` of its calls, the ``tasks`` that it claimed, and ``lost_races``, the multis that
+came too late. Claims are released before the answer. Ends when its input does.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from contextlib import AsyncExitStack
+from typing import Any
+
+from bench.quiet import log_warnings_to_stderr
+from bench.workload import GROUP
+from shoal.coordination import TaskQueue, ZkSession
+
+
+async def claim(queue: TaskQueue, name: str, claims: int, size: int) -> dict[str, Any]:
+    """Claim ``claims`` times in a row."""
+    latencies: list[int] = []
+    tasks: list[int] = []
+    lost_before, began = queue.lost_races, time.monotonic_ns()
+    for _ in range(claims):
+        sent = time.monotonic_ns()
+        got = await queue.claim(GROUP, size, name)
+        latencies.append(time.monotonic_ns() - sent)
+        tasks += [claim.entry.task_instance_id for claim in got]
+    return {
+        "began_ns": began,
+        "ended_ns": time.monotonic_ns(),
+        "latencies_ns": latencies,
+        "tasks": tasks,
+        "lost_races": queue.lost_races - lost_before,
+    }
+
+
+def say(line: str) -> None:
+    """Write a line to whoever started us."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+async def serve(address: str, names: list[str]) -> None:
+    """Answer commands until there are no more."""
+    async with AsyncExitStack() as stack:
+        sessions = [
+            await stack.enter_async_context(ZkSession(address, session_timeout_s=30, name=name))
+            for name in names
+        ]
+        queues = dict(zip(names, map(TaskQueue, sessions), strict=True))
+        say("ready")
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            command = json.loads(line)
+            answers = await asyncio.gather(
+                *(claim(queue, name, **command) for name, queue in queues.items())
+            )
+            for queue, answer in zip(queues.values(), answers, strict=True):
+                await queue.release(answer["tasks"])
+            say(json.dumps(answers))
+
+
+if __name__ == "__main__":
+    log_warnings_to_stderr()
+    asyncio.run(serve(sys.argv[1], sys.argv[2:]))

@@ -1,0 +1,54 @@
+"""Who else claims from a group's queue: an ephemeral znode for each claimer, and our rank."""
+
+import time
+
+from shoal.coordination import layout
+from shoal.coordination.errors import NodeExists
+from shoal.coordination.nodes import WatchEvent
+from shoal.coordination.queue_turns import Place
+from shoal.coordination.session import ZkSession
+
+LONGEST_TRUST_S = 5.0  # in a list, for a watch is only a hint
+ALONE = Place(0, 1)
+
+
+class Claimers:
+    """The claimers of one group as a session knows them, itself among them.
+
+    It only keeps claims from colliding: nothing depends on it being right.
+    """
+
+    def __init__(self, session: ZkSession, group: str) -> None:
+        self._session = session
+        self._path = layout.claimers(group)
+        self._read_in = 0  # generation of the session
+        self._read_at = float("-inf")
+        self._changed = True
+        self.place = ALONE
+
+    async def refresh(self) -> None:
+        """Register and look who is there, unless that is known."""
+        session, now = self._session, time.monotonic()
+        registered = self._read_in == session.generation
+        if registered and not self._changed and now < self._read_at + LONGEST_TRUST_S:
+            return
+        self._changed = False
+        ours = f"{session.session_id:016x}"
+        try:
+            if not registered:
+                await self._register(ours)
+            names = sorted((await session.children(self._path, watch=self._on_change)).names)
+        except BaseException:
+            self._changed = True
+            raise
+        self._read_in, self._read_at = (session.generation if ours in names else 0), now
+        self.place = Place(names.index(ours), len(names)) if ours in names else ALONE
+
+    async def _register(self, name: str) -> None:
+        try:
+            await self._session.create(f"{self._path}/{name}", ephemeral=True, makepath=True)
+        except NodeExists:
+            return  # the answer to an earlier create was lost
+
+    def _on_change(self, _: WatchEvent) -> None:
+        self._changed = True

@@ -1,0 +1,174 @@
+"""Claiming: the transactions that turn entries into claims, and what their answers mean."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+
+from shoal.coordination import layout
+from shoal.coordination.errors import (
+    ConnectionLoss,
+    CoordinationError,
+    NodeExists,
+    NoNode,
+    SessionLost,
+    TransactionFailed,
+)
+from shoal.coordination.nodes import Create, Created, Delete, Node, Operation
+from shoal.coordination.queue_entry import Claim, Entry
+from shoal.coordination.queue_head import Head
+from shoal.coordination.session import ZkSession
+
+log = structlog.get_logger()
+
+MOST = 250  # entries in one multi
+RACES = 6  # that one claim loses before it gives up for now
+
+
+class Claiming:
+    """The claims of one session, in all groups."""
+
+    def __init__(self, session: ZkSession) -> None:
+        self._session = session
+        self.held: dict[int, int] = {}  # task instance -> session generation of our claim
+        self.lost_races = 0  # transactions that claimed nothing: somebody else was quicker
+
+    def holds(self, task_instance_id: int) -> bool:
+        """Tell whether the present session claimed it."""
+        return self.held.get(task_instance_id) == self._session.generation
+
+    async def claim(self, head: Head, count: int, worker_id: str) -> list[Claim]:
+        """Claim up to ``count`` entries; at least one if there is one and no other gets it."""
+        claims: list[Claim] = []
+        async with head.lock:
+            try:
+                await self._claim(head, count, worker_id, claims)
+            except CoordinationError as error:
+                if not claims or isinstance(error, SessionLost):
+                    raise
+                # Those that we have are ours, and nobody else would look after them.
+                log.debug("claimed less than wanted", error=str(error))
+        return claims
+
+    async def _claim(self, head: Head, count: int, worker_id: str, claims: list[Claim]) -> None:
+        """Add to ``claims`` what is claimed."""
+        races = 0
+        while races < RACES and (wanted := min(count - len(claims), MOST)):
+            choice, fresh = await head.choose(wanted)
+            entries = choice.entries
+            if not entries or (claims and not choice.ours):
+                break
+            lost_before = self.lost_races
+            if choice.ours and not races:
+                claims += await self._take_together(head, entries, worker_id)
+            else:
+                claims += await self._take_apart(head, entries, worker_id)
+            if self.lost_races == lost_before:
+                continue
+            if fresh:
+                races += 1
+                head.contend()
+            else:
+                head.expire()  # an old window is no sign of a rival
+
+    async def _take_together(
+        self, head: Head, entries: Sequence[Entry], worker_id: str
+    ) -> list[Claim]:
+        """Claim all of ``entries`` in one multi, or none."""
+        operations = [part for entry in entries for part in _take(entry, worker_id)]
+        generation = self._session.generation
+        try:
+            outcomes = await self._session.multi(operations)
+        except TransactionFailed as failure:
+            if not self._drop_refused(head, entries[failure.failed_at // 2], failure):
+                raise
+            return []
+        except ConnectionLoss:
+            return await self._recover(head, entries, worker_id, generation)
+        created = [outcome for outcome in outcomes if isinstance(outcome, Created)]
+        return self._taken(head, entries, worker_id, [node.czxid for node in created])
+
+    async def _take_apart(
+        self, head: Head, entries: Sequence[Entry], worker_id: str
+    ) -> list[Claim]:
+        """Claim each of ``entries`` that is still there."""
+        generation = self._session.generation
+        multis = [self._session.multi(_take(entry, worker_id)) for entry in entries]
+        results = await asyncio.gather(*multis, return_exceptions=True)
+        claims: list[Claim] = []
+        unknown: list[Entry] = []
+        errors: list[BaseException] = []
+        for entry, result in zip(entries, results, strict=True):
+            if isinstance(result, ConnectionLoss):
+                unknown.append(entry)
+            elif isinstance(result, BaseException):
+                if not isinstance(result, TransactionFailed) or not self._drop_refused(
+                    head, entry, result
+                ):
+                    errors.append(result)
+            elif isinstance(result[1], Created):
+                claims += self._taken(head, [entry], worker_id, [result[1].czxid])
+        if unknown:
+            claims += await self._recover(head, unknown, worker_id, generation)
+        if errors and not claims:
+            raise errors[0]
+        return claims
+
+    def _drop_refused(self, head: Head, entry: Entry, failure: TransactionFailed) -> bool:
+        """Drop an entry that we could not get. Returns False if that does not explain it."""
+        match failure.failed_at % 2, failure.cause:
+            case (0, NoNode()):
+                self.lost_races += 1
+                head.drop([entry])
+            case (1, NodeExists()):  # put again while it runs: its turn comes after that claim
+                head.block(entry)
+            case _:
+                return False
+        return True
+
+    async def _recover(
+        self, head: Head, entries: Sequence[Entry], worker_id: str, generation: int
+    ) -> list[Claim]:
+        """Find out which of ``entries`` we claimed with a multi whose answer was lost."""
+
+        async def read() -> list[Node | None]:
+            # First a sync: what the old connection sent is done, or never will be.
+            sent: list[asyncio.Future[Any]] = [self._session.sync("/")]
+            sent += [self._session.get(layout.claim(e.task_instance_id)) for e in entries]
+            answers = await asyncio.gather(*sent, return_exceptions=True)
+            if self._session.generation != generation:
+                raise SessionLost(f"a claim in group {head.group}")
+            for answer in answers:
+                if isinstance(answer, BaseException) and not isinstance(answer, NoNode):
+                    raise answer
+            return [answer if isinstance(answer, Node) else None for answer in answers[1:]]
+
+        head.expire()
+        nodes = await self._session.retry(read)
+        claims: list[Claim] = []
+        for entry, node in zip(entries, nodes, strict=True):
+            if (
+                node is not None
+                and node.stat.session_id == self._session.session_id
+                and node.data == worker_id.encode()
+                and self.held.get(entry.task_instance_id) != generation  # of an earlier claim
+            ):
+                claims += self._taken(head, [entry], worker_id, [node.stat.czxid])
+        return claims
+
+    def _taken(
+        self, head: Head, entries: Sequence[Entry], worker_id: str, epochs: Sequence[int]
+    ) -> list[Claim]:
+        head.drop(entries)
+        for entry in entries:
+            self.held[entry.task_instance_id] = self._session.generation
+        return [
+            Claim(entry, worker_id, epoch) for entry, epoch in zip(entries, epochs, strict=True)
+        ]
+
+
+def _take(entry: Entry, worker_id: str) -> list[Operation]:
+    claim = layout.claim(entry.task_instance_id)
+    # In this order: who loses a race fails at the first, a task that still runs at the second.
+    return [Delete(entry.path), Create(claim, worker_id.encode(), ephemeral=True)]

@@ -1,0 +1,139 @@
+"""Looking at whole queues: how much waits, who holds what, and every entry page by page.
+
+Every call asks a bounded number of questions, however many entries wait.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+from shoal.coordination import layout
+from shoal.coordination.errors import NoNode
+from shoal.coordination.nodes import Children, Node
+from shoal.coordination.queue_entry import Entry, parse
+from shoal.coordination.session import ZkSession
+
+T = TypeVar("T")
+
+AT_ONCE = 2000  # single requests in flight
+LISTS_AT_ONCE = 50  # lists of a bucket, with up to 1000 names each, in flight
+MOST_LISTS = 500  # in one page
+COUNTED_BUCKETS = 1000  # one by one; of more a sample of so many is counted
+DIGITS = 2  # of a number that was reckoned from a sample
+
+
+class Position(NamedTuple):
+    """A bucket of a queue: names of znodes."""
+
+    group: str
+    outer: str
+    inner: str
+
+
+START = Position("", "", "")
+
+
+async def depth(session: ZkSession, group: str) -> int:
+    """Return how many entries of ``group`` wait: see TaskQueue.depth."""
+    root = layout.queue(group)
+    outers = [f"{root}/{name}" for name in await _names(session, root)]
+    sizes = await _counts(session, outers)
+    total = sum(sizes)
+    # A sample of whole outer buckets, so that few lists have to be read.
+    order = list(range(len(outers)))
+    if total > COUNTED_BUCKETS:
+        random.shuffle(order)
+    inners: list[str] = []
+    for index in order:
+        if len(inners) >= COUNTED_BUCKETS:
+            break
+        names = await _names(session, outers[index])
+        inners += [f"{outers[index]}/{name}" for name in names]
+    if total > COUNTED_BUCKETS and len(inners) > COUNTED_BUCKETS:
+        inners = random.sample(inners, COUNTED_BUCKETS)
+    counted = sum(await _counts(session, inners))
+    if total <= COUNTED_BUCKETS or not inners:
+        return counted
+    return _rounded(counted * total / len(inners))
+
+
+async def claims(session: ZkSession) -> dict[int, str]:
+    """Return every live claim: task instance id -> worker id."""
+    buckets = [layout.claim_bucket(number) for number in range(layout.CLAIM_BUCKETS)]
+    listed = await asyncio.gather(*(_names(session, bucket) for bucket in buckets))
+    tasks = [int(name) for names in listed for name in names]
+    found: dict[int, str] = {}
+    for some in _batches(tasks, AT_ONCE):
+        nodes = await _gather([session.get(layout.claim(task)) for task in some], Node)
+        found |= {t: node.data.decode() for t, node in zip(some, nodes, strict=True) if node}
+    return found
+
+
+async def page(session: ZkSession, after: Position, most: int) -> tuple[list[Entry], Position]:
+    """Return entries of all groups that follow ``after``: see TaskQueue.page."""
+    entries: list[Entry] = []
+    lists = 0
+    for element in sorted(await _names(session, layout.QUEUE)):
+        if element < after.group:
+            continue
+        group = layout.decode_name(element)
+        root = layout.queue(group)
+        for outer in sorted(await _names(session, root)):
+            if (element, outer) < after[:2]:
+                continue
+            inners = sorted(await _names(session, f"{root}/{outer}"))
+            inners = [name for name in inners if (element, outer, name) > after]
+            for some in _batches(inners, LISTS_AT_ONCE):
+                read = [session.children(f"{root}/{outer}/{inner}") for inner in some]
+                for inner, found in zip(some, await _gather(read, Children), strict=True):
+                    entries += _parsed(group, outer, inner, found.names if found else [])
+                lists += len(some)
+                if len(entries) >= most or lists >= MOST_LISTS:
+                    return entries, Position(element, outer, some[-1])
+    return entries, START
+
+
+def _parsed(group: str, outer: str, inner: str, names: Sequence[str]) -> list[Entry]:
+    entries = []
+    for name in names:
+        try:
+            entries.append(parse(group, outer, inner, name))
+        except ValueError:
+            continue  # who claims from this queue warns of foreign znodes
+    return entries
+
+
+async def _names(session: ZkSession, path: str) -> list[str]:
+    try:
+        return (await session.children(path)).names
+    except NoNode:
+        return []
+
+
+async def _counts(session: ZkSession, paths: Sequence[str]) -> list[int]:
+    """Return how many children each of ``paths`` has; 0 for those that are gone."""
+    counts: list[int] = []
+    for some in _batches(paths, AT_ONCE):
+        stats = await asyncio.gather(*(session.exists(path) for path in some))
+        counts += [stat.children if stat else 0 for stat in stats]
+    return counts
+
+
+async def _gather(sent: Sequence[Awaitable[T]], kind: type[T]) -> list[T | None]:
+    """Return the answers; None for nodes that are gone."""
+    answers: list[T | None] = []
+    for answer in await asyncio.gather(*sent, return_exceptions=True):
+        if isinstance(answer, BaseException) and not isinstance(answer, NoNode):
+            raise answer
+        answers.append(answer if isinstance(answer, kind) else None)
+    return answers
+
+
+def _rounded(number: float) -> int:
+    """Return ``number`` with two digits that count: 12,345 becomes 12,000."""
+    return int(float(f"{number:.{DIGITS}g}"))
+
+
+def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
