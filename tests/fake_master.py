@@ -88,6 +88,7 @@ class FakeMaster(MasterServiceServicer):
         self.asked: list[int] = []  # by Fetch calls that have arrived
         self.fetched: list[int] = []  # by those that were answered
         self.reports: list[pb.Report] = []
+        self.report_calls = 0
         self.address = ""
         self.session: ZkSession
         self.queue: TaskQueue
@@ -212,6 +213,7 @@ class FakeMaster(MasterServiceServicer):
     async def Report(  # noqa: N802 - the name is the contract's
         self, request: pb.ReportRequest, context: Any
     ) -> pb.ReportResponse:
+        self.report_calls += 1
         await self.open.wait()
         verdicts = [self._report(report, request.worker_id) for report in request.reports]
         self.table.note()

@@ -62,7 +62,7 @@ class InProcessWorker:
         self.stop.set()
         if kind is not None:
             self.at_once.set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await self.task
 
 
@@ -105,13 +105,13 @@ class WorkerProcess:
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
-    async def wait(self, timeout_s: float = 20.0) -> int:
+    async def wait(self, timeout_s: float = 60.0) -> int:
         """Return its exit status."""
         return await asyncio.to_thread(self._process.wait, timeout_s)
 
 
 async def the_worker(
-    session: ZkSession, count: int = 1, pid: int | None = None, timeout_s: float = 20.0
+    session: ZkSession, count: int = 1, pid: int | None = None, timeout_s: float = 60.0
 ) -> MemberInfo:
     """Return the newest of ``count`` registered workers, or the one of process ``pid``."""
     async with asyncio.timeout(timeout_s), Members(session, layout.WORKERS, reread_s=0.1) as all_:
@@ -124,7 +124,7 @@ async def the_worker(
     raise AssertionError("the view of the members ended")
 
 
-async def eventually(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+async def eventually(condition: Callable[[], object], timeout_s: float = 30.0) -> None:
     """Return as soon as ``condition`` holds; fail after ``timeout_s``."""
     deadline = time.monotonic() + timeout_s
     while not condition():

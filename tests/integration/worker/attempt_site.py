@@ -63,7 +63,7 @@ class Site:
         assert self.survivors(), "the marker does not notice living processes"
 
 
-async def eventually(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
+async def eventually(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
     """Wait until ``condition`` holds. Raises AssertionError after ``timeout_s``."""
     deadline = time.monotonic() + timeout_s
     while not condition():

@@ -1,19 +1,20 @@
 """Workers that are stopped, killed, frozen or cut off: what becomes of their tasks."""
 
 import asyncio
+import os
 import signal
 import time
 from pathlib import Path
 
 from shoal.coordination import MemberInfo, Members, layout
 from shoal.core.settings import ClusterSettings
-from shoal.proto import shoal_pb2 as pb
+from shoal.proto.shoal_pb2 import STARTED
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
-    SESSION_S,
     InProcessWorker,
     WorkerProcess,
     alive,
+    children,
     cluster_settings,
     eventually,
     log_file,
@@ -27,6 +28,16 @@ from tests.proxy import TcpProxy
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
 SLEEP = {"script": "echo $$; exec sleep 1000"}
+# Writes the moments (monotonic seconds) at which it lived; all processes share that clock.
+LIVES = {
+    "script": """
+import os, time
+print(os.getpid(), flush=True)
+while True:
+    print(time.monotonic(), flush=True)
+    time.sleep(0.005)
+"""
+}
 
 
 async def running(master: FakeMaster, cluster: ClusterSettings) -> tuple[int, int]:
@@ -37,7 +48,7 @@ async def running(master: FakeMaster, cluster: ClusterSettings) -> tuple[int, in
     return number, int(log_text(cluster.data, number))
 
 
-async def claim_gone(master: FakeMaster, number: int, timeout_s: float = 10.0) -> None:
+async def claim_gone(master: FakeMaster, number: int, timeout_s: float = 30.0) -> None:
     async with asyncio.timeout(timeout_s):
         while await master.queue.claimed([number]):
             await asyncio.sleep(0.01)
@@ -140,7 +151,7 @@ async def test_killed_agent_takes_its_tasks_along_and_reports_nothing_of_them(
         number, pid = await running(master, cluster)
         worker.signal(signal.SIGKILL)
         await worker.wait()
-        await eventually(lambda: not alive(pid), timeout_s=2)
+        await eventually(lambda: not alive(pid))
         await eventually(lambda: spool(cluster.data) == [f"{number}.json"])
         with WorkerProcess(cluster) as successor:
             await the_worker(master.session, pid=successor.pid)
@@ -149,21 +160,32 @@ async def test_killed_agent_takes_its_tasks_along_and_reports_nothing_of_them(
             later = await master.submit("SHELL", {"script": "true"})
             await master.table.ended(later)
             await eventually(lambda: work_folders(cluster.data) == [])
-    assert all(r.kind == pb.STARTED for r in master.reports if r.attempt.task_instance_id == number)
+    assert all(r.kind == STARTED for r in master.reports if r.attempt.task_instance_id == number)
     assert master.table.tasks[number].state == "RUNNING"
+
+
+async def living(master: FakeMaster, cluster: ClusterSettings) -> tuple[int, int]:
+    """Start a task that writes when it lives; return its id and the number of its process."""
+    number = await master.submit("PYTHON", LIVES)
+    await master.table.wait(number, "RUNNING")
+    await eventually(lambda: log_text(cluster.data, number).count("\n") > 2)
+    return number, int(log_text(cluster.data, number).split()[0])
+
+
+def last_sign_of_life(cluster: ClusterSettings, number: int) -> float:
+    return float(log_text(cluster.data, number).rpartition("\n")[0].split()[-1])
 
 
 async def test_frozen_agent_loses_its_tasks_before_anybody_may_run_them_again(
     master: FakeMaster, cluster: ClusterSettings
 ) -> None:
     with WorkerProcess(cluster) as worker:
-        number, pid = await running(master, cluster)
+        number, pid = await living(master, cluster)
         worker.signal(signal.SIGSTOP)
-        died = asyncio.create_task(eventually(lambda: not alive(pid)))
-        gone = asyncio.create_task(claim_gone(master, number))
-        await died
-        assert not gone.done()
-        await gone
+        await claim_gone(master, number)
+        free_since = time.monotonic()  # or a little longer
+        await eventually(lambda: not alive(pid))
+        assert last_sign_of_life(cluster, number) < free_since
         worker.signal(signal.SIGCONT)
         # It comes back, and works on.
         later = await master.submit("SHELL", {"script": "true"})
@@ -171,18 +193,59 @@ async def test_frozen_agent_loses_its_tasks_before_anybody_may_run_them_again(
         assert master.table.tasks[number].state == "RUNNING"
 
 
+async def test_frozen_agent_and_launcher_lose_their_tasks_in_time_too(
+    master: FakeMaster, cluster: ClusterSettings
+) -> None:
+    with WorkerProcess(cluster) as worker:
+        number, pid = await living(master, cluster)
+        (sentinel,) = children(worker.pid)
+        (guardian,) = children(sentinel.pid)
+        (launcher,) = children(guardian.pid)
+        os.kill(launcher.pid, signal.SIGSTOP)
+        worker.signal(signal.SIGSTOP)
+        await claim_gone(master, number)
+        free_since = time.monotonic()
+        await eventually(lambda: not alive(pid))
+        assert last_sign_of_life(cluster, number) < free_since
+        worker.signal(signal.SIGCONT)
+        later = await master.submit("SHELL", {"script": "true"})
+        await master.table.ended(later)
+
+
+async def test_thawed_node_kills_its_stale_tasks_and_reports_nothing_of_them(
+    master: FakeMaster, cluster: ClusterSettings
+) -> None:
+    with WorkerProcess(cluster) as worker:
+        number, pid = await living(master, cluster)
+        (sentinel,) = children(worker.pid)
+        (guardian,) = children(sentinel.pid)
+        (launcher,) = children(guardian.pid)
+        node = [pid, launcher.pid, guardian.pid, sentinel.pid, worker.pid]
+        for each in node:
+            os.kill(each, signal.SIGSTOP)
+        await claim_gone(master, number)
+        for each in node:
+            os.kill(each, signal.SIGCONT)
+        await eventually(lambda: not alive(pid))
+        later = await master.submit("SHELL", {"script": "true"})
+        await master.table.ended(later)
+    ends = [r for r in master.reports if r.attempt.task_instance_id == number and r.kind != STARTED]
+    assert ends == []
+    assert master.table.tasks[number].state == "RUNNING"  # for the master to declare LOST
+
+
 async def test_expired_session_ends_all_tasks_and_the_worker_works_on(
     master: FakeMaster, cluster: ClusterSettings, zk_proxy: TcpProxy, zk_proxied: str
 ) -> None:
     cut_off = cluster_settings(cluster.data, zk_proxied)
     async with InProcessWorker(cut_off):
-        number, pid = await running(master, cluster)
+        number, pid = await living(master, cluster)
         before = await the_worker(master.session)
         zk_proxy.cut()
-        started = time.monotonic()
-        await eventually(lambda: not alive(pid))
-        assert time.monotonic() - started < SESSION_S
         await claim_gone(master, number)
+        free_since = time.monotonic()
+        await eventually(lambda: not alive(pid))
+        assert last_sign_of_life(cluster, number) < free_since
         zk_proxy.heal()
         later = await master.submit("SHELL", {"script": "true"})
         await master.table.ended(later)

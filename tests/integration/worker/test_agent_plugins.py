@@ -8,6 +8,7 @@ import pytest
 
 from shoal.core import task_types
 from shoal.core.settings import ClusterSettings
+from shoal.worker.launcher_guard import SENTINEL
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
@@ -113,7 +114,10 @@ async def test_dead_launcher_costs_the_attempts_but_not_the_worker(
     member = await the_worker(master.session)
     number = await master.submit("SHELL", {"script": "sleep 1000"})
     await master.table.wait(number, "RUNNING")
-    (guardian,) = (pid for pid in children(int(member.data["pid"])) if "launcher_main" in pid.args)
+    (sentinel,) = (
+        each for each in children(int(member.data["pid"])) if each.args.startswith(SENTINEL)
+    )
+    (guardian,) = children(sentinel.pid)
     (launcher,) = children(guardian.pid)
     launcher.kill()
     await eventually(lambda: not children(guardian.pid))

@@ -1,4 +1,4 @@
-"""Agent, launcher and guardian die in turn; no task process ever survives."""
+"""Agent, guards and launcher die in turn and together; no task process ever survives."""
 
 import asyncio
 import fcntl
@@ -6,15 +6,16 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from shoal.worker.attempt import ExitRecord, Outcome
-from shoal.worker.launching import Launcher, LauncherDied
+from shoal.worker.launching import Launched, Launcher, LauncherDied, LaunchFailed
 from shoal.worker.spool import Spool
 from tests.integration.worker.attempt_site import Site, alive, eventually
 
@@ -23,9 +24,17 @@ ESCAPE = f"trap '' TERM; ( setsid env -i /bin/sh -c '{SLEEP}' & ) ; {SLEEP}"
 ROOT = Path(__file__).parents[3]
 
 
-def guardian_of(launcher_pid: int) -> int:
-    stat = Path(f"/proc/{launcher_pid}/stat").read_text()
+def parent_of(pid: int) -> int:
+    stat = Path(f"/proc/{pid}/stat").read_text()
     return int(stat.rpartition(")")[2].split()[1])
+
+
+def guardian_of(launcher_pid: int) -> int:
+    return parent_of(launcher_pid)
+
+
+def sentinel_of(launcher_pid: int) -> int:
+    return parent_of(guardian_of(launcher_pid))
 
 
 @contextmanager
@@ -67,13 +76,32 @@ async def test_nothing_survives_an_agent_that_is_killed(
     assert [each.context for each in records] == [{"epoch": 3}] * 2
 
 
-async def test_nothing_survives_if_agent_and_launcher_are_killed(
-    agent: tuple[subprocess.Popen[str], int], site: Site
+WATCHERS = ("agent", "sentinel", "guardian", "launcher")
+
+
+@pytest.mark.parametrize(
+    "victims",
+    [group for size in (1, 2, 3) for group in combinations(WATCHERS, size)],
+    ids="+".join,
+)
+async def test_nothing_survives_if_up_to_three_of_four_are_killed_in_one_instant(
+    agent: tuple[subprocess.Popen[str], int], site: Site, victims: tuple[str, ...]
 ) -> None:
     process, launcher_pid = agent
-    process.kill()
-    os.kill(launcher_pid, signal.SIGKILL)
+    pids = {
+        "agent": process.pid,
+        "sentinel": sentinel_of(launcher_pid),
+        "guardian": guardian_of(launcher_pid),
+        "launcher": launcher_pid,
+    }
+    assert len(set(pids.values())) == 4
+    for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped first: none can act on another's end
+        for victim in victims:
+            os.kill(pids[victim], number)
     await eventually(lambda: not site.survivors())
+    # All that watched over them goes, too; what an agent that lives has is its new launcher.
+    await eventually(lambda: not any(alive(pids[each]) for each in WATCHERS if each != "agent"))
+    assert alive(process.pid) == ("agent" not in victims)
 
 
 async def test_a_killed_launcher_takes_its_attempts_along_and_is_replaced(
@@ -107,34 +135,105 @@ async def test_a_replaced_launcher_keeps_the_lease(launcher: Launcher, site: Sit
     assert (await launched.wait()).reason == "worker lost its ZooKeeper session"
 
 
-async def test_a_killed_guardian_ends_its_launcher_in_good_order(
-    launcher: Launcher, site: Site
+@pytest.mark.parametrize("guard_of", [guardian_of, sentinel_of], ids=["guardian", "sentinel"])
+async def test_a_killed_guard_ends_its_launcher_in_good_order(
+    launcher: Launcher, site: Site, guard_of: Callable[[int], int]
 ) -> None:
     launched = await launcher.launch(site.marked("a", ESCAPE))
     await site.until_ready("a", 2)
     old = launcher.pid
-    os.kill(guardian_of(old), signal.SIGKILL)
+    os.kill(guard_of(old), signal.SIGKILL)
 
     record = await launched.wait()
     assert not site.survivors()
     assert record.outcome is Outcome.KILLED
-    assert record.reason == "the launcher's guardian process ended"
+    assert record.reason == "a guard of the launcher process ended"
     await eventually(lambda: launcher.pid != old)
     assert (await (await launcher.launch(site.request("b", "true"))).wait()).exit_code == 0
 
 
-async def test_a_main_process_dies_with_launcher_and_guardian_together(
-    launcher: Launcher, site: Site
+async def hang(
+    launcher: Launcher, site: Site, *who: Callable[[int], int]
+) -> tuple[Launched, float]:
+    """Start an attempt with a lease, stop processes before that ends. Returns its end, too.
+
+    A machine may be too slow for a short lease; then a longer one is tried.
+    """
+    loop = asyncio.get_running_loop()
+    for number, lease_s in enumerate((0.5, 2, 8, 32)):
+        launcher.extend_lease(loop.time() + 600)
+        attempt = f"a{number}"
+        launched = await launcher.launch(site.marked(attempt, ESCAPE))
+        await site.until_ready(attempt, 2)
+        deadline = loop.time() + lease_s
+        launcher.extend_lease(deadline)
+        with suppress(LaunchFailed):  # an answer of any kind: the lease before it was read
+            await (await launcher.launch(site.request(f"b{number}", "true"))).wait()
+        pids = [find(launcher.pid) for find in who]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        if loop.time() < deadline:
+            return launched, deadline
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        with suppress(LauncherDied):
+            await launched.wait()
+    pytest.fail("the machine is too slow")
+
+
+def itself(launcher_pid: int) -> int:
+    return launcher_pid
+
+
+@pytest.mark.parametrize(
+    "stopped", [(itself,), (guardian_of, itself)], ids=["launcher", "guardian too"]
+)
+async def test_a_launcher_that_does_not_act_on_its_lease_is_killed_by_its_guards(
+    launcher: Launcher, site: Site, stopped: Sequence[Callable[[int], int]]
 ) -> None:
-    launched = await launcher.launch(site.marked("a", SLEEP))
-    await site.until_ready("a")
-    pid = launcher.pid
-    os.kill(pid, signal.SIGSTOP)  # so that it cannot react to its guardian's death
-    os.kill(guardian_of(pid), signal.SIGKILL)
-    os.kill(pid, signal.SIGKILL)
+    launched, deadline = await hang(launcher, site, *stopped)
+    old = launcher.pid
     with pytest.raises(LauncherDied):
         await launched.wait()
-    await eventually(lambda: not site.survivors())
+    assert asyncio.get_running_loop().time() >= deadline
+    assert not site.survivors()
+    await eventually(lambda: launcher.pid != old)
+
+
+async def test_a_launcher_that_obeys_its_lease_is_left_alone(
+    launcher: Launcher, site: Site
+) -> None:
+    loop = asyncio.get_running_loop()
+    patience_s = 0.5
+
+    async def survives(attempt: str) -> bool:
+        launcher.extend_lease(loop.time() + 600)
+        launched = await launcher.launch(site.marked(attempt, ESCAPE))
+        old, deadline = launcher.pid, loop.time()
+        launcher.extend_lease(deadline, patience_s)
+        with suppress(LauncherDied):
+            assert (await launched.wait()).reason == "worker lost its ZooKeeper session"
+        # Both guards have lost their patience, had they any reason to.
+        await eventually(lambda: loop.time() > deadline + 4 * patience_s)
+        launcher.extend_lease(loop.time() + 600)
+        await (await launcher.launch(site.request(f"{attempt}-later", "true"))).wait()
+        return launcher.pid == old
+
+    # Once is enough: on a busy machine it may be too slow now and then.
+    assert any([await survives("a"), await survives("b"), await survives("c")])
+
+
+def shown(pid: int, file: str) -> str:
+    return Path(f"/proc/{pid}/{file}").read_bytes().strip(b"\0\n").decode()
+
+
+@pytest.mark.parametrize("file", ["comm", "cmdline"])
+async def test_no_single_name_is_common_to_launcher_and_guards(
+    launcher: Launcher, file: str
+) -> None:
+    pids = (sentinel_of(launcher.pid), guardian_of(launcher.pid), launcher.pid)
+    names = ["task-sentinel", "shoal-guardian", "shoal-launcher"]
+    await eventually(lambda: [shown(pid, file) for pid in pids] == names)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
@@ -144,8 +243,8 @@ async def test_signals_meant_for_the_agent_do_not_end_the_launcher(
     pid = launcher.pid
     os.mkfifo(site.work / "gate")
     launched = await launcher.launch(site.request("a", "sh", "-c", "read line < gate; echo $line"))
-    os.kill(pid, number)
-    os.kill(guardian_of(pid), number)
+    for each in (pid, guardian_of(pid), sentinel_of(pid)):
+        os.kill(each, number)
     gate = os.open(site.work / "gate", os.O_RDWR)
     os.write(gate, b"still here\n")
     assert (await launched.wait()).exit_code == 0

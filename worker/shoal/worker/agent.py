@@ -19,13 +19,14 @@ from shoal.core import failpoints
 from shoal.worker.agent_attempts import Attempt, Attempts
 from shoal.worker.agent_runner import Runner
 from shoal.worker.claims import Claimer
-from shoal.worker.launching import Launcher
+from shoal.worker.launching import SHORTEST_PATIENCE_S, Launcher
 from shoal.worker.reporting import Reporter
 from shoal.worker.settings import WorkerSettings
 
 log = structlog.get_logger()
 
 LEASE_RENEWAL = 1 / 6  # of the session timeout
+PATIENCE = 1 / 10  # of it; the proof ends at 0.7, others take over at 1
 LOAD_EVERY_S = 1.0  # how often the member's data may change
 LAST_REPORTS_S = 5.0  # to hand over results before leaving; the rest waits in the spool
 STOPPED = "the worker was stopped"
@@ -54,7 +55,8 @@ class Agent:
 
     def renew_lease(self) -> None:
         """Let attempts live as long as our session is proven to."""
-        self._launcher.extend_lease(max(0.0, self._session.proven_until))
+        patience_s = max(SHORTEST_PATIENCE_S, PATIENCE * self._session.timeout_s)
+        self._launcher.extend_lease(max(0.0, self._session.proven_until), patience_s)
 
     def drop_claims(self, attempts: Sequence[Attempt]) -> None:
         """Release the claims of attempts that have ended, in the background."""

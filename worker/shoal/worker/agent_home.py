@@ -24,7 +24,8 @@ from typing import Self
 
 import structlog
 
-from shoal.worker.errors import HomeBusy
+from shoal.worker.errors import HomeBusy, WorkFolderTaken
+from shoal.worker.leftovers import kill_leftovers
 from shoal.worker.settings import WorkerSettings
 
 log = structlog.get_logger()
@@ -55,7 +56,7 @@ class WorkerHome:
         self._base = data.absolute() / "workers" / settings.name
         self.name = ""
         self.processes_fd = -1
-        self._agent_fd = -1
+        self._agent_fd = self._work_fd = -1
         self.folders: Folders
 
     def __enter__(self) -> Self:
@@ -84,10 +85,10 @@ class WorkerHome:
         self._unlock()
 
     def _unlock(self) -> None:
-        for fd in (self.processes_fd, self._agent_fd):
+        for fd in (self.processes_fd, self._agent_fd, self._work_fd):
             if fd >= 0:
                 os.close(fd)
-        self.processes_fd = self._agent_fd = -1
+        self.processes_fd = self._agent_fd = self._work_fd = -1
 
     def _wait_for_predecessor(self, folder: Path) -> None:
         """Return when nothing of the worker before us is alive. Raises HomeBusy."""
@@ -114,6 +115,10 @@ class WorkerHome:
         )
         for path in (folders.work, folders.logs, folders.spool):
             _make(path)
+        self._work_fd = os.open(folders.work, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        if not _lock(self._work_fd):  # of a worker with another data folder
+            raise WorkFolderTaken(folders.work)
+        kill_leftovers(folders.work)
         _discard_contents(folders.work)
         return folders
 

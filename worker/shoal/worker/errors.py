@@ -5,6 +5,7 @@
     ShoalError
     ├── WorkerError
     │   ├── HomeBusy          the processes of an earlier worker do not end
+    │   ├── WorkFolderTaken   two workers would empty each other's work folder
     │   └── AttemptEnded      an attempt was ended before its program could start
     ├── CannotRun             types/program.py: Spark or Java is missing …
     ├── LaunchFailed, LauncherDied, LauncherUnavailable      launching.py
@@ -29,6 +30,17 @@ class HomeBusy(WorkerError):
             f"task processes of the worker that used {folder} before have not ended within "
             f"{waited_s:g} s; `fuser {folder / 'processes.lock'}` names them; end them and start "
             "the worker again"
+        )
+
+
+class WorkFolderTaken(WorkerError):
+    """Another running worker keeps its attempts in the same folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        super().__init__(
+            f"another worker, with another data folder, uses the work folder {folder}; give one "
+            "of them another work_dir or name"
         )
 
 

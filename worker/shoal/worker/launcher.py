@@ -28,8 +28,12 @@ from shoal.worker.launcher_link import AgentLink
 from shoal.worker.launcher_reaper import Reaper
 from shoal.worker.launcher_records import Job, RecordWriter
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shoal.worker.launcher_guard import LeaseBoard
+
 AGENT_GONE = "the worker agent ended"
-GUARDIAN_GONE = "the launcher's guardian process ended"
+GUARD_GONE = "a guard of the launcher process ended"
 LEASE_LOST = "worker lost its ZooKeeper session"
 IGNORED_SIGNALS = (
     # A terminal's Ctrl-C or a service manager's TERM is the agent's business: it drains first.
@@ -45,10 +49,11 @@ IGNORED_SIGNALS = (
 class Launcher:
     """The event loop. One per process: it reaps every child and owns the signal handlers."""
 
-    def __init__(self, agent_fd: int, guardian_fd: int) -> None:
+    def __init__(self, agent_fd: int, guard_fds: list[int], board: LeaseBoard) -> None:
         self._pid = os.getpid()
         self._link = AgentLink(agent_fd)
-        self._guardian_fd = guardian_fd
+        self._guard_fds = guard_fds
+        self._board = board
         self._wakeup_fd = _notice_dead_children()
         self._altered_signals = [
             number for number in CATCHABLE if signal.getsignal(number) is not signal.SIG_DFL
@@ -64,7 +69,7 @@ class Launcher:
         self._agent_gone = False
         self._closing: str | None = None
         self._poll = select.poll()
-        for fd in (agent_fd, guardian_fd, self._wakeup_fd):
+        for fd in (agent_fd, *guard_fds, self._wakeup_fd):
             self._poll.register(fd, select.POLLIN)
 
     def run(self) -> None:
@@ -82,6 +87,8 @@ class Launcher:
                 self._conclude(attempt)
             self._store_records()
             self._link.flush()
+            if self._lease_lost and not self._reaper.busy:
+                self._board.all_dead()  # our guards need not step in
 
     # -- waiting ----------------------------------------------------------------------------
 
@@ -94,9 +101,9 @@ class Launcher:
         for fd, _ in self._poll.poll(self._timeout_ms()):
             if fd == self._wakeup_fd:
                 os.read(fd, 4096)
-            elif fd == self._guardian_fd:
+            elif fd in self._guard_fds:
                 self._poll.unregister(fd)
-                self._close(GUARDIAN_GONE)
+                self._close(GUARD_GONE)
             elif fd in self._starting:
                 self._read_start(fd)
             elif fd != self._link.fd:
@@ -104,7 +111,7 @@ class Launcher:
 
     def _timeout_ms(self) -> int | None:
         until = [self._deadlines[0][0]] if self._deadlines else []
-        if self._lease is not None and self._attempts and not self._lease_lost:
+        if self._lease is not None and not self._lease_lost:
             until.append(self._lease)
         if not until:
             return None
@@ -158,6 +165,7 @@ class Launcher:
             elif kind == "lease":
                 self._lease = _seconds(message["deadline"])
                 self._lease_lost = False
+                self._board.expect_end(self._lease, _seconds(message["patience_s"]))
             elif kind == "shutdown":
                 self._close(str(message["reason"]), _seconds(message["grace_s"]))
 

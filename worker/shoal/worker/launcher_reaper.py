@@ -40,6 +40,11 @@ class Reaper:
         """Leave that child alone: it is a helper of the launcher itself."""
         self._helpers.add(pid)
 
+    @property
+    def busy(self) -> bool:
+        """Whether any process of an attempt may be alive."""
+        return bool(self._mains or self._clearing)
+
     def forget_snapshot(self) -> None:
         """Look at the machine afresh for the next ``warn``; called once per turn of the loop."""
         self._snapshot = None

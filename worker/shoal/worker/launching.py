@@ -11,7 +11,7 @@ Messages are JSON objects, one per line, over a socket pair.
 
 ======================  ====================================================================
 to the launcher         ``launch`` (the fields of LaunchRequest), ``kill`` id reason grace_s,
-                        ``lease`` deadline, ``shutdown`` reason grace_s
+                        ``lease`` deadline patience_s, ``shutdown`` reason grace_s
 from the launcher       ``ready`` pid, ``started`` id pid at, ``failed`` id error,
                         ``exited`` durable record
 ======================  ====================================================================
@@ -34,10 +34,12 @@ import structlog
 
 from shoal.core.errors import ShoalError
 from shoal.worker.attempt import ExitRecord, LaunchRequest
+from shoal.worker.launcher_guard import kill_children
 
 LAUNCHER_MAIN = Path(__file__).with_name("launcher_main.py")
 LINE_LIMIT = 16 << 20  # bytes of one message; a failure may quote a whole PATH
 START_TIMEOUT_S = 30.0
+SHORTEST_PATIENCE_S = 0.25  # a sound launcher kills hundreds of processes in less
 FIRST_RETRY_S, LAST_RETRY_S = 0.1, 5.0  # between attempts to replace a dead launcher
 
 log = structlog.get_logger()
@@ -110,16 +112,26 @@ class Launcher:
     ``held_fds`` stay open in the launcher until all its processes are dead, even if the agent is
     killed: pass the descriptor of a locked file, and whoever locks it next is alone.
 
-    If the launcher process dies, its guardian kills everything it ran; then all pending calls
-    raise LauncherDied and a new launcher is started, with the lease that was set last. If the
-    agent dies, the launcher kills everything, stores the records and ends.
+    If the launcher process dies, its guards kill everything it ran; then all pending calls raise
+    LauncherDied and a new launcher is started, with the lease that was set last. If the agent
+    dies, the launcher kills everything, stores the records and ends.
+
+    ``adopts_orphans`` says that the calling process is a subreaper and starts no process in a
+    session of its own beside us: what is left if launcher and guards are killed in the same
+    instant comes to it, and is killed.
     """
 
-    def __init__(self, *, on_exit: OnExit | None = None, held_fds: Sequence[int] = ()) -> None:
-        self._on_exit = on_exit
+    def __init__(
+        self,
+        *,
+        on_exit: OnExit | None = None,
+        held_fds: Sequence[int] = (),
+        adopts_orphans: bool = False,
+    ) -> None:
+        self._on_exit, self._adopts_orphans = on_exit, adopts_orphans
         self._held_fds = tuple(held_fds)
         self._attempts: dict[str, Launched] = {}
-        self._lease: float | None = None
+        self._lease: dict[str, Any] | None = None  # the message that was sent last
         self._closing = False
         self._ready = asyncio.Event()
         self._pid = 0
@@ -175,14 +187,15 @@ class Launcher:
             )
         return known
 
-    def extend_lease(self, deadline: float) -> None:
+    def extend_lease(self, deadline: float, patience_s: float = SHORTEST_PATIENCE_S) -> None:
         """Let the attempts live until ``deadline`` (``time.monotonic()`` seconds).
 
         When it passes, the launcher kills everything at once, whether the agent acts or hangs,
-        and refuses launches until the next call. Without any call there is no limit.
+        and refuses launches until the next call. If that takes longer than ``patience_s``, its
+        guards kill launcher and all. Without any call there is no limit.
         """
-        self._lease = deadline
-        self._write({"type": "lease", "deadline": deadline})
+        self._lease = {"type": "lease", "deadline": deadline, "patience_s": patience_s}
+        self._write(self._lease)
 
     async def close(self, reason: str, grace_s: float = 0.0) -> None:
         """End all attempts and the launcher; return when all of it is dead and reported."""
@@ -226,17 +239,19 @@ class Launcher:
             )
         self._pid = json.loads(line)["pid"]
         if self._lease is not None:
-            self._write({"type": "lease", "deadline": self._lease})
+            self._write(self._lease)
         self._ready.set()
         return process, reader
 
     async def _supervise(self, process: Process, reader: asyncio.StreamReader) -> None:
         while True:
             await self._read(reader)
-            # The socket tells that the launcher is gone, the process that its guardian is, too:
+            # The socket tells that the launcher is gone, the process that its guards are, too:
             # only now nothing is left of the attempts.
             self._ready.clear()
             await process.wait()
+            if self._adopts_orphans:
+                await asyncio.to_thread(kill_children, os.getsid(0))
             assert self._writer is not None
             self._writer.close()
             self._give_up_attempts()

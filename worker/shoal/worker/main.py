@@ -33,6 +33,7 @@ from shoal.worker.claims import Claimer
 from shoal.worker.launching import Launcher
 from shoal.worker.logs import LogStore
 from shoal.worker.logservice import LogService
+from shoal.worker.proctree import become_subreaper
 from shoal.worker.reporting import Reporter
 from shoal.worker.settings import WorkerSettings
 from shoal.worker.spool import Spool
@@ -49,20 +50,32 @@ async def serve(settings: WorkerSettings, cluster: ClusterSettings) -> None:
     Raises what ended it otherwise.
     """
     stop, at_once = asyncio.Event(), asyncio.Event()
+    become_subreaper()
     with _signals(stop, at_once):
-        await run_worker(settings, cluster, stop, at_once)
+        await run_worker(settings, cluster, stop, at_once, adopts_orphans=True)
 
 
 async def run_worker(
-    settings: WorkerSettings, cluster: ClusterSettings, stop: asyncio.Event, at_once: asyncio.Event
+    settings: WorkerSettings,
+    cluster: ClusterSettings,
+    stop: asyncio.Event,
+    at_once: asyncio.Event,
+    *,
+    adopts_orphans: bool = False,
 ) -> None:
-    """Run one worker until ``stop``; ``at_once`` cuts the leaving short."""
+    """Run one worker until ``stop``; ``at_once`` cuts the leaving short.
+
+    ``adopts_orphans``: see Launcher.
+    """
     async with AsyncExitStack() as stack:
         home = WorkerHome(cluster.data, settings)
         await asyncio.to_thread(home.__enter__)
         stack.push(home.__exit__)
         ready = asyncio.Event()
-        working = asyncio.create_task(_run(settings, cluster, home, stack, stop, at_once, ready))
+        launcher = Launcher(held_fds=[home.processes_fd], adopts_orphans=adopts_orphans)
+        working = asyncio.create_task(
+            _run(settings, cluster, home, launcher, stack, stop, at_once, ready)
+        )
         leaving = asyncio.create_task(_cancel_unready(working, stop, ready))
         try:
             await working
@@ -92,6 +105,7 @@ async def _run(
     settings: WorkerSettings,
     cluster: ClusterSettings,
     home: WorkerHome,
+    launcher: Launcher,
     stack: AsyncExitStack,
     stop: asyncio.Event,
     at_once: asyncio.Event,
@@ -105,7 +119,7 @@ async def _run(
     await prepare(session, cluster.partitions)
     channels = await stack.enter_async_context(Channels(tls))
     # Entered last, closed first: the processes are dead before the session with the claims ends.
-    launcher = await stack.enter_async_context(Launcher(held_fds=[home.processes_fd]))
+    await stack.enter_async_context(launcher)
     queue, attempts = TaskQueue(session), Attempts(settings.slots)
     masters = Masters(Owners(session), channels)
     store, spool = LogStore(home.folders.logs), Spool(home.folders.spool)
