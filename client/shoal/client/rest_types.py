@@ -138,6 +138,7 @@ class MasterJson(TypedDict):
     address: str
     started_at: str | None
     partitions: list[int]
+    leads: bool
 
 
 class WorkerJson(TypedDict):
@@ -147,12 +148,30 @@ class WorkerJson(TypedDict):
     slots: int
     running: int
     started_at: str | None
+    paused: str | None
 
 
 class PartitionJson(TypedDict):
     index: int
     owner: str | None
     epoch: int
+    open_instances: int | None
+    pending_commands: int | None
+
+
+class GroupJson(TypedDict):
+    state: str
+    generation: int
+    leader: str | None
+    members: list[str]
+
+
+class BacklogJson(TypedDict):
+    pending_commands: int
+    open_instances: int
+    queued: int
+    claimed: int
+    running: int
 
 
 class QueueJson(TypedDict):
@@ -163,7 +182,9 @@ class QueueJson(TypedDict):
 class ClusterJson(TypedDict):
     masters: list[MasterJson]
     workers: list[WorkerJson]
+    group: GroupJson
     partitions: list[PartitionJson]
+    backlog: BacklogJson | None
     queues: list[QueueJson]
     zookeeper: dict[str, Any]
     database: dict[str, Any]
@@ -177,6 +198,9 @@ class CheckJson(TypedDict):
 class ChecksJson(TypedDict):
     database: CheckJson
     zookeeper: CheckJson
+    masters: int
+    workers: int
+    paused_workers: int
 
 
 class HealthJson(TypedDict):

@@ -151,6 +151,16 @@ class Instances:
         rows = await self._connection.rows(query)
         return {WorkflowState(row.state): row.instances for row in rows}
 
+    async def open_counts(self, partitions: Collection[int]) -> dict[int, int]:
+        """Return how many instances masters work on, by partition; those without are missing."""
+        c = workflow_instance.c
+        query = (
+            select(c.partition, func.count().label("instances"))
+            .where(IS_OPEN, c.partition.in_(sorted(partitions)))
+            .group_by(c.partition)
+        )
+        return {row.partition: row.instances for row in await self._connection.rows(query)}
+
     async def task_counts(self, ids: Collection[int]) -> dict[int, dict[TaskState, int]]:
         """Return how many tasks of each instance are in each state, by their newest attempts."""
         t, later = task_instance.c, task_instance.alias("later")

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Row, Select, func, select
 
 from shoal.core.records import TaskInstance
 from shoal.core.states import TaskState
@@ -41,6 +41,17 @@ class Tasks:
         )
         found = [_task(row) for row in await self._connection.rows(query)]
         return found if all_attempts else list({one.task: one for one in found}.values())
+
+    async def counts(self, states: Collection[TaskState]) -> dict[TaskState, int]:
+        """Return how many attempts are in each of ``states``. Reads one index entry for each."""
+        t = task_instance.c
+        query = (
+            select(t.state, func.count().label("attempts"))
+            .where(t.state.in_(sorted(states)))
+            .group_by(t.state)
+        )
+        found = {row.state: row.attempts for row in await self._connection.rows(query)}
+        return {state: found.get(state, 0) for state in states}
 
     async def list(
         self,

@@ -22,6 +22,7 @@ async def test_a_cluster_without_members_is_degraded(api: Api) -> None:
         "zookeeper": {"ok": True, "detail": "connected"},
         "masters": 0,
         "workers": 0,
+        "paused_workers": 0,
     }
     assert found["version"]
     assert (await api.client.get(f"{PREFIX}/health/ready")).status_code == 200
@@ -31,7 +32,7 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
     session = api.services.session
     async with AsyncExitStack() as stack:
         master = {"address": "127.0.0.1:1", "host": "h", "pid": 1, "started_at": STARTED}
-        worker = {**master, "group": "g", "slots": 4, "running": 2}
+        worker = {**master, "group": "g", "slots": 4, "running": 2, "paused": "its disk is full"}
         await stack.enter_async_context(Membership(session, layout.MASTERS, "m1", master))
         await stack.enter_async_context(Membership(session, layout.WORKERS, "w1", worker))
         await stack.enter_async_context(
@@ -57,6 +58,7 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
             "host": "h",
             "started_at": time,
             "partitions": [2],
+            "leads": False,
         }
     ]
     odd, good = found["workers"]
@@ -69,10 +71,15 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
         "slots": 4,
         "running": 2,
         "started_at": time,
+        "paused": "its disk is full",
     }
+    assert health["checks"]["paused_workers"] == 1
     assert len(found["partitions"]) == PARTITIONS
-    assert found["partitions"][2] == {"index": 2, "owner": "m1", "epoch": owner.czxid}
-    assert found["partitions"][0] == {"index": 0, "owner": None, "epoch": 0}
+    nothing = {"open_instances": 0, "pending_commands": 0}
+    assert found["partitions"][2] == {"index": 2, "owner": "m1", "epoch": owner.czxid, **nothing}
+    assert found["partitions"][0] == {"index": 0, "owner": None, "epoch": 0, **nothing}
+    assert found["group"] == {"state": "Empty", "generation": 0, "leader": None, "members": []}
+    assert found["backlog"] == {**nothing, "queued": 2, "claimed": 0, "running": 0}
     assert found["queues"] == [{"group": "g", "depth": 2}]
     assert found["zookeeper"]["state"] == "CONNECTED"
     assert found["database"] == {"kind": "sqlite"}

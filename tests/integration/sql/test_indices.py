@@ -97,6 +97,14 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
         lambda uow: uow.instances.open_runs(4),
         "ix_workflow_instance_open",
     ),
+    "instances.open_counts": (
+        lambda uow: uow.instances.open_counts(range(8)),
+        "ix_workflow_instance_open",
+    ),
+    "tasks.counts": (
+        lambda uow: uow.tasks.counts([TaskState.CLAIMED, TaskState.RUNNING]),
+        "ix_task_instance_state_id",
+    ),
     "instances.list": (
         lambda uow: uow.instances.list(limit=20, before_id=2000),
         "pk_workflow_instance",

@@ -2,14 +2,19 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import structlog
+
 from shoal.api.route import strict_router
 from shoal.api.schemas.cluster import (
+    BacklogOut,
     ClusterOut,
     DatabaseOut,
+    GroupOut,
     MasterOut,
     PartitionOut,
     QueueOut,
@@ -18,21 +23,43 @@ from shoal.api.schemas.cluster import (
     ZooKeeperOut,
 )
 from shoal.api.services import Services, Shoal
+from shoal.coordination import read_group
 from shoal.coordination.membership import MemberInfo
 from shoal.coordination.owners import OwnerInfo
+from shoal.core.errors import ShoalError
+from shoal.core.states import TaskState
 from shoal.core.task_types import load_task_type, task_type_names
 
 router = strict_router("cluster")
 
+log = structlog.get_logger()
+
+DEADLINE_S = 3.0  # for the database
+MASTERS = "masters"  # the name of the group in which they share the partitions
+
 
 @router.get("/cluster", summary="Show the cluster")
 async def cluster(shoal: Shoal) -> ClusterOut:
-    """Live members, who owns which partition, what waits for the workers."""
-    owners, queues = await asyncio.gather(shoal.owners.all_owners(shoal.partitions), _queues(shoal))
+    """Live members, who owns which partition in which generation, and what there is to do."""
+    owners, queues, group, work = await asyncio.gather(
+        shoal.owners.all_owners(shoal.partitions),
+        _queues(shoal),
+        read_group(shoal.session, MASTERS),
+        _work(shoal),
+    )
     return ClusterOut(
-        masters=_masters(shoal, owners),
+        masters=_masters(shoal, owners, group.leader_id),
         workers=_workers(shoal),
-        partitions=[_partition(index, owners.get(index)) for index in range(shoal.partitions)],
+        group=GroupOut(
+            state=group.state.value,
+            generation=group.generation,
+            leader=group.leader_id,
+            members=sorted(group.members),
+        ),
+        partitions=[
+            _partition(index, owners.get(index), work) for index in range(shoal.partitions)
+        ],
+        backlog=_backlog(queues, work),
         queues=queues,
         zookeeper=ZooKeeperOut(
             state=shoal.session.state.value, session_timeout_s=shoal.session.timeout_s
@@ -41,19 +68,47 @@ async def cluster(shoal: Shoal) -> ClusterOut:
     )
 
 
+@dataclass(frozen=True)
+class _Work:
+    """What the database says there is to do; the first two by partition."""
+
+    open_instances: Mapping[int, int]
+    pending_commands: Mapping[int, int]
+    held: Mapping[TaskState, int]
+
+
+async def _work(shoal: Services) -> _Work | None:
+    """Return what there is to do; None while the database is away: the rest is still of use."""
+    try:
+        async with (
+            asyncio.timeout(DEADLINE_S),
+            shoal.database.unit_of_work(read_only=True) as uow,
+        ):
+            return _Work(
+                await uow.instances.open_counts(range(shoal.partitions)),
+                await uow.commands.backlog(),
+                await uow.tasks.counts([TaskState.CLAIMED, TaskState.RUNNING]),
+            )
+    except (ShoalError, TimeoutError) as error:
+        log.warning("backlog unknown", error=str(error))
+        return None
+
+
 async def _queues(shoal: Services) -> list[QueueOut]:
     groups = await shoal.queue.groups()
     depths = await asyncio.gather(*(shoal.queue.depth(group) for group in groups))
     return [QueueOut(group=g, depth=d) for g, d in zip(groups, depths, strict=True)]
 
 
-def _masters(shoal: Services, owners: Mapping[int, OwnerInfo]) -> list[MasterOut]:
+def _masters(
+    shoal: Services, owners: Mapping[int, OwnerInfo], leader: str | None
+) -> list[MasterOut]:
     owned: defaultdict[str, list[int]] = defaultdict(list)
     for index, owner in sorted(owners.items()):
         owned[owner.owner_id].append(index)
     members = shoal.masters.current()
     return [
-        MasterOut(**_announced(members[member]), partitions=owned[member])
+        MasterOut(**_announced(members[member]), partitions=owned[member], leads=member == leader)
         for member in sorted(members)
     ]
 
@@ -63,12 +118,14 @@ def _workers(shoal: Services) -> list[WorkerOut]:
     found = []
     for member in sorted(members):
         data = members[member].data
+        paused = data.get("paused")
         found.append(
             WorkerOut(
                 **_announced(members[member]),
                 group=str(data.get("group", "")),
                 slots=_count(data.get("slots")),
                 running=_count(data.get("running")),
+                paused=paused if isinstance(paused, str) else None,
             )
         )
     return found
@@ -97,10 +154,26 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _partition(index: int, owner: OwnerInfo | None) -> PartitionOut:
-    if owner is None:
-        return PartitionOut(index=index, owner=None, epoch=0)
-    return PartitionOut(index=index, owner=owner.owner_id, epoch=owner.epoch)
+def _partition(index: int, owner: OwnerInfo | None, work: _Work | None) -> PartitionOut:
+    return PartitionOut(
+        index=index,
+        owner=owner.owner_id if owner else None,
+        epoch=owner.epoch if owner else 0,
+        open_instances=work.open_instances.get(index, 0) if work else None,
+        pending_commands=work.pending_commands.get(index, 0) if work else None,
+    )
+
+
+def _backlog(queues: Sequence[QueueOut], work: _Work | None) -> BacklogOut | None:
+    if work is None:
+        return None
+    return BacklogOut(
+        pending_commands=sum(work.pending_commands.values()),
+        open_instances=sum(work.open_instances.values()),
+        queued=sum(queue.depth for queue in queues),
+        claimed=work.held[TaskState.CLAIMED],
+        running=work.held[TaskState.RUNNING],
+    )
 
 
 @router.get("/task-types", summary="List task types")

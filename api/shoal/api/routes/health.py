@@ -46,10 +46,17 @@ async def ready(shoal: Shoal, response: Response) -> Health:
 async def _look(shoal: Services) -> Health:
     database, zookeeper = await asyncio.gather(_database(shoal), _zookeeper(shoal))
     masters, workers = len(shoal.masters.current()), len(shoal.workers.current())
-    fine = database.ok and zookeeper.ok and masters > 0 and workers > 0
+    paused = sum(1 for worker in shoal.workers.current().values() if worker.data.get("paused"))
+    fine = database.ok and zookeeper.ok and masters > 0 and workers > paused
     return Health(
         status="ok" if fine else "degraded",
-        checks=Checks(database=database, zookeeper=zookeeper, masters=masters, workers=workers),
+        checks=Checks(
+            database=database,
+            zookeeper=zookeeper,
+            masters=masters,
+            workers=workers,
+            paused_workers=paused,
+        ),
         masters=masters,
         workers=workers,
         version=shoal.version,

@@ -16,6 +16,7 @@ class MasterOut(BaseModel):
     host: str | None
     started_at: datetime | None
     partitions: list[int] = Field(description="Those it owns now.")
+    leads: bool = Field(description="Whether it leads the group that shares the partitions.")
 
 
 class WorkerOut(BaseModel):
@@ -28,6 +29,7 @@ class WorkerOut(BaseModel):
     slots: int
     running: int
     started_at: datetime | None
+    paused: str | None = Field(description="Why it takes no further tasks; null if it does.")
 
 
 class PartitionOut(BaseModel):
@@ -36,6 +38,31 @@ class PartitionOut(BaseModel):
     index: int
     owner: str | None
     epoch: int = Field(description="Fencing number of the owner; 0 without one.")
+    open_instances: int | None = Field(
+        description="Workflow instances that the owner works on; null without the database."
+    )
+    pending_commands: int | None = Field(
+        description="Requests that the owner has not handled yet; null without the database."
+    )
+
+
+class GroupOut(BaseModel):
+    """The group in which masters agree on who should own which partition."""
+
+    state: str = Field(description="Empty, PreparingRebalance, CompletingRebalance, Stable, Dead.")
+    generation: int = Field(description="Grows with every rebalance.")
+    leader: str | None
+    members: list[str]
+
+
+class BacklogOut(BaseModel):
+    """What there is to do."""
+
+    pending_commands: int
+    open_instances: int
+    queued: int = Field(description="Tasks that wait for a worker.")
+    claimed: int = Field(description="Tasks that a worker has taken and not started yet.")
+    running: int
 
 
 class QueueOut(BaseModel):
@@ -70,6 +97,7 @@ class ClusterOut(BaseModel):
                     "host": "host",
                     "started_at": TIME,
                     "partitions": [0, 2],
+                    "leads": True,
                 }
             ],
             "workers": [
@@ -81,9 +109,31 @@ class ClusterOut(BaseModel):
                     "slots": 4,
                     "running": 1,
                     "started_at": TIME,
+                    "paused": None,
                 }
             ],
-            "partitions": [{"index": 0, "owner": "host-1-5a6b7c8d", "epoch": 4294967312}],
+            "group": {
+                "state": "Stable",
+                "generation": 3,
+                "leader": "host-1-5a6b7c8d",
+                "members": ["host-1-5a6b7c8d"],
+            },
+            "partitions": [
+                {
+                    "index": 0,
+                    "owner": "host-1-5a6b7c8d",
+                    "epoch": 4294967312,
+                    "open_instances": 1,
+                    "pending_commands": 0,
+                }
+            ],
+            "backlog": {
+                "pending_commands": 0,
+                "open_instances": 1,
+                "queued": 0,
+                "claimed": 0,
+                "running": 1,
+            },
             "queues": [{"group": "default", "depth": 0}],
             "zookeeper": {"state": "CONNECTED", "session_timeout_s": 10.0},
             "database": {"kind": "sqlite"},
@@ -92,7 +142,9 @@ class ClusterOut(BaseModel):
 
     masters: list[MasterOut]
     workers: list[WorkerOut]
+    group: GroupOut
     partitions: list[PartitionOut]
+    backlog: BacklogOut | None = Field(description="Null while the database cannot be reached.")
     queues: list[QueueOut]
     zookeeper: ZooKeeperOut
     database: DatabaseOut

@@ -29,6 +29,7 @@ class Checks(BaseModel):
     zookeeper: Check
     masters: int
     workers: int
+    paused_workers: int = Field(description="Workers that take no further tasks, see /cluster.")
 
 
 class Health(BaseModel):
@@ -42,6 +43,7 @@ class Health(BaseModel):
                 "zookeeper": {"ok": True, "detail": "connected"},
                 "masters": 2,
                 "workers": 2,
+                "paused_workers": 0,
             },
             "masters": 2,
             "workers": 2,

@@ -1,7 +1,7 @@
 """``shoal status``: who is there and what waits."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,8 +20,14 @@ def register(app: typer.Typer) -> None:
     app.command(rich_help_panel="Cluster")(status)
 
 
-def status(data: Data = None, as_json: Json = False) -> None:
-    """Show the cluster: masters, workers, partitions, queues."""
+def status(
+    data: Data = None,
+    partitions: Annotated[
+        bool, typer.Option("--partitions", help="Also show who owns which partition.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the cluster: masters, workers, partitions, what there is to do."""
     from shoal.client.cli.output import print_json
     from shoal.client.find import find_api
     from shoal.client.rest import ShoalClient
@@ -33,12 +39,12 @@ def status(data: Data = None, as_json: Json = False) -> None:
     if as_json:
         print_json({"api": api.url, "health": health, **cluster})
     else:
-        _show(api, health, cluster)
+        _show(api, health, cluster, partitions=partitions)
     if health["status"] != "ok":
         raise typer.Exit(1)
 
 
-def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson") -> None:
+def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partitions: bool) -> None:
     from rich.text import Text
 
     from shoal.client.cli.look import state_text
@@ -55,10 +61,18 @@ def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson") -> None:
     owned = sum(1 for partition in cluster["partitions"] if partition["owner"])
     total = len(cluster["partitions"])
     console.print(_check(owned == total, f"{owned} of {total} partitions have an owner"))
+    for line in (_group(cluster), _backlog(cluster)):
+        console.print(line, soft_wrap=True)
     for what, grid in (("master", _masters(cluster, now)), ("worker", _workers(cluster, now))):
         console.print()
-        shown = grid.table(console.width, ("address", "up", "group"))
+        shown = grid.table(console.width, ("address", "up", "newest epoch", "group"))
         console.print(shown if grid.rows else Text(f"no {what} is running", "red"))
+    for worker in cluster["workers"]:
+        if worker["paused"]:
+            console.print(_check(False, f"{worker['id']} takes no tasks: {worker['paused']}"))
+    if partitions:
+        console.print()
+        console.print(_partitions(cluster).table(console.width))
     waiting = _queues(cluster)
     if waiting.rows:
         console.print()
@@ -71,18 +85,72 @@ def _check(ok: bool, text: str) -> "Text":
     return Text(f"✓ {text}", "dim") if ok else Text(f"✗ {text}", "red")
 
 
+def _group(cluster: "ClusterJson") -> "Text":
+    """Whether the masters agree on who should own what."""
+    group = cluster["group"]
+    leader = f", led by {group['leader']}" if group["leader"] else ""
+    text = f"masters: generation {group['generation']}, {group['state']}{leader}"
+    return _check(group["state"] in ("Stable", "Empty"), text)
+
+
+def _backlog(cluster: "ClusterJson") -> "Text":
+    from rich.text import Text
+
+    from shoal.client.cli.look import plural
+
+    backlog = cluster["backlog"]
+    if backlog is None:
+        return _check(False, "backlog unknown: the database cannot be reached")
+    return Text(
+        f"{plural(backlog['open_instances'], 'open instance')}; tasks: "
+        f"{backlog['queued']:,} queued, {backlog['claimed']:,} claimed, "
+        f"{backlog['running']:,} running; {plural(backlog['pending_commands'], 'command')} pending"
+    )
+
+
 def _masters(cluster: "ClusterJson", now: datetime) -> "Grid":
     from rich.text import Text
 
     from shoal.client.cli.look import lasted
     from shoal.client.cli.tables import Grid
 
-    grid = Grid(["master", "address", "partitions>", "up>"])
+    grid = Grid(["master", "", "address", "partitions>", "newest epoch>", "open instances>", "up>"])
     for master in cluster["masters"]:
-        up = lasted(master["started_at"], None, now)
-        address = Text(master["address"], "dim")
-        grid.add(master["id"], address, str(len(master["partitions"])), up)
+        owned = [part for part in cluster["partitions"] if part["owner"] == master["id"]]
+        newest = max((part["epoch"] for part in owned), default=None)
+        working_on = sum(part["open_instances"] or 0 for part in owned)
+        grid.add(
+            master["id"],
+            Text("leader" if master["leads"] else "", "dim"),
+            Text(master["address"], "dim"),
+            str(len(owned)),
+            Text("" if newest is None else str(newest), "dim"),
+            f"{working_on:,}",
+            lasted(master["started_at"], None, now),
+        )
     return grid
+
+
+def _partitions(cluster: "ClusterJson") -> "Grid":
+    from rich.text import Text
+
+    from shoal.client.cli.tables import Grid
+
+    grid = Grid(["partition>", "owner", "epoch>", "open instances>", "pending commands>"])
+    for part in cluster["partitions"]:
+        grid.add(
+            str(part["index"]),
+            part["owner"] or Text("nobody", "red"),
+            str(part["epoch"] or ""),
+            _number(part["open_instances"]),
+            _number(part["pending_commands"]),
+        )
+    return grid
+
+
+def _number(count: int | None) -> str:
+    """Return nothing for nothing, so that the eye finds what there is."""
+    return f"{count:,}" if count else ""
 
 
 def _workers(cluster: "ClusterJson", now: datetime) -> "Grid":
