@@ -1,0 +1,153 @@
+"""The checker on a real database: what is planted there with plain SQL is found."""
+
+import asyncio
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from shoal.core.events import Begun, TaskClaimed, TaskEnded, TaskStarted
+from shoal.core.model import WorkflowSpec
+from shoal.core.states import TaskSignal
+from shoal.sql import Database
+from tests.chaos import audit
+from tests.chaos.checker import check
+from tests.chaos.dags import Site, ticker
+from tests.chaos.ledger import Kind, Row
+from tests.chaos.logs import LogMissing, LogReader
+from tests.chaos.verdict import Verdict
+from tests.chaos.workload import Asked
+from tests.integration.sql.given import LATER, NOW, accepted, instance, start, stored
+from tests.postgresql import PostgresqlServer
+
+PARTITIONS = 4
+EPOCH = 50
+
+
+@dataclass(frozen=True)
+class Honest:
+    """A database (its URL, or its name as a template), and what is known beside it."""
+
+    url: str
+    rows: Sequence[Row]
+    asked: Sequence[Asked]
+
+    def check(
+        self, rows: Sequence[Row] | None = None, log_reader: LogReader | None = None
+    ) -> Verdict:
+        """Judge it, with other rows of the ledger if they are given."""
+        rows = self.rows if rows is None else rows
+        return check(self.url, rows, log_reader, [], asked=self.asked)
+
+
+async def one_instance(url: str) -> tuple[list[Row], list[Asked]]:
+    """Run one instance of one task to its end, as a master does; return what is known of it."""
+    spec = WorkflowSpec.model_validate(ticker(Site(Path("/nowhere"), "marker"), enabled=False))
+    async with Database(url) as database:
+        await database.migrate()
+        audit.install(url)
+        async with database.unit_of_work() as uow:
+            await uow.partitions.ensure(PARTITIONS)
+            await uow.partitions.raise_epochs({0: EPOCH}, "master")
+            workflow = await uow.workflows.publish(spec, NOW)
+            await uow.commit()
+        (command,) = await accepted(database, start(workflow.version.workflow_id, "key-1"))
+        async with database.unit_of_work() as uow:
+            (run,) = await uow.instances.create([instance(command)])
+            await uow.commands.done(command.id, run.id, NOW)
+            await uow.commit()
+        await stored(database, run, Begun(NOW))
+        (attempt,) = run.attempts.values()
+        assert attempt.id is not None
+        await stored(database, run, TaskClaimed(attempt.id, "w", NOW))
+        await stored(database, run, TaskStarted(attempt.id, "w", NOW))
+        ended = TaskEnded(attempt.id, TaskSignal.SUCCEED, LATER, "w", exit_code=0)
+        await stored(database, run, ended)
+    who = (run.id, "tick", 1, attempt.id, EPOCH, 4711, 1)
+    rows = [Row(Kind.START, *who, 10, 10), Row(Kind.END, *who, 20, 20)]
+    return rows, [Asked("key-1", "START", None, {command.id})]
+
+
+@pytest.fixture(scope="module")
+def template(postgresql_server: PostgresqlServer) -> Iterator[Honest]:
+    """A database with one honest history, to be copied."""
+    name = f"test_template_{uuid.uuid4().hex[:12]}"
+    rows, asked = asyncio.run(one_instance(postgresql_server.create(name)))
+    yield Honest(name, rows, asked)
+    postgresql_server.drop(name)
+
+
+@pytest.fixture
+def honest(template: Honest, postgresql_server: PostgresqlServer) -> Iterator[Honest]:
+    """A copy of its own for each test."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    url = postgresql_server.create(name, template.url)
+    yield Honest(url, template.rows, template.asked)
+    postgresql_server.drop(name)
+
+
+def rules(verdict: Verdict) -> set[str]:
+    return {offence.rule for offence in verdict.offences}
+
+
+PLANTED: Sequence[tuple[str, str]] = [
+    ("UPDATE task_instance SET state = 'FAILED'", "committed change of an attempt"),
+    ("UPDATE task_instance SET state = 'FAILED'", "row and history"),
+    ("UPDATE workflow_instance SET state = 'RUNNING'", "committed change of an instance"),
+    ("UPDATE workflow_instance SET state = 'RUNNING'", "open instance"),
+    ("UPDATE partition SET epoch = epoch - 1 WHERE number = 0", "epochs only rise"),
+    ("UPDATE partition SET epoch = epoch - 1 WHERE number = 0", "epochs of runs"),
+    ("UPDATE command SET state = 'PENDING'", "committed change of a command"),
+    ("UPDATE command SET idempotency_key = 'another'", "acknowledged command"),
+    ("UPDATE command SET result_instance_id = 99", "instance of a command"),
+    ("DELETE FROM task_instance", "task without attempt"),
+    ("""DELETE FROM event WHERE data LIKE '%"CLAIMED"%'""", "run without claim"),
+    ("UPDATE task_instance SET exit_code = 3", "success without work"),
+]
+
+
+def test_honest_database_is_clean(honest: Honest) -> None:
+    verdict = honest.check()
+    assert list(verdict.offences) == []
+    # four of the attempt, two of the instance, one each of the command and the epoch
+    assert verdict.counts["committed changes seen by triggers"] == 8
+    assert verdict.counts["attempts SUCCEEDED"] == 1
+
+
+@pytest.mark.parametrize(("statement", "rule"), PLANTED)
+def test_what_is_planted_in_the_database_is_found(
+    honest: Honest, statement: str, rule: str
+) -> None:
+    with psycopg.connect(honest.url) as connection:
+        connection.execute(statement.encode())
+    verdict = honest.check()
+    assert rule in rules(verdict)
+    assert not verdict.is_clean
+
+
+def test_logs_are_compared_with_what_was_printed(honest: Honest) -> None:
+    verdict = honest.check(log_reader=lambda _: b"something else\n")
+    assert rules(verdict) == {"log of a complete run"}
+    verdict = honest.check(honest.rows[:1], lambda _: b"something else\n")
+    assert "log of a killed run" in rules(verdict)
+
+
+def test_log_that_is_gone_is_an_offence(honest: Honest) -> None:
+    def gone(task_instance_id: int) -> bytes:
+        raise LogMissing(f"no log of {task_instance_id}")
+
+    assert rules(honest.check(log_reader=gone)) == {"log is there"}
+
+
+@pytest.mark.parametrize(("pieces", "whole"), [(0, True), (0.5, True), (1, True), (2, False)])
+def test_killed_task_may_have_printed_only_a_part(
+    honest: Honest, pieces: float, whole: bool
+) -> None:
+    """What it would have printed is read from its definition."""
+    line = f"{honest.rows[0].instance}/tick/1 line 0 {0:08x} äöü\n".encode()
+    log = (line * 2)[: int(len(line) * pieces)]
+    verdict = honest.check(honest.rows[:1], lambda _: log)
+    assert ("log of a killed run" not in rules(verdict)) == whole
