@@ -1,4 +1,4 @@
-"""Fixtures: one real ZooKeeper server for the whole test run, a fresh chroot for each test."""
+"""Fixtures: a real ZooKeeper server and a real ensemble, a fresh chroot for each test."""
 
 import asyncio
 import uuid
@@ -10,6 +10,7 @@ from kazoo.client import KazooClient
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port
 from shoal.coordination import ZkSession
+from tests.ensemble import Ensemble, start_ensemble
 from tests.proxy import TcpProxy
 
 
@@ -22,17 +23,45 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperSer
 
 
 @pytest.fixture
-def zk_chroot(zookeeper: ZooKeeperServer) -> Iterator[str]:
+def zk_chroot(zookeeper: ZooKeeperServer) -> str:
     """The address of an empty tree of its own, "127.0.0.1:port/test-uuid"."""
+    return zookeeper.address + make_chroot(zookeeper.address)
+
+
+@pytest.fixture(scope="session")
+def running_ensemble(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ensemble]:
+    """Three servers; started when the first test asks for them."""
+    ensemble = start_ensemble(tmp_path_factory.mktemp("ensemble"), find_java())
+    try:
+        yield ensemble
+    finally:
+        ensemble.__exit__(None, None, None)
+
+
+@pytest.fixture
+def ensemble(running_ensemble: Ensemble) -> Ensemble:
+    """The ensemble with all its servers at work; hurt it as you like."""
+    running_ensemble.repair()
+    return running_ensemble
+
+
+@pytest.fixture
+def ensemble_chroot(ensemble: Ensemble) -> str:
+    """The address of an empty tree of its own on the ensemble, "h:p,h:p,h:p/test-uuid"."""
+    return ensemble.address + make_chroot(ensemble.address)
+
+
+def make_chroot(address: str) -> str:
+    """Create an empty tree at ``address`` and return its path."""
     chroot = f"/test-{uuid.uuid4().hex}"
-    client = KazooClient(hosts=zookeeper.address)
+    client = KazooClient(hosts=address)
     client.start()
     try:
         client.create(chroot)
-        yield zookeeper.address + chroot
     finally:
         client.stop()
         client.close()
+    return chroot
 
 
 @pytest.fixture

@@ -54,6 +54,11 @@ def get_request(chroot_address: str, path: str) -> bytes:
     return _request(4, chroot_address, path)
 
 
+def set_request(chroot_address: str, path: str) -> bytes:
+    """Return the bytes by which the proxy knows the writing of ``path``."""
+    return _request(5, chroot_address, path)
+
+
 def _request(opcode: int, chroot_address: str, path: str) -> bytes:
     full = f"/{chroot_address.partition('/')[2]}{path}".encode()
     return struct.pack(">ii", opcode, len(full)) + full

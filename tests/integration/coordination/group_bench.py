@@ -5,11 +5,12 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from shoal.coordination import Group, GroupListener, GroupSettings, Partition, ZkSession
-from tests.integration.coordination.conftest import TIMEOUT_S, eventually
+from tests.integration.coordination.conftest import eventually
 
 # Quick to begin and to notice; patient with a machine that is busy with something else.
 QUICK = GroupSettings(rebalance_timeout_s=60.0, initial_rebalance_delay_s=0.05, reread_s=1.0)
 PATIENCE_S = 60.0
+LONG_S = 15.0  # a session timeout that no stall of a busy machine reaches
 
 Hook = Callable[[frozenset[Partition]], Awaitable[None]]
 
@@ -116,7 +117,7 @@ class Bench:
         address: str | None = None,
         topics: Mapping[str, int] | None = None,
         settings: GroupSettings = QUICK,
-        timeout_s: float = TIMEOUT_S,
+        timeout_s: float = LONG_S,
         **options: Any,
     ) -> Peer:
         """A member that has not entered yet."""

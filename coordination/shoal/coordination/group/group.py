@@ -204,7 +204,7 @@ class Group:
 
     async def _live(self) -> None:
         """One membership, under a new id. However it ends, nothing is held afterwards."""
-        member_id = f"{self._client_id}-{uuid.uuid4().hex}"
+        former_id, member_id = self.member_id, f"{self._client_id}-{uuid.uuid4().hex}"
         self._member = self._participant(member_id)
         life = Life(
             self._session,
@@ -216,7 +216,7 @@ class Group:
             self._leaving,
             self._note,
         )
-        living = asyncio.create_task(life.live(), name=f"member {member_id}")
+        living = asyncio.create_task(life.live(former_id), name=f"member {member_id}")
         silent = asyncio.create_task(self._session.unproven())
         idle = asyncio.create_task(self._polls.overdue())
         ends = [living, silent, idle]

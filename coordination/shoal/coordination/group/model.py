@@ -18,6 +18,11 @@ class MemberState:
     is_syncing: bool = False  # has asked for its partitions; no answer yet
     has_synced: bool = False  # was told its partitions of this generation
 
+    @property
+    def client_id(self) -> str:
+        """The member's name for people; its id changes with every life, this does not."""
+        return self.join.client_id
+
     def describe(self) -> Member:
         join = self.join
         return Member(self.id, tuple(join.topics), join.owned, join.generation, join.instance_id)
@@ -45,6 +50,11 @@ class GroupMetadata:
     # Only while the first members of an empty group gather.
     gather_until_s: float | None = None  # wait no longer, whoever still comes
     has_newcomers: bool = False  # somebody came since the wait was last prolonged
+
+    @property
+    def leader(self) -> MemberState | None:
+        """Who runs the assignor; None in an empty group."""
+        return self.members.get(self.leader_id or "")
 
     @property
     def rebalance_timeout_s(self) -> float:

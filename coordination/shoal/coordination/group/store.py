@@ -13,17 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import structlog
-
 from shoal.coordination import layout
-from shoal.coordination.errors import CoordinationError, NodeExists, NoNode
+from shoal.coordination.errors import NodeExists, NoNode
 from shoal.coordination.group.clock import EnsembleClock
 from shoal.coordination.group.codec import decode, encode
 from shoal.coordination.group.model import GroupMetadata
 from shoal.coordination.nodes import WatchCallback
 from shoal.coordination.session import ZkSession
-
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +72,9 @@ class GroupStore:
         self.clock.take(await self._session.retry(lambda: self._session.set(path, content)))
 
     async def deregister(self, member_id: str) -> None:
-        """Delete the member's node. If that fails it goes with its session."""
-        try:
-            await self._session.retry(
-                lambda: self._session.delete(self._path(member_id), missing_ok=True)
-            )
-        except CoordinationError as error:
-            log.debug("member not deregistered", member=member_id, error=str(error))
+        """Delete the member's node, if it is there."""
+        path = self._path(member_id)
+        await self._session.retry(lambda: self._session.delete(path, missing_ok=True))
 
     def _path(self, member_id: str) -> str:
         return layout.member(layout.group_members(self._name), member_id)

@@ -1,0 +1,36 @@
+"""Thirty members and 128 partitions: they agree, evenly, and move no more than they must."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.integration.coordination.group_bench import Bench
+
+COUNT, TOPICS = 128, {"jobs": 128}
+
+
+@pytest.fixture
+async def bench(zk_chroot: str) -> AsyncIterator[Bench]:
+    bench = Bench(zk_chroot)
+    try:
+        yield bench
+    finally:
+        await asyncio.gather(*(peer.leave() for peer in bench.peers.values()))
+    bench.ledger.check()
+
+
+async def test_thirty_members_converge_and_one_more_or_less_moves_little(bench: Bench) -> None:
+    peers = await asyncio.gather(*(bench.join(f"m{n:02d}", topics=TOPICS) for n in range(30)))
+    await bench.shared_out(*peers, count=COUNT)
+
+    since = len(bench.ledger.told)
+    newcomer = await bench.join("newcomer", topics=TOPICS)
+    await bench.shared_out(*peers, newcomer, count=COUNT)
+    assert bench.ledger.moved(since) == len(newcomer.owned) == 4
+
+    since, gone = len(bench.ledger.told), peers.pop(7)
+    had = len(gone.owned)
+    await gone.leave()
+    await bench.shared_out(*peers, newcomer, count=COUNT)
+    assert bench.ledger.moved(since) == had
