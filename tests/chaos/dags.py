@@ -88,13 +88,13 @@ def _duration(rng: random.Random) -> float:
 def _failure(rng: random.Random, behaviour: dict[str, Any]) -> dict[str, Any]:
     """Let some tasks fail: once, always, or by their timeout. Returns fields to override."""
     kind = rng.random()
-    if kind < 0.12:
+    if kind < 0.1:
         behaviour["fail"] = [1]
-        return {"retries": rng.randint(0, 2)}
-    if kind < 0.16:
+        return {"retries": rng.choice((0, 1, 1, 2))}
+    if kind < 0.13:
         behaviour["fail"] = [-1]
         return {"retries": rng.randint(0, 1)}
-    if kind < 0.18:
+    if kind < 0.15:
         behaviour["s"] = 30
         return {"timeout": 1.0, "retries": rng.randint(0, 1)}
     return {}

@@ -22,12 +22,15 @@ class Refused(Exception):
 class Api:
     """The API at ``url``, which may be away for a while at any time."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(
+        self, url: str, token: str, *, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
         self._http = httpx.AsyncClient(
             base_url=f"{url.rstrip('/')}/api/v1",
             headers={"Authorization": f"Bearer {token}"},
             timeout=_TIMEOUT_S,
             trust_env=False,
+            transport=transport,
         )
 
     async def __aenter__(self) -> Self:

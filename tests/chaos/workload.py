@@ -17,6 +17,7 @@ from tests.chaos.rest import Api, Refused
 WORKFLOWS = 16
 UNFINISHED = ["QUEUED", "RUNNING", "PAUSING", "PAUSED", "STOPPING"]
 _LOOK_S = 1.0  # between two looks at what is open
+_PAUSE_S = 1.5  # before each command of a plot, on average
 # What is done to an instance: commands, with a moment of random length before each.
 _PLOTS: Sequence[Sequence[str]] = (
     ("PAUSE", "RESUME"),
@@ -87,14 +88,22 @@ class Workload:
         await self._api.publish(ticker(self._site, enabled=False))
 
     async def drained(self, timeout_s: float) -> list[int]:
-        """Wait until every instance has ended; return those that have not after ``timeout_s``."""
-        left: list[int] = []
+        """Wait until every instance has ended; return those that have not after ``timeout_s``.
+
+        Raises what went wrong in the workload itself, TimeoutError if the API never answers.
+        """
+        left: list[int] | None = None
         try:
             async with asyncio.timeout(timeout_s):
-                await asyncio.gather(*self._plots)
-                while left := await self._resume_paused():
+                while (left := await self._resume_paused()) or self._plots:
+                    for plot in self._plots:
+                        if plot.done():
+                            plot.result()
                     await asyncio.sleep(_LOOK_S)
         except TimeoutError:
+            if left is None:
+                raise
+        finally:
             for plot in self._plots:
                 plot.cancel()
             await asyncio.gather(*self._plots, return_exceptions=True)
@@ -136,7 +145,7 @@ class Workload:
         """Start an instance; do something to every third one while it runs."""
         name = rng.choice(self._names)
         plot = rng.choice(_PLOTS) if rng.random() < 0.33 else ()
-        pauses_s = [rng.expovariate(0.7) for _ in plot]
+        pauses_s = [rng.expovariate(1 / _PAUSE_S) for _ in plot]
         recovers = rng.random() < 0.4
         asked = await self._ask("START", None, project="default", workflow=name)
         outcome = await self._outcome(asked)

@@ -1,0 +1,129 @@
+"""The workload asks stubbornly, remembers what was acknowledged, and leaves nothing open."""
+
+import asyncio
+import json
+import random
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from shoal.core.checks import check_workflow
+from tests.chaos.dags import Site, random_workflow
+from tests.chaos.rest import Api, Refused
+from tests.chaos.workload import Workload
+
+
+class FakeApi:
+    """Keeps commands; every instance ends at once. Loses every third answer, and some requests."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.commands: dict[str, dict[str, Any]] = {}
+        self.workflows: dict[str, dict[str, Any]] = {}
+        self.paused: set[int] = set()
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests += 1
+        if self.requests % 7 == 1:
+            return httpx.Response(503)
+        answer = self._answer(request)
+        if self.requests % 3 == 1:
+            raise httpx.ReadError("the answer got lost", request=request)
+        return answer
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path.removeprefix("/api/v1")
+        if request.method == "PUT":
+            body = json.loads(request.content)
+            self.workflows[body["name"]] = body
+            return httpx.Response(200, json={})
+        if request.method == "POST":
+            return self._accept(request.headers["Idempotency-Key"], json.loads(request.content))
+        if path.startswith("/commands/"):
+            command = next(c for c in self.commands.values() if f"/commands/{c['id']}" == path)
+            return httpx.Response(200, json=command)
+        if path == "/instances":
+            items = [{"id": number, "state": "PAUSED"} for number in sorted(self.paused)]
+            return httpx.Response(200, json={"items": items, "next": None})
+        return httpx.Response(200, json={"state": "SUCCEEDED"})
+
+    def _accept(self, key: str, body: dict[str, Any]) -> httpx.Response:
+        if body.get("instance_id") == 404:
+            return httpx.Response(404, json={"detail": "no such instance"})
+        number = len(self.commands) + 1
+        instance = body.get("instance_id", number)
+        if body["type"] == "RESUME":
+            self.paused.discard(instance)
+        outcome = {"id": number, "state": "DONE", "result_instance_id": instance, **body}
+        return httpx.Response(202, json=self.commands.setdefault(key, outcome))
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
+    monkeypatch.setattr("tests.chaos.rest._PAUSE_S", 0.001)
+    monkeypatch.setattr("tests.chaos.workload._LOOK_S", 0.001)
+    monkeypatch.setattr("tests.chaos.workload._PAUSE_S", 0.001)
+    return FakeApi()
+
+
+@pytest.fixture
+async def api(fake: FakeApi) -> AsyncIterator[Api]:
+    async with Api("http://shoal", "token", transport=httpx.MockTransport(fake)) as opened:
+        yield opened
+
+
+async def test_command_is_repeated_under_its_key_until_it_is_acknowledged(
+    fake: FakeApi, api: Api
+) -> None:
+    ids = [await api.command(f"key-{n}", {"type": "STOP", "instance_id": n}) for n in range(20)]
+    assert ids == list(range(1, 21))
+    assert fake.requests > 20
+
+
+async def test_refusal_is_not_repeated(fake: FakeApi, api: Api) -> None:
+    with pytest.raises(Refused, match="404"):
+        await api.command("key", {"type": "STOP", "instance_id": 404})
+    assert fake.commands == {}
+
+
+async def test_workload_remembers_all_that_was_acknowledged(
+    fake: FakeApi, api: Api, tmp_path: Path
+) -> None:
+    workload = Workload(api, seed=3, ledger=tmp_path / "ledger", rate=300, marker="run-3")
+    await workload.start()
+    while len(workload.asked) < 60:
+        await asyncio.sleep(0.01)
+    await workload.stop()
+    fake.paused.add(1)
+    assert await workload.drained(60) == []
+    assert {a.key: a.ids for a in workload.asked} == {
+        k: {c["id"]} for k, c in fake.commands.items()
+    }
+    assert all(asked.acknowledged for asked in workload.asked)
+    assert fake.workflows["ticker"]["schedules"][0]["enabled"] is False
+    assert Counter(asked.type for asked in workload.asked)["START"] >= 20
+
+
+async def test_open_instances_are_named_when_time_is_up(
+    fake: FakeApi, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workload = Workload(api, seed=3, ledger=tmp_path, rate=1, marker="run")
+    fake.paused |= {5, 6}
+    monkeypatch.setattr(FakeApi, "_accept", lambda *_: httpx.Response(202, json={"id": 1}))
+    assert await workload.drained(0.5) == [5, 6]
+
+
+def test_same_seed_gives_the_same_definitions(tmp_path: Path) -> None:
+    site = Site(tmp_path, "run")
+    one, two = (random_workflow("w", random.Random(5), site) for _ in range(2))
+    assert one == two != random_workflow("w", random.Random(6), site)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_definitions_are_valid(seed: int, tmp_path: Path) -> None:
+    definition = random_workflow("w", random.Random(seed), Site(tmp_path, "run", ("a", "b")))
+    assert len(check_workflow(definition).tasks) == len(definition["tasks"])
