@@ -5,7 +5,7 @@ UV := $(BIN)/uv
 # --find-links and indexes come from the machine's own pip/uv configuration, never from here.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet
 
-.PHONY: help demo test check fmt lock proto clean bench-queue
+.PHONY: help demo test chaos check fmt lock proto clean bench-queue
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,12 @@ test: .venv/dev check  ## every test: unit, integration, acceptance (a few minut
 	@# Without a PostgreSQL its tests are skipped, saying so; in CI that is an error.
 	sh tests/provision.sh || test -z "$$CI"
 	$(BIN)/pytest --cov --cov-report=term
+
+# FAULTS=1000 for the long form; SEED=… replays the faults of an earlier run.
+FAULTS ?= 60
+chaos: .venv/dev  ## the fault suite: kills, pauses, partitions, lost answers, full disks (15 minutes)
+	sh tests/provision.sh
+	FAULTS=$(FAULTS) SEED=$(SEED) $(BIN)/python -m tests.chaos
 
 check: .venv/dev  ## format, lint, types, import contracts
 	$(BIN)/ruff format --check --quiet .

@@ -1,0 +1,230 @@
+"""The cluster under test: ensemble, database, network, three masters, three workers, the API."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+import httpx
+
+from shoal.client.local.identity import ensure_identity
+from shoal.client.local.state import ensure_token
+from shoal.client.local.zookeeper import HOST
+from tests.chaos.ensemble import Ensemble
+from tests.chaos.links import Network
+from tests.chaos.observer import LOOK_S, NotVisible, Observer, View
+from tests.chaos.ports import lasting_port
+from tests.chaos.postgres import Postgres
+from tests.chaos.role import Role, base_environment, still_alive
+from tests.chaos.sandbox import DiskRefused, SmallDisk
+
+MASTERS = WORKERS = 3
+SLOTS = 4
+START_S = 120.0
+
+T = TypeVar("T")
+_DISK_MB = 48
+_LOOK_AFTER_S = 0.1  # how often ended roles are looked for
+
+
+class NotWhole(Exception):
+    """The cluster was not whole within its bound; says what was missing last."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the cluster is set up."""
+
+    session_timeout_s: float = 3.0
+    masters: int = MASTERS
+    workers: int = WORKERS
+
+
+class Cluster:
+    """Everything, started and stopped by ``async with`` in the main thread."""
+
+    def __init__(self, folder: Path, shape: Shape) -> None:
+        self.folder, self.shape = folder, shape
+        self.data = folder / "data"
+        self.roles: list[Role] = []
+        self.disk: SmallDisk | None = None  # of the last worker
+        self.disk_refused = ""  # why there is none
+        self.token = ""
+        self.leftovers: list[str] = []  # processes that outlived their end, after the stop
+        self._api_port = lasting_port()
+        self._stack = AsyncExitStack()
+        self.ensemble: Ensemble
+        self.postgres: Postgres
+        self.network: Network
+        self.observer: Observer
+        self._watching: asyncio.Task[None] | None = None
+
+    @property
+    def timeout_s(self) -> float:
+        """The session timeout T."""
+        return self.shape.session_timeout_s
+
+    @property
+    def url(self) -> str:
+        """The API's."""
+        return f"http://{HOST}:{self._api_port}"
+
+    def of(self, kind: str) -> list[Role]:
+        """Return the roles of a kind: master, worker, api."""
+        return [role for role in self.roles if role.kind == kind]
+
+    def pick(self, kind: str, dice: random.Random) -> Role:
+        """Return a role of the kind that nobody holds down, by chance."""
+        return dice.choice([role for role in self.of(kind) if not role.held])
+
+    # -- life ----------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:
+            await self.__aexit__(None, None, None)
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            await self.stop_roles()
+        finally:
+            await self._stack.aclose()
+            if self.disk is not None:
+                self.disk.unmount()
+                self.disk = None
+
+    async def _start(self) -> None:
+        self.data.mkdir(mode=0o700)
+        (self.data / "logs").mkdir()
+        self.token = ensure_token(self.data)
+        ensure_identity(self.data / "tls")
+        self._mount()
+        enter = self._stack.enter_async_context
+        self.postgres = await enter(Postgres())
+        self.ensemble = await enter(Ensemble(self.folder))
+        self.network = self._stack.enter_context(Network())
+        for kind, count in (("api", 1), ("master", self.shape.masters)):
+            self.roles += [self._role(kind, n) for n in range(1, count + 1)]
+        self.roles += [self._role("worker", n) for n in range(1, self.shape.workers + 1)]
+        for role in self.roles:
+            role.start()
+        self._watching = asyncio.create_task(self._watch())
+        self.observer = await enter(Observer(self.ensemble.hosts, self.postgres.url))
+        await self.until_whole(START_S)
+        await self.observer.prepare()
+
+    def _mount(self) -> None:
+        try:
+            self.disk = SmallDisk(self.data / "workers" / f"worker-{self.shape.workers}", _DISK_MB)
+        except DiskRefused as error:
+            self.disk_refused = str(error)
+
+    def _role(self, kind: str, number: int) -> Role:
+        name = f"{kind}-{number}"
+        servers = [(HOST, member.port) for member in self.ensemble.members]
+        zookeeper = self.network.link(f"{name} to ZooKeeper", servers)
+        database = None
+        settings = {
+            "SHOAL_ZOOKEEPER": ",".join(f"{HOST}:{port}" for port in zookeeper.ports),
+            "SHOAL_SESSION_TIMEOUT_S": f"{self.timeout_s}",
+            "SHOAL_LOG_FORMAT": "json",
+        }
+        arguments = [kind, "--data", str(self.data)]
+        match kind:
+            case "worker":
+                arguments += ["--set", f"name={name}", "--set", f"slots={SLOTS}"]
+                arguments += ["--set", "kill_grace_s=1"]
+            case _:
+                server = [(HOST, self.postgres.port)]
+                database = self.network.link(f"{name} to the database", server)
+                settings["SHOAL_DATABASE_URL"] = self.postgres.url_at(database.ports[0])
+        if kind == "api":
+            arguments += ["--set", f"port={self._api_port}"]
+        environment = base_environment() | settings
+        log = self.data / "logs" / f"{name}.log"
+        return Role(name, arguments, environment, log, zookeeper, database)
+
+    async def _watch(self) -> None:
+        """Start again what ends by itself, as a supervisor of real services does."""
+        while True:
+            for role in self.roles:
+                role.look()
+            await asyncio.sleep(_LOOK_AFTER_S)
+
+    async def stop_roles(self) -> None:
+        """Stop all roles in order, and make sure that nothing of them is left. Repeatable."""
+        if self._watching is not None:
+            self._watching.cancel()
+            self._watching = None
+        everything = [process for role in self.roles for process in role.tree()]
+        for kind in ("api", "worker", "master"):
+            await asyncio.gather(*(asyncio.to_thread(role.stop) for role in self.of(kind)))
+        for process in still_alive(everything):
+            self.leftovers.append(f"process {process.pid} ({process.name()}) outlived its role")
+            process.kill()
+        self.roles = [role for role in self.roles if role.exits]
+
+    # -- health --------------------------------------------------------------------------------
+
+    async def until_whole(self, timeout_s: float) -> View:
+        """Return when every role runs and serves, and masters hold everything. Raises NotWhole."""
+        return await self._until(self._whole, timeout_s)
+
+    async def until_taken_over(self, survivors: dict[int, str], timeout_s: float) -> None:
+        """Return when the masters ``survivors`` (pid: id) have all partitions in the database."""
+        ids = set(survivors.values())
+
+        async def taken() -> tuple[str, None]:
+            rows = await self.observer.rows()
+            missing = [number for number, (owner, _) in rows.items() if owner not in ids]
+            return (f"{len(missing)} partitions are not taken over" if missing else ""), None
+
+        await self._until(taken, timeout_s)
+
+    async def _whole(self) -> tuple[str, View]:
+        down = [role.name for role in self.roles if not role.running]
+        if down:
+            return f"{', '.join(down)} not running", View()
+        if mute := [w.name for w in self.of("worker") if len(w.supervisors()) < 2]:
+            return f"{', '.join(mute)} without a launcher", View()
+        view = await self.observer.look()
+        masters = [role.pid for role in self.of("master")]
+        missing = view.whole(masters, [role.pid for role in self.of("worker")])
+        return missing or await self._api_trouble(), view
+
+    async def _api_trouble(self) -> str:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        try:
+            async with httpx.AsyncClient(timeout=5.0, trust_env=False) as client:
+                answer = await client.get(f"{self.url}/api/v1/health", headers=headers)
+        except httpx.TransportError as error:
+            return f"the API does not answer: {error!r}"
+        return "" if answer.is_success else f"the API's health is {answer.status_code}"
+
+    @staticmethod
+    async def _until(look: Callable[[], Awaitable[tuple[str, T]]], timeout_s: float) -> T:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                missing, seen = await look()
+            except NotVisible as error:
+                missing = str(error)
+            else:
+                if not missing:
+                    return seen
+            if time.monotonic() > deadline:
+                raise NotWhole(f"not whole within {timeout_s:g} s: {missing}")
+            await asyncio.sleep(LOOK_S)

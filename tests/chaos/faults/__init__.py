@@ -1,0 +1,1 @@
+"""What is done to the cluster: each fault a small class that begins, holds and heals."""

@@ -1,0 +1,91 @@
+"""All faults there are, by name."""
+
+import random
+from collections.abc import Callable, Mapping
+
+from shoal.core import failpoints
+from tests.chaos.faults import disk, network, points, processes, servers
+from tests.chaos.faults.fault import Fault
+
+Maker = Callable[[random.Random], Fault]
+
+_SIMPLE: tuple[type[Fault], ...] = (
+    processes.KillMaster,
+    processes.KillTwoMasters,
+    processes.KillApi,
+    processes.KillWorker,
+    processes.KillLauncher,
+    processes.KillGuard,
+    processes.KillSupervision,
+    processes.PauseMasterBriefly,
+    processes.PauseMaster,
+    processes.PauseMasterLong,
+    processes.PauseWorker,
+    processes.FreezeWorker,
+    processes.RestartMaster,
+    processes.RestartWorker,
+    servers.KillZooKeeperLeader,
+    servers.KillZooKeeperFollower,
+    servers.RollZooKeeper,
+    servers.LoseQuorum,
+    servers.RestartDatabase,
+    servers.FlapDatabase,
+    servers.StopDatabase,
+    servers.PowerCut,
+    network.ExpireMaster,
+    network.ExpireWorker,
+    network.CutMaster,
+    network.CutWorker,
+    network.LoseRepliesToMaster,
+    network.LoseRequestsOfWorker,
+    network.FlapMaster,
+    network.FlapWorker,
+    network.CutMasterFromDatabase,
+    network.SwallowClaim,
+    network.SwallowDispatch,
+    network.SwallowCommit,
+    points.LoseAnswers,
+    disk.FillDisk,
+)
+
+
+def _at_point(kind: type[points.KillAtPoint], point: str) -> Maker:
+    return lambda dice: kind(dice, point)
+
+
+def _any_point(kind: type[points.KillAtPoint], names: Mapping[str, str]) -> Maker:
+    return lambda dice: kind(dice, dice.choice(sorted(names)))
+
+
+# What a plan draws from; a kind for each, so that the many points do not crowd out the rest.
+FAULTS: Mapping[str, Maker] = {
+    **{fault.name: fault for fault in _SIMPLE},
+    "failpoint-master": _any_point(points.KillMasterAtPoint, failpoints.MASTER),
+    "failpoint-worker": _any_point(points.KillWorkerAtPoint, failpoints.WORKER),
+}
+# Can be asked for by name: "failpoint:claim.after_multi".
+POINTS: Mapping[str, Maker] = {
+    **{f"failpoint:{p}": _at_point(points.KillMasterAtPoint, p) for p in failpoints.MASTER},
+    **{f"failpoint:{p}": _at_point(points.KillWorkerAtPoint, p) for p in failpoints.WORKER},
+}
+
+
+def chosen(names: str) -> dict[str, Maker]:
+    """Return the faults named, separated by commas; all kinds for "".
+
+    A name's beginning chooses all that begin so. Raises ValueError for one that chooses nothing.
+    """
+    if not names:
+        return dict(FAULTS)
+    every = {**FAULTS, **POINTS}
+    found: dict[str, Maker] = {}
+    for name in names.split(","):
+        some = {name: every[name]} if name in every else _beginning(name, every)
+        if not some:
+            raise ValueError(f"no fault is called {name!r}; there are {', '.join(every)}")
+        found |= some
+    return found
+
+
+def _beginning(prefix: str, every: Mapping[str, Maker]) -> dict[str, Maker]:
+    return {name: maker for name, maker in every.items() if name.startswith(prefix)}

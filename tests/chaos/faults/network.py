@@ -1,0 +1,215 @@
+"""Sessions that end, connections that are cut, slow answers that never come."""
+
+import asyncio
+from typing import ClassVar
+
+from tests.chaos.cluster import Cluster
+from tests.chaos.faults.fault import Fault, effects, new_session
+from tests.chaos.links import Link, Mode
+from tests.chaos.observer import View
+from tests.chaos.role import Role
+
+_WAIT_S = 20.0  # for requests whose answers shall be lost
+_LOOK_S = 0.1
+
+
+class _LinkFault(Fault):
+    """Hurts one role's connections, not the role."""
+
+    kind: ClassVar[str]
+    role: Role
+
+    async def begin(self, cluster: Cluster) -> None:
+        self.role = cluster.pick(self.kind, self.dice)
+        self.target = self.role.name
+        self.pid = self.role.pid
+        self.exits = len(self.role.exits)
+        await self.strike(cluster)
+
+    async def strike(self, cluster: Cluster) -> None:
+        """Do it to the connections of ``role``."""
+        raise NotImplementedError
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        new = new_session(self.before, after, self.pid)
+        said = "new session" if new else "session kept"
+        if len(self.role.exits) > self.exits:
+            new, said = True, "the role ended and was restarted"
+        return new, f"{said}; {effects(self.before, after)}"
+
+
+class _Expire(_LinkFault):
+    """The session ends at the servers, as if they had heard nothing for its timeout."""
+
+    async def strike(self, cluster: Cluster) -> None:
+        await cluster.ensemble.expire(self.before.members[self.pid].session)
+
+
+class ExpireMaster(_Expire):
+    name = "expire-session-master"
+    costs_workers = False
+    kind = "master"
+
+
+class ExpireWorker(_Expire):
+    name = "expire-session-worker"
+    kind = "worker"
+
+
+class _Cut(_LinkFault):
+    mode: ClassVar[Mode] = Mode.FROZEN
+
+    async def strike(self, cluster: Cluster) -> None:
+        self.role.zookeeper.set(self.mode)
+
+    async def hold(self, cluster: Cluster) -> None:
+        await self.for_timeouts(cluster, self.dice.uniform(1.5, 3.0))
+
+    async def heal(self, cluster: Cluster) -> None:
+        self.role.zookeeper.set(Mode.OPEN)
+
+
+class CutMaster(_Cut):
+    """The master reaches workers and the database, not ZooKeeper."""
+
+    name = "cut-zookeeper-master"
+    costs_workers = False
+    kind = "master"
+
+
+class CutWorker(_Cut):
+    name = "cut-zookeeper-worker"
+    kind = "worker"
+
+
+class LoseRepliesToMaster(_Cut):
+    """One way only: what the master writes arrives, no answer does."""
+
+    name = "cut-zookeeper-replies"
+    costs_workers = False
+    kind = "master"
+    mode = Mode.LOSING_REPLIES
+
+
+class LoseRequestsOfWorker(_Cut):
+    """One way only: the worker hears ZooKeeper, but is not heard."""
+
+    name = "cut-zookeeper-requests"
+    kind = "worker"
+    mode = Mode.LOSING_REQUESTS
+
+
+class _Flap(_Cut):
+    """The connection comes and goes, each time for about one session timeout."""
+
+    async def hold(self, cluster: Cluster) -> None:
+        for _ in range(3):
+            await self.for_timeouts(cluster, self.dice.uniform(0.7, 1.3))
+            self.role.zookeeper.set(Mode.OPEN)
+            await self.for_timeouts(cluster, self.dice.uniform(0.1, 0.6))
+            self.role.zookeeper.set(Mode.FROZEN)
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        new, said = super().bit(after)
+        return True, said if new else f"cut three times; {said}"
+
+
+class FlapMaster(_Flap):
+    name = "flap-zookeeper-master"
+    costs_workers = False
+    kind = "master"
+
+
+class FlapWorker(_Flap):
+    name = "flap-zookeeper-worker"
+    kind = "worker"
+
+
+class CutMasterFromDatabase(_LinkFault):
+    """The master keeps its session and its partitions, but can store nothing."""
+
+    name = "cut-database"
+    costs_workers = False
+    kind = "master"
+    modes = (Mode.FROZEN, Mode.REFUSING)
+
+    async def strike(self, cluster: Cluster) -> None:
+        self._mode = self.dice.choice(self.modes)
+        self._link().set(self._mode)
+
+    async def hold(self, cluster: Cluster) -> None:
+        await self.for_timeouts(cluster, self.dice.uniform(1.5, 4.0))
+
+    async def heal(self, cluster: Cluster) -> None:
+        self._link().set(Mode.OPEN)
+
+    def _link(self) -> Link:
+        assert self.role.database is not None
+        return self.role.database
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        return True, f"{self._mode.name.lower()}; {effects(self.before, after)}"
+
+
+class _Swallow(_LinkFault):
+    """Requests with ``pattern`` arrive, their answers do not, and the connection breaks."""
+
+    pattern: ClassVar[bytes]
+    times = 3
+
+    async def strike(self, cluster: Cluster) -> None:
+        self._before = self.link.swallowed
+        self.link.swallow(self.pattern, self.times)
+
+    @property
+    def link(self) -> Link:
+        return self.role.zookeeper
+
+    @property
+    def swallowed(self) -> int:
+        return self.link.swallowed - self._before
+
+    async def hold(self, cluster: Cluster) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + _WAIT_S
+        while self.swallowed < self.times and loop.time() < deadline:
+            await asyncio.sleep(_LOOK_S)
+
+    async def heal(self, cluster: Cluster) -> None:
+        self.link.swallow(b"", 0)
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        said = f"{self.swallowed} answers swallowed; {effects(self.before, after)}"
+        return self.swallowed > 0, said
+
+
+class SwallowClaim(_Swallow):
+    """Claims, and their releases."""
+
+    name = "swallow-claim"
+    kind = "worker"
+    pattern = b"/claims/"
+
+
+class SwallowDispatch(_Swallow):
+    """Entries that are put into the queue."""
+
+    name = "swallow-dispatch"
+    costs_workers = False
+    kind = "master"
+    pattern = b"/queue/"
+
+
+class SwallowCommit(_Swallow):
+    """Commits: the master cannot know whether they happened."""
+
+    name = "swallow-commit"
+    costs_workers = False
+    kind = "master"
+    pattern = b"COMMIT"
+    times = 5
+
+    @property
+    def link(self) -> Link:
+        assert self.role.database is not None
+        return self.role.database

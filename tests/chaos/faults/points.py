@@ -1,0 +1,102 @@
+"""Deaths and lost answers at named points in the code (``shoal.core.failpoints``)."""
+
+import asyncio
+import random
+import signal
+import time
+
+from tests.chaos.cluster import Cluster
+from tests.chaos.faults.fault import effects
+from tests.chaos.faults.processes import RoleFault
+from tests.chaos.observer import View
+
+_DEATH_S = 45.0  # for the process to come to the point
+_LOOK_S = 0.05
+# Points that are passed often: which hit it is, is left to chance.
+_OFTEN = ("store.", "dispatch.", "fetch.", "report.", "claim.", "launch.", "record.")
+_MOST_HITS = 12
+
+
+class _Armed(RoleFault):
+    """The role is restarted with points armed, and in the end without."""
+
+    points: str
+
+    async def strike(self, cluster: Cluster) -> None:
+        await asyncio.to_thread(self.role.stop)
+        self._log_start = self.role.log.stat().st_size
+        self.role.start(self.points)
+
+    async def heal(self, cluster: Cluster) -> None:
+        await asyncio.to_thread(self.role.stop)
+        self.role.start()
+        self.role.held = False
+
+
+class KillAtPoint(_Armed):
+    """The process kills itself at one point."""
+
+    def __init__(self, dice: random.Random, point: str) -> None:
+        super().__init__(dice)
+        self.name = f"failpoint-{point}"
+        self.point = point
+        hit = dice.randint(1, _MOST_HITS) if point.startswith(_OFTEN) else 1
+        self.points = f"{point}=kill@{hit}"
+        self._died: str | None = None
+
+    async def strike(self, cluster: Cluster) -> None:
+        await super().strike(cluster)
+        self.target += f" at {self.points}"
+
+    async def hold(self, cluster: Cluster) -> None:
+        begun = time.monotonic()
+        provoked = False
+        while self.role.running and time.monotonic() - begun < _DEATH_S:
+            if not provoked and time.monotonic() - begun > 2 * cluster.timeout_s:
+                provoked = await self._provoke(cluster)
+            await asyncio.sleep(_LOOK_S)
+        if self.role.returncode == -signal.SIGKILL:
+            self._died = f"dead {time.monotonic() - begun:.1f} s after its start"
+
+    async def _provoke(self, cluster: Cluster) -> bool:
+        """Bring about what only happens after another fault."""
+        match self.point:
+            case "lose.before_post":
+                worker = cluster.pick("worker", self.dice)
+                if not worker.tasks():
+                    return False  # nothing of it could be lost: look again soon
+                worker.kill()  # the watch starts it again
+            case "release.after_drop":
+                self.role.signal(signal.SIGTERM)
+        return True
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        if self._died is None:
+            return False, "the point was not reached"
+        return True, f"{self._died}; {effects(self.before, after)}"
+
+
+class KillMasterAtPoint(KillAtPoint):
+    kind = "master"
+
+
+class KillWorkerAtPoint(KillAtPoint):
+    kind = "worker"
+
+
+class LoseAnswers(_Armed):
+    """A master does what workers ask for, but every third answer is lost."""
+
+    name = "swallow-answers"
+    kind = "master"
+    costs_workers = False
+    points = "fetch.before_reply=raise%3;report.before_reply=raise%3"
+
+    async def hold(self, cluster: Cluster) -> None:
+        await self.for_timeouts(cluster, 4)
+        with self.role.log.open("rb") as log:
+            log.seek(self._log_start)
+            self._lost = log.read().count(b"FailpointReached: ")
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        return self._lost > 0, f"{self._lost} answers lost; {effects(self.before, after)}"

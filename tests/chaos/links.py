@@ -1,0 +1,193 @@
+"""The network between the roles and their servers: TCP proxies that can be told to misbehave.
+
+Each role has a ``Link`` of its own to ZooKeeper and to the database. All proxies run on one
+thread with its own event loop, so that nothing the suite does keeps bytes waiting.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Coroutine, Sequence
+from enum import Enum, auto
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+T = TypeVar("T")
+
+_DOOMED_S = 0.2  # how long a connection lives on after its answers have begun to vanish
+
+
+class Mode(Enum):
+    """What a link does with what it carries."""
+
+    OPEN = auto()
+    FROZEN = auto()  # nothing passes; what waits is delivered when the link opens again
+    REFUSING = auto()  # connections are closed, and new ones, too
+    LOSING_REPLIES = auto()  # requests arrive, answers do not
+    LOSING_REQUESTS = auto()  # requests do not arrive
+
+
+class Link:
+    """One role's way to some servers: one proxy, with one port, for each server.
+
+    Use it from any thread.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, name: str) -> None:
+        self.name = name
+        self.ports: list[int] = []
+        self.swallowed = 0  # answers thrown away on purpose; read by any thread
+        self._loop = loop
+        self._mode = Mode.OPEN
+        self._thawed = asyncio.Event()
+        self._thawed.set()
+        self._pattern: bytes | None = None
+        self._left = 0
+        self._servers: list[asyncio.Server] = []
+        self._serving: set[asyncio.Task[None]] = set()
+
+    def set(self, mode: Mode) -> None:
+        """Change the mode. Connections that were cheated are broken when the link opens."""
+        self._loop.call_soon_threadsafe(self._set, mode)
+
+    def swallow(self, pattern: bytes, times: int) -> None:
+        """Lose the answers to the next ``times`` requests with ``pattern`` in them.
+
+        The request arrives; a moment later the connection breaks. 0 ends it.
+        """
+        self._loop.call_soon_threadsafe(self._expect, pattern, times)
+
+    def drop(self) -> None:
+        """Break all connections; new ones may be made."""
+        self._loop.call_soon_threadsafe(self._drop)
+
+    # -- on the proxies' own loop --------------------------------------------------------------
+
+    def _set(self, mode: Mode) -> None:
+        before, self._mode = self._mode, mode
+        (self._thawed.clear if mode is Mode.FROZEN else self._thawed.set)()
+        if mode is Mode.REFUSING or before in (Mode.LOSING_REPLIES, Mode.LOSING_REQUESTS):
+            self._drop()
+
+    def _expect(self, pattern: bytes, times: int) -> None:
+        self._pattern, self._left = pattern, times
+
+    def _drop(self) -> None:
+        for task in self._serving:
+            task.cancel()
+
+    async def open(self, host: str, port: int) -> None:
+        """Add a proxy to a server."""
+
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.create_task(self._serve(reader, writer, host, port))
+            self._serving.add(task)
+            task.add_done_callback(self._serving.discard)
+
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        self._servers.append(server)
+        self.ports.append(server.sockets[0].getsockname()[1])
+
+    async def close(self) -> None:
+        for server in self._servers:
+            server.close()
+        self._drop()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int
+    ) -> None:
+        carried = _Carried(writer)
+        pumps: list[asyncio.Task[None]] = []
+        try:
+            await self._thawed.wait()
+            if self._mode is Mode.REFUSING:
+                return
+            there_reader, there = await asyncio.open_connection(host, port)
+            carried.ends.append(there)
+            pumps.append(asyncio.create_task(self._requests(carried, reader, there)))
+            pumps.append(asyncio.create_task(self._replies(carried, there_reader, writer)))
+            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        except OSError:
+            return  # the server is down: the client sees a connection that breaks at once
+        finally:
+            for pump in pumps:
+                pump.cancel()
+            carried.abort()
+
+    async def _requests(
+        self, carried: "_Carried", reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                await self._thawed.wait()
+                if self._mode is Mode.LOSING_REQUESTS:
+                    continue
+                if self._left and self._pattern and self._pattern in data:
+                    self._left -= 1
+                    self.swallowed += 1
+                    carried.doomed = True
+                    self._loop.call_later(_DOOMED_S, carried.abort)
+                writer.write(data)
+                await writer.drain()
+            await self._thawed.wait()  # nor does the end of a connection get through
+
+    async def _replies(
+        self, carried: "_Carried", reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                await self._thawed.wait()
+                if carried.doomed or self._mode is Mode.LOSING_REPLIES:
+                    continue
+                writer.write(data)
+                await writer.drain()
+            await self._thawed.wait()
+
+
+class _Carried:
+    """One connection through a link."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self.ends = [writer]
+        self.doomed = False  # its answers are thrown away
+
+    def abort(self) -> None:
+        for end in self.ends:
+            end.transport.abort()
+
+
+class Network:
+    """All links, and the thread that carries their bytes; a context manager."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="links", daemon=True)
+        self.links: list[Link] = []
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for link in self.links:
+            self._run(link.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def link(self, name: str, servers: Sequence[tuple[str, int]]) -> Link:
+        """Return a new link to ``servers``, open."""
+        link = Link(self._loop, name)
+        for host, port in servers:
+            self._run(link.open(host, port))
+        self.links.append(link)
+        return link
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)

@@ -1,0 +1,168 @@
+"""What the suite sees of the cluster, past all proxies: members, owners, rows."""
+
+import asyncio
+import json
+import time
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import psycopg
+
+from shoal.coordination import NoNode, ZkSession, layout
+from shoal.coordination.errors import CoordinationError
+from shoal.coordination.nodes import Node
+
+T = TypeVar("T")
+
+LOOK_S = 0.1
+_ANSWER_S = 5.0  # a look that takes longer has failed
+
+
+class NotVisible(Exception):
+    """The cluster cannot be looked at now: ZooKeeper or the database does not answer."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A registered master or worker."""
+
+    id: str
+    pid: int
+    session: int
+
+
+@dataclass(frozen=True)
+class View:
+    """One look. ``members`` by pid; ``owners`` and ``rows`` by partition."""
+
+    members: Mapping[int, Member] = field(default_factory=dict)
+    owners: Mapping[int, tuple[str, int]] = field(default_factory=dict)  # owner znode: id, session
+    rows: Mapping[int, tuple[str | None, int]] = field(default_factory=dict)  # owner, epoch
+    lost: int = 0  # attempts LOST so far
+    events: int = 0  # newest event
+
+    def whole(self, masters: Collection[int], workers: Collection[int]) -> str:
+        """Return what is missing until these processes make a whole cluster, "" if nothing."""
+        if set(self.members) != {*masters, *workers}:
+            return f"members {sorted(self.members)}, not {sorted({*masters, *workers})}"
+        sessions = {self.members[pid].id: self.members[pid].session for pid in masters}
+        owned = [n for n, (owner, session) in self.owners.items() if sessions.get(owner) == session]
+        if len(owned) < len(self.rows):
+            return f"{len(self.rows) - len(owned)} partitions have no live owner"
+        taken = [n for n in owned if self.rows[n][0] == self.owners[n][0]]
+        if len(taken) < len(self.rows):
+            return f"{len(self.rows) - len(taken)} partitions are not taken in the database"
+        return ""
+
+
+class Observer:
+    """Looks at ZooKeeper and PostgreSQL directly."""
+
+    def __init__(self, zookeeper: str, database_url: str) -> None:
+        self._session = ZkSession(zookeeper, session_timeout_s=30, name="observer")
+        self._url = database_url
+        self._connection: psycopg.AsyncConnection[Any] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._session.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._session.__aexit__(None, None, None)
+        await self._disconnect()
+
+    async def look(self) -> View:
+        """Look at everything. Raises NotVisible."""
+        rows = await self.rows()
+        counts = await self._query(
+            "SELECT (SELECT count(*) FROM task_instance WHERE state = 'LOST'),"
+            " (SELECT coalesce(max(id), 0) FROM event)"
+        )
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                await self._session.sync("/")
+                members = {m.pid: m for m in [*await self._members(), *await self._workers()]}
+                owners = await self._owners(rows)
+        except (CoordinationError, TimeoutError) as error:
+            raise NotVisible(f"ZooKeeper: {error!r}") from error
+        return View(members, owners, rows, *counts[0])
+
+    async def rows(self) -> dict[int, tuple[str | None, int]]:
+        """Return owner and epoch of each partition in the database. Raises NotVisible."""
+        found = await self._query("SELECT number, owner, epoch FROM partition")
+        return {number: (owner, epoch) for number, owner, epoch in found}
+
+    async def writes(self) -> float:
+        """Return how many seconds it takes until ZooKeeper takes a write."""
+        begun = time.monotonic()
+        await self._session.retry(lambda: self._session.set(layout.CONFIG + "-suite", b""))
+        return time.monotonic() - begun
+
+    async def prepare(self) -> None:
+        """Make the znode that ``writes`` writes."""
+        with suppress(CoordinationError):
+            await self._session.create(layout.CONFIG + "-suite", b"")
+
+    async def _members(self) -> list[Member]:
+        return await self._registered(layout.MASTERS)
+
+    async def _workers(self) -> list[Member]:
+        return await self._registered(layout.WORKERS)
+
+    async def _registered(self, parent: str) -> list[Member]:
+        try:
+            names = (await self._session.children(parent)).names
+        except NoNode:
+            return []
+        nodes = await asyncio.gather(
+            *(self._session.get(f"{parent}/{name}") for name in names), return_exceptions=True
+        )
+        return [
+            Member(layout.decode_name(name), json.loads(node.data)["pid"], node.stat.session_id)
+            for name, node in zip(names, _nodes(nodes), strict=True)
+            if node is not None
+        ]
+
+    async def _owners(self, partitions: Collection[int]) -> dict[int, tuple[str, int]]:
+        nodes = await asyncio.gather(
+            *(self._session.get(layout.owner(number)) for number in partitions),
+            return_exceptions=True,
+        )
+        return {
+            number: (json.loads(node.data)["owner_id"], node.stat.session_id)
+            for number, node in zip(partitions, _nodes(nodes), strict=True)
+            if node is not None
+        }
+
+    async def _query(self, statement: str) -> list[Any]:
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                if self._connection is None:
+                    self._connection = await psycopg.AsyncConnection.connect(
+                        self._url, autocommit=True, connect_timeout=3
+                    )
+                return await (await self._connection.execute(statement.encode())).fetchall()
+        except (psycopg.Error, TimeoutError) as error:
+            await self._disconnect()
+            raise NotVisible(f"PostgreSQL: {error!r}") from error
+
+    async def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+
+def _nodes(results: list[Node | BaseException]) -> list[Node | None]:
+    """Return what was read; None for what is not there. Raises any other error."""
+    for result in results:
+        if isinstance(result, BaseException) and not isinstance(result, NoNode):
+            raise result
+    return [result if isinstance(result, Node) else None for result in results]

@@ -1,0 +1,183 @@
+"""One process of the cluster under test: a master, a worker or the API."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from shoal.client.local.zookeeper import die_with_parent
+from tests.chaos.links import Link
+
+_LAUNCHER_MAIN = "launcher_main.py"
+# How a worker's guards and its launcher call themselves once they are ready.
+_TITLES = frozenset({"task-sentinel", "shoal-guardian", "shoal-launcher"})
+_STOP_S = 60.0
+_BACKOFF_S = 0.3  # before a role that has ended by itself is started again
+
+
+class Role:
+    """A real ``shoal`` process, started as the local cluster starts its own.
+
+    Whoever keeps a role down says so with ``held``; otherwise ``look`` starts it again. Call
+    everything from the main thread: the kernel ends a process with the thread that started it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path,
+        zookeeper: Link,
+        database: Link | None,
+    ) -> None:
+        self.name, self.log = name, log
+        self.kind = name.partition("-")[0]
+        self.zookeeper, self.database = zookeeper, database
+        self.held = False
+        self.exits: list[str] = []  # ends that nobody asked for
+        self._arguments, self._environment = list(arguments), dict(environment)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._again_at: float | None = None
+
+    @property
+    def pid(self) -> int:
+        """The newest process, alive or not; 0 before the first start."""
+        return self._process.pid if self._process else 0
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def returncode(self) -> int | None:
+        """How the newest process ended; None while it runs."""
+        return self._process.poll() if self._process else None
+
+    def start(self, failpoints: str = "") -> None:
+        """Start it, armed with ``failpoints``. It must not be running."""
+        assert not self.running, f"{self.name} runs already"
+        environment = self._environment | ({"SHOAL_FAILPOINTS": failpoints} if failpoints else {})
+        command = [sys.executable, "-m", "shoal.client.local.roles", *self._arguments]
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                die_with_parent(command),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+            )
+        self._again_at = None
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the role's own process."""
+        if self.running:
+            assert self._process is not None
+            self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """Kill the role's own process and wait for its end."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def stop(self) -> None:
+        """Ask the role to leave in order; kill it if it does not."""
+        if self._process is None:
+            return
+        self._process.send_signal(signal.SIGCONT)
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self.exits.append(f"{self.name} did not stop within {_STOP_S:g} s")
+            self.kill()
+
+    def look(self) -> None:
+        """Start it again, a moment after it has ended without being told to."""
+        if self.held or self._process is None or self._process.poll() is None:
+            return
+        now = time.monotonic()
+        if self._again_at is None:
+            status = self._process.returncode
+            self.exits.append(f"{self.name} ended with status {status}: {self.last_line()}")
+            self._again_at = now + _BACKOFF_S
+        elif now >= self._again_at:
+            self.start()
+
+    def last_line(self) -> str:
+        """Return the last line of its log, for people."""
+        with self.log.open("rb") as file:
+            file.seek(max(0, self.log.stat().st_size - 4096))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+        return lines[-1][:300] if lines else ""
+
+    # -- the processes below a worker ----------------------------------------------------------
+
+    def supervisors(self) -> list[int]:
+        """Return a worker's guards and, last, its launcher: each is the parent of the next."""
+        twice = [self._chain(), self._chain()]
+        # A task that was just forked looks like its launcher until it runs its program.
+        return [pid for pid in twice[0] if pid in twice[1]]
+
+    def _chain(self) -> list[int]:
+        found: list[int] = []
+        with suppress(psutil.NoSuchProcess):
+            below = psutil.Process(self.pid).children()
+            while below := [p for p in below if _is_launcher(p)]:
+                found.append(below[0].pid)
+                below = below[0].children()
+        return found
+
+    def tree(self) -> list[psutil.Process]:
+        """Return the role's process and everything below it."""
+        try:
+            top = psutil.Process(self.pid)
+            return [top, *top.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+    def tasks(self) -> list[psutil.Process]:
+        """Return the processes of a worker's tasks."""
+        own = {self.pid, *self._chain()}
+        return [process for process in self.tree() if process.pid not in own]
+
+
+def _is_launcher(process: psutil.Process) -> bool:
+    try:
+        command = process.cmdline()
+        return command[0] in _TITLES or any(part.endswith(_LAUNCHER_MAIN) for part in command)
+    except (psutil.Error, IndexError):  # it is gone, or going
+        return False
+
+
+def signal_all(processes: Sequence[psutil.Process], number: signal.Signals) -> list[int]:
+    """Send a signal to each that still is what it was; return those that got it."""
+    reached = []
+    for process in processes:
+        with suppress(psutil.Error):
+            process.send_signal(number)  # checks that the number was not given away
+            reached.append(process.pid)
+    return reached
+
+
+def still_alive(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
+    """Return those that run, the same ones."""
+    alive = []
+    for process in processes:
+        with suppress(psutil.Error):
+            if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                alive.append(process)
+    return alive
+
+
+def base_environment() -> dict[str, str]:
+    """Return this process's environment without settings of Shoal."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")}
