@@ -5,7 +5,7 @@ UV := $(BIN)/uv
 # --find-links and indexes come from the machine's own pip/uv configuration, never from here.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet
 
-.PHONY: help demo test chaos check fmt lock proto clean bench-queue
+.PHONY: help demo test chaos check fmt lock proto clean bench-queue mutations
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,10 @@ check: .venv/dev  ## format, lint, types, import contracts
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+mutations: .venv/dev  ## take out each safety check in turn: some test must notice (some minutes)
+	sh tests/provision.sh || test -z "$$CI"
+	$(BIN)/python -m tests.mutations
 
 bench-queue: .venv/run  ## claim latency and throughput with up to a million tasks waiting (minutes)
 	$(BIN)/python bench/queue.py
