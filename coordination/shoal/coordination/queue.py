@@ -216,7 +216,7 @@ class TaskQueue:
         """Return some ``most`` entries, of all groups in order, and the place to go on from.
 
         Begin and, after the last page, end with ``queue_survey.START``. A page may have up to a
-        thousand entries more, or fewer if buckets are small: it takes 500 lists at most. What
+        thousand entries more, or fewer if buckets are small: it takes 1000 lists at most. What
         is put or taken meanwhile may or may not be in it.
         """
         return await queue_survey.page(self._session, after, most)

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 AT_ONCE = 2000  # single requests in flight
 LISTS_AT_ONCE = 50  # lists of a bucket, with up to 1000 names each, in flight
-MOST_LISTS = 500  # in one page
+MOST_LISTS = 1000  # in one page
 COUNTED_BUCKETS = 1000  # one by one; of more a sample of so many is counted
 DIGITS = 2  # of a number that was reckoned from a sample
 

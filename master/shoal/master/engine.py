@@ -10,8 +10,8 @@ event loop between batches under ``_lock``.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -341,6 +341,22 @@ class Engine:
         for item in items:
             self.runs.pop(item.instance_id, None)
             self._stale.add(item.instance_id)
+
+    @asynccontextmanager
+    async def stored(self, instance_ids: Collection[int]) -> AsyncIterator[dict[int, Run]]:
+        """Yield runs exactly as they are stored; those that do not exist are left out.
+
+        No batch is decided and no partition dropped while the block lasts, so what it tells
+        ZooKeeper comes before whatever later decisions tell it. Keep it short.
+        """
+        async with self._lock:
+            found = {i: self.runs[i] for i in instance_ids if i in self.runs}
+            if len(found) < len(set(instance_ids)):
+                async with self._database.unit_of_work(read_only=True) as uow:
+                    for instance_id in set(instance_ids) - found.keys():
+                        with suppress(NotFound):
+                            found[instance_id] = await uow.instances.run(instance_id)
+            yield found
 
     async def heal(self) -> None:
         """Carry on with the runs that a failed store has cost events.

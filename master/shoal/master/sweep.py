@@ -1,18 +1,35 @@
 """The sweeper: what the database says and what ZooKeeper holds are made to agree again.
 
-Three repairs, each harmless when not needed: attempts whose claim is gone without a result are
-lost; queued attempts that stand neither in the queue nor in a claim are put into the queue; runs
-that a failed store threw out of memory are read again. Runs every few seconds, and at once when
-a worker goes away.
+Four repairs, each harmless when not needed: attempts whose claim is gone without a result are
+lost; queued attempts that stand neither in the queue nor in a claim are put into the queue;
+entries of attempts that are not queued (any more) are removed; runs that a failed store threw
+out of memory are read again. Runs every few seconds, and at once when a worker goes away.
+
+Claims are looked at every time. Of the queue every sweep looks at the attempts that are first in
+its order, for there claimers die, and at the next part of the rest, up to some 10,000 attempts
+and as many entries: all of a usual queue every time, a million entries within ten minutes or so.
+
+**A stale entry is removed without harm to one that is about to be valid.** An entry is put only
+after its attempt was stored as QUEUED, by the owner of its partition. The sweeper decides, and
+sends the removal, while the engine holds still (``Engine.stored``): at that moment the attempt is
+not queued in the database. Should a later decision queue it (a paused run that goes on), its put
+is sent after the removal in the same session, and ZooKeeper keeps that order. Should another
+master become the owner, it did so after our session or our owner znode was gone; the znode
+belongs to the same session and is given up only after ``Engine.drop``, which waits for us. So
+its puts, too, come after the removal, or the removal is refused with the session.
 """
 
 import asyncio
 import contextlib
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import timedelta
 
 import structlog
 
-from shoal.coordination import SessionLost, TaskQueue
+from shoal.coordination import Entry, SessionLost, TaskQueue
+from shoal.coordination.queue_survey import START
 from shoal.core import failpoints
 from shoal.core.errors import ShoalError
 from shoal.core.events import TaskEnded
@@ -25,6 +42,14 @@ log = structlog.get_logger()
 
 # Younger ones are most likely still on their way into the queue.
 _SETTLED = timedelta(seconds=2)
+# Looked at in one sweep: attempts and runs from the first on, then of the rest.
+_FIRST_ATTEMPTS, _FIRST_RUNS = 2_000, 200
+_ATTEMPTS, _RUNS = 10_000, 1_000
+_ENTRIES = 10_000  # of which some may be stale
+_SUSPECT_RUNS = 50  # read from the database at once, while the engine waits
+
+_Key = tuple[int, int]  # a run's place in the order of the queue: its priority and id
+_FIRST: _Key = (-1, 0)
 
 
 class Sweeper:
@@ -36,6 +61,8 @@ class Sweeper:
         self._clock = clock
         self._interval_s = interval_s
         self._soon = asyncio.Event()
+        self._looked_up_to = _FIRST  # runs whose queued attempts were looked for
+        self._page_end = START  # queue buckets whose entries were looked at
 
     def look_soon(self) -> None:
         """Sweep now instead of at the next interval. Called on the event loop."""
@@ -56,11 +83,18 @@ class Sweeper:
                 log.warning("sweep failed; the next one repeats it", error=str(error))
 
     async def sweep(self) -> None:
-        """Compare once. The order of the reads matters: queue before claims before memory."""
+        """Compare once."""
+        await self._find_missing()
+        await self._remove_stale()
+
+    # -- claims and entries that are missing ---------------------------------------------------
+
+    async def _find_missing(self) -> None:
+        """The order of the reads matters: queue before claims before memory."""
         now = self._clock()
         queued = [
             (run, a)
-            for run, a in self._attempts(TaskState.QUEUED)
+            for run, a in self._some_queued()
             # One from the future is old, too: the clock was set back.
             if a.queued_at is None or not now - _SETTLED <= a.queued_at <= now
         ]
@@ -88,9 +122,30 @@ class Sweeper:
             (run, attempt)
             for run in self._engine.runs.values()
             if any(run.counts[state] for state in states)
-            for attempt in run.attempts.values()
-            if attempt.state in states and attempt.id is not None
+            for attempt in _in_states(run, *states)
         ]
+
+    def _some_queued(self) -> list[tuple[Run, Attempt]]:
+        """Queued attempts whose turn it is to be looked for, each once."""
+        runs = self._engine.runs
+        waiting = sorted((r.priority, r.id) for r in runs.values() if r.counts[TaskState.QUEUED])
+        first = self._take(waiting, _FIRST_ATTEMPTS, _FIRST_RUNS)
+        rest = waiting[max(len(first), bisect_right(waiting, self._looked_up_to)) :]
+        then = self._take(rest, _ATTEMPTS, _RUNS)
+        self._looked_up_to = then[-1] if len(then) < len(rest) else _FIRST
+        return [
+            (runs[run_id], attempt)
+            for _, run_id in (*first, *then)
+            for attempt in _in_states(runs[run_id], TaskState.QUEUED)
+        ]
+
+    def _take(self, waiting: Sequence[_Key], attempts: int, most: int) -> Sequence[_Key]:
+        """Return the first runs of ``waiting`` with so many attempts, at most ``most`` runs."""
+        for count, (_, run_id) in enumerate(waiting[:most]):
+            if attempts <= 0:
+                return waiting[:count]
+            attempts -= self._engine.runs[run_id].counts[TaskState.QUEUED]
+        return waiting[:most]
 
     @staticmethod
     def _is_still_held(run: Run, attempt: Attempt) -> bool:
@@ -111,3 +166,50 @@ class Sweeper:
         )
         failpoints.hit("lose.before_post")
         self._engine.post(run.partition, run.id, event)
+
+    # -- entries that are stale ----------------------------------------------------------------
+
+    async def _remove_stale(self) -> None:
+        """Look at the next entries of the queue, and remove those of attempts not queued."""
+        if not self._engine.epochs:
+            return
+        entries, self._page_end = await self._queue.page(self._page_end, _ENTRIES)
+        of_run: defaultdict[int, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            if entry.partition in self._engine.epochs:
+                of_run[entry.workflow_instance_id].append(entry)
+        suspects = {
+            run_id: not_queued
+            for run_id, some in of_run.items()
+            if (not_queued := _not_queued(self._engine.runs.get(run_id), some))
+        }
+        runs = list(suspects)
+        for start in range(0, len(runs), _SUSPECT_RUNS):
+            batch = runs[start : start + _SUSPECT_RUNS]
+            await self._remove_if_stale([e for run_id in batch for e in suspects[run_id]])
+
+    async def _remove_if_stale(self, suspects: Sequence[Entry]) -> None:
+        """Remove those of ``suspects`` that are stale while nothing is decided: see above."""
+        async with self._engine.stored({e.workflow_instance_id for e in suspects}) as runs:
+            stale = [
+                entry
+                for entry in suspects
+                if entry.partition in self._engine.epochs
+                and _not_queued(runs.get(entry.workflow_instance_id), [entry])
+            ]
+            if stale:
+                log.info("removing stale entries from the queue", count=len(stale))
+                await self._queue.remove(stale)
+
+
+def _in_states(run: Run, *states: TaskState) -> list[Attempt]:
+    """Return the stored newest attempts of ``run`` in ``states``."""
+    return [a for a in run.attempts.values() if a.state in states and a.id is not None]
+
+
+def _not_queued(run: Run | None, entries: Sequence[Entry]) -> list[Entry]:
+    """Return those of ``entries``, all of ``run``, whose attempt is not queued."""
+    if run is None or not run.counts[TaskState.QUEUED]:
+        return list(entries)
+    queued = {attempt.id for attempt in _in_states(run, TaskState.QUEUED)}
+    return [entry for entry in entries if entry.task_instance_id not in queued]
