@@ -9,6 +9,7 @@ from tests.chaos import (
     judge_runs,
     judge_states,
     leaks,
+    leftovers,
     logs,
 )
 from tests.chaos.database import gather
@@ -31,10 +32,12 @@ def check(
     *,
     asked: Sequence[Asked] = (),
     marker: str | None = None,
+    zookeeper: str | None = None,
 ) -> Verdict:
     """Judge a cluster at rest: every instance should have ended.
 
-    ``log_reader`` None: logs are not looked at. ``marker`` None: nor are processes.
+    ``log_reader`` None: logs are not looked at. ``marker`` None: nor are processes. ``zookeeper``
+    None: nor is what is left there.
     """
     evidence = gather(database_url, ledger_rows, faults, asked)
     offences = list(judge(evidence))
@@ -42,6 +45,8 @@ def check(
         offences += logs.judge(evidence, log_reader, MOST_LOGS)
     if marker is not None:
         offences += leaks.survivors(marker, ledger_rows)
+    if zookeeper is not None:
+        offences += leftovers.judge(zookeeper)
     samples = {LOSS_DELAY: judge_runs.loss_delays(evidence)}
     return Verdict(offences, counts(evidence), samples)
 
