@@ -10,6 +10,8 @@ Usable as a library on its own; asyncio on the outside, kazoo's connection threa
 - ``group.Group``: share partitions with other processes, by Kafka's group protocol.
 - ``election.Election``: one of several processes leads. ``fence``: transactions that are refused
   once somebody else has taken over.
+- ``jobs.BalancedJobs``: each of a list of jobs in one of several processes.
+- ``messages``: messages with acknowledgements. ``autoscale``: as many workers as are needed.
 - ``layout``: every path, and ``prepare`` to create the tree. ``keys``: key to partition.
 
 Rules of the house: decide only by a successful create, multi or versioned set; a watch is a hint
@@ -44,6 +46,7 @@ from shoal.coordination.group import (
     GroupSettings,
     read_group,
 )
+from shoal.coordination.jobs import BalancedJobs
 from shoal.coordination.keys import partition_of
 from shoal.coordination.layout import prepare
 from shoal.coordination.membership import MemberInfo, Members, Membership
@@ -65,6 +68,7 @@ from shoal.coordination.queue_entry import Claim, Entry
 from shoal.coordination.session import ZkSession
 
 __all__ = [
+    "BalancedJobs",
     "Bells",
     "CannotConnect",
     "Check",

@@ -17,7 +17,6 @@ from shoal.coordination.autoscale.decision import (
 )
 from shoal.coordination.election import Election, ElectionListener
 from shoal.coordination.session import ZkSession
-from shoal.core.errors import ShoalError
 
 log = structlog.get_logger()
 
@@ -44,8 +43,8 @@ class Target(Protocol):
 class Autoscaler(ElectionListener):
     """Stand for election for the life of the block; as the leader keep ``target`` at its size.
 
-    ``observe`` tells the load. When it or the target fails with a ShoalError or an OSError, the
-    last decision stands and the next look tries again.
+    ``observe`` tells the load. When it or the target fails, that is logged, the last decision
+    stands, and the next look tries again.
     """
 
     def __init__(
@@ -96,12 +95,12 @@ class Autoscaler(ElectionListener):
             try:
                 observation = await self._observe()
                 state = self._decide(state, observation)
-            except (ShoalError, OSError) as error:
-                log.warning("load not seen", election=self.election.name, error=str(error))
+            except Exception:
+                log.exception("load not seen", election=self.election.name)
             try:
                 await self._target.scale_to(state.count)
-            except (ShoalError, OSError) as error:
-                log.warning("not scaled", election=self.election.name, error=str(error))
+            except Exception:
+                log.exception("not scaled", election=self.election.name)
             await asyncio.sleep(self._interval_s)
 
     def _decide(self, state: ScalingState, observation: Observation) -> ScalingState:

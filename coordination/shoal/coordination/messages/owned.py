@@ -1,0 +1,314 @@
+"""One partition of a topic in the hands of its owner."""
+
+import asyncio
+import json
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from contextlib import suppress
+
+import structlog
+
+from shoal.coordination import background
+from shoal.coordination.errors import (
+    CoordinationError,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    NotOwner,
+    SessionLost,
+    TransactionFailed,
+)
+from shoal.coordination.fence import raise_fence
+from shoal.coordination.messages.backlog import Backlog
+from shoal.coordination.messages.message import Message, decode
+from shoal.coordination.messages.paths import BUCKET, PartitionPaths, parent
+from shoal.coordination.messages.tail import TailState
+from shoal.coordination.nodes import Check, Create, Delete, Node, Operation, SetData, WatchEvent
+from shoal.coordination.session import ZkSession
+
+log = structlog.get_logger()
+
+LOOK_AHEAD = 1000  # messages of a partition that are known at a time
+AT_ONCE = 100  # messages that are read in one go
+REREAD_S = 5.0  # watches are hints: look at least this often
+RETRY_S = 1.0  # pause after the server refused something for no reason of ours
+
+
+class OwnedPartition:
+    """Knows the first messages of a partition, hands them out, and removes what is acknowledged.
+
+    Every write carries the fence, so what comes after a takeover is refused. Who is told so
+    (NotOwner) need not do anything: the message is in other hands. ``on_news`` is called when
+    there may be something to deliver.
+    """
+
+    def __init__(
+        self,
+        session: ZkSession,
+        paths: PartitionPaths,
+        owner_id: str,
+        backlog: Backlog,
+        on_news: Callable[[], None],
+    ) -> None:
+        self._session, self._paths, self._owner_id = session, paths, owner_id
+        self.backlog, self._on_news = backlog, on_news
+        self._fence: Check
+        self._counts: dict[int, int] = {}  # deliveries by the owners before us
+        self._listed: deque[int] = deque()  # numbers found, but not read yet
+        self._buckets: deque[int] = deque()  # those that were there when we began; not listed yet
+        self._position = 0  # first number that is in none of these
+        self._next = 0  # the tail's, as we know it
+        self._unfinished: Counter[int] = Counter()  # bucket -> its messages in the backlog
+        self._finished: set[int] = set()  # buckets that may be empty
+        self._look = asyncio.Event()
+        self._wakes_at_s = float("-inf")
+        self._dealt_with = asyncio.Event()
+        self._delivering = asyncio.Lock()
+        self._is_settling = self._is_over = False
+        self._task: asyncio.Task[None] | None = None
+
+    async def begin(self, epoch: int) -> None:
+        """Shut the owners before us out, and find out what they left. Raises StaleEpoch."""
+        self._fence = await raise_fence(self._session, self._paths.fence, epoch)
+        await self._session.retry(self._look_back)
+        self._task = background.start(self._run(), f"messages of {self._paths.root}")
+
+    async def end(self) -> None:
+        """Hand nothing out any more, and refuse acknowledgements."""
+        self._is_over = True
+        await background.stop(self._task)
+
+    async def settle(self) -> None:
+        """Hand nothing out any more; return when nothing is out: acknowledged, or for too long."""
+        self._is_settling = True
+        while (last_s := self.backlog.last_deadline_s) is not None:
+            left_s = last_s - time.monotonic()
+            if left_s <= 0:
+                return
+            self._dealt_with.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left_s):
+                    await self._dealt_with.wait()
+
+    # ------------------------------------------------------------------ for the consumer
+
+    async def deliver(self) -> tuple[int, Message, int] | None:
+        """Return the next message with its number and how often it was delivered, this included.
+
+        None if there is nothing to deliver now. Raises NotOwner; ConnectionLoss, after which the
+        message is delivered to the next who asks.
+        """
+        async with self._delivering:
+            if self._is_over or self._is_settling:
+                return None
+            number = self.backlog.take(time.monotonic())
+            if number is None:
+                return None
+            try:
+                message = await self._record(number)
+            except BaseException:
+                self.backlog.untake(number)
+                self._on_news()
+                raise
+            if message is None:
+                self._done(number)
+                return None
+            self._wake_in_time()
+            return number, message, self.backlog.deliveries.get(number, 1)
+
+    async def _record(self, number: int) -> Message | None:
+        """Store that a message is delivered, and return it; None if it is gone."""
+        ledger = json.dumps(self._counts | self.backlog.deliveries).encode()
+        node, written = await asyncio.gather(
+            self._session.get(self._paths.message(number)),
+            self._fenced(SetData(self._paths.ledger, ledger)),
+            return_exceptions=True,
+        )
+        if isinstance(written, BaseException):
+            raise written
+        if isinstance(node, NoNode):
+            return None
+        if isinstance(node, BaseException):
+            raise node
+        return decode(node.data)
+
+    async def acknowledge(self, number: int) -> None:
+        """Remove a message for good. Raises NotOwner, ConnectionLoss."""
+        delete = Delete(self._paths.message(number))
+
+        async def remove() -> None:
+            if self._is_over:
+                raise NotOwner(self._paths.partition, self._owner_id)
+            with suppress(NoNode):  # by an earlier try whose answer was lost
+                await self._fenced(delete)
+
+        await self._session.retry(remove, timeout_s=self._session.timeout_s)
+        self._done(number)
+
+    # ------------------------------------------------------------------ the loop
+
+    async def _look_back(self) -> None:
+        with suppress(NodeExists):
+            await self._session.create(self._paths.ledger, b"{}", makepath=True)
+        await self._session.sync(self._paths.root)
+        ledger = json.loads((await self._session.get(self._paths.ledger)).data)
+        self._counts = {int(number): count for number, count in ledger.items()}
+        try:
+            names = (await self._session.children(self._paths.waiting)).names
+        except NoNode:
+            names = []
+        # After the list: what is not in its buckets has a number that comes later.
+        await self._read_tail()
+        self._position = self._next
+        self._buckets = deque(sorted(map(int, names)))
+
+    async def _run(self) -> None:
+        while True:
+            self._look.clear()
+            pause_s = REREAD_S
+            try:
+                await self._read_tail()
+                await self._load()
+                await self._bury()
+                await self._prune()
+            except CoordinationError as error:
+                if error.retriable:
+                    await self._session.connected()
+                    continue
+                log.warning("partition not read", path=self._paths.root, error=str(error))
+                pause_s = RETRY_S
+            except Exception:
+                log.exception("partition not read", path=self._paths.root)
+                pause_s = RETRY_S
+            await self._pause(pause_s)
+            if self.backlog.expire(time.monotonic()):
+                self._on_news()
+
+    async def _pause(self, longest_s: float) -> None:
+        """Wait until there is something to look at, or something that was out comes back."""
+        self._wakes_at_s = time.monotonic() + longest_s
+        if (deadline_s := self.backlog.next_deadline_s) is not None:
+            self._wakes_at_s = min(self._wakes_at_s, deadline_s)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._wakes_at_s - time.monotonic()):
+                await self._look.wait()
+
+    def _wake_in_time(self) -> None:
+        deadline_s = self.backlog.next_deadline_s
+        if deadline_s is not None and deadline_s < self._wakes_at_s:
+            self._look.set()
+
+    def _changed(self, _: WatchEvent) -> None:
+        self._look.set()
+
+    async def _read_tail(self) -> None:
+        """Learn how far the messages reach; a watch says when that changes."""
+        try:
+            node = await self._session.get(self._paths.tail, watch=self._changed)
+        except NoNode:
+            if await self._session.exists(self._paths.tail, watch=self._changed):
+                self._look.set()  # it came in between
+            return
+        self._next = max(self._next, TailState.decode(node.data).next)
+
+    async def _load(self) -> None:
+        """Read messages until as many are known as are to be, or all."""
+        while len(self.backlog) < LOOK_AHEAD and (numbers := await self._following()):
+            gets = [self._session.get(self._paths.message(number)) for number in numbers]
+            nodes = await asyncio.gather(*gets, return_exceptions=True)
+            for number, node in zip(numbers, nodes, strict=True):
+                if isinstance(node, Node):
+                    count = self._counts.pop(number, 0)
+                    self._unfinished[number // BUCKET] += 1
+                    self.backlog.add(number, decode(node.data).key, count)
+                elif not isinstance(node, NoNode):
+                    self._listed.extendleft(reversed([n for n in numbers if n >= number]))
+                    raise node
+            self._on_news()
+
+    async def _following(self) -> list[int]:
+        """Return the next numbers to read, in order; none if all are known."""
+        while not self._listed and self._buckets:
+            await self._list(self._buckets[0])
+            self._buckets.popleft()
+        if self._listed:
+            return [self._listed.popleft() for _ in range(min(AT_ONCE, len(self._listed)))]
+        self._counts.clear()  # all that was delivered before us has been read, or is gone
+        numbers = list(range(self._position, min(self._position + AT_ONCE, self._next)))
+        self._position += len(numbers)
+        return numbers
+
+    async def _list(self, bucket: int) -> None:
+        """List what our predecessors left in a bucket."""
+        try:
+            names = (await self._session.children(self._paths.waiting_bucket(bucket))).names
+        except NoNode:
+            return
+        # What came after we began is found by its number.
+        first = sorted(number for number in map(int, names) if number < self._position)
+        self._listed.extend(first)
+        if not first:
+            self._finished.add(bucket)
+
+    # ------------------------------------------------------------------ dealing with messages
+
+    async def _bury(self) -> None:
+        """Put what was delivered too often among the dead letters."""
+        for number in sorted(self.backlog.exhausted):
+            path, grave = self._paths.message(number), self._paths.dead_letter(number)
+            try:
+                data = (await self._session.get(path)).data
+            except NoNode:  # by an earlier try whose answer was lost, or acknowledged very late
+                self._done(number)
+                continue
+            await self._session.ensure(parent(grave))
+            await self._fenced(Create(grave, data), Delete(path))
+            log.error(
+                "message not acknowledged after its last delivery: now a dead letter",
+                topic=self._paths.topic,
+                partition=self._paths.partition,
+                number=number,
+                message=decode(data).id,
+                deliveries=self.backlog.deliveries.get(number),
+            )
+            self._done(number)
+
+    def _done(self, number: int) -> None:
+        self._dealt_with.set()
+        if not self.backlog.remove(number):
+            return  # it was done before
+        bucket = number // BUCKET
+        self._unfinished[bucket] -= 1
+        if not self._unfinished[bucket]:
+            del self._unfinished[bucket]
+            self._finished.add(bucket)
+            if self._is_complete(bucket):
+                self._look.set()
+        there_is_more = self._listed or self._buckets or self._position < self._next
+        if there_is_more and len(self.backlog) < LOOK_AHEAD // 2:
+            self._look.set()
+        self._on_news()
+
+    async def _prune(self) -> None:
+        """Delete buckets that are empty and stay so."""
+        for bucket in filter(self._is_complete, list(self._finished)):
+            with suppress(NoNode, NotEmpty):
+                await self._session.delete(self._paths.waiting_bucket(bucket))
+            self._finished.discard(bucket)
+
+    def _is_complete(self, bucket: int) -> bool:
+        """Whether no further message will fall into it."""
+        return bucket < self._next // BUCKET
+
+    async def _fenced(self, *operations: Operation) -> None:
+        """Do all in one step, as the owner. Raises NotOwner, or why an operation failed."""
+        try:
+            await self._session.multi([self._fence, *operations])
+        except TransactionFailed as failure:
+            if failure.failed_at == 0:
+                self._is_over = True
+                raise NotOwner(self._paths.partition, self._owner_id) from failure
+            raise failure.cause from failure
+        except SessionLost as error:
+            raise NotOwner(self._paths.partition, self._owner_id) from error

@@ -1,0 +1,440 @@
+"""Messages are delivered at least once, in order for each key, and go only when acknowledged."""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from shoal.client.local.zookeeper import ZooKeeperServer
+from shoal.coordination import GroupSettings, NotOwner, ZkSession, partition_of
+from shoal.coordination.errors import Mismatch, SessionLost
+from shoal.coordination.messages import (
+    Consumer,
+    ConsumerSettings,
+    Delivery,
+    MessageTooLarge,
+    Producer,
+    dead_letters,
+    open_topic,
+    waiting,
+)
+from shoal.coordination.messages.paths import PartitionPaths
+from tests.integration.coordination.conftest import TIMEOUT_S, eventually, put_request
+from tests.proxy import TcpProxy
+from tests.zookeeper import expire_session
+
+GROUP = GroupSettings(initial_rebalance_delay_s=0.0, reread_s=1.0)
+PATIENT = ConsumerSettings(ack_wait_s=300.0)  # nothing comes again by itself
+HASTY = ConsumerSettings(ack_wait_s=0.3, max_deliveries=3)
+PARTITIONS = 4
+
+
+def consumer(
+    session: ZkSession, name: str = "c", settings: ConsumerSettings = PATIENT, **options: Any
+) -> Consumer:
+    return Consumer(
+        session,
+        "t",
+        name,
+        settings=settings,
+        group_settings=GROUP,
+        partitions=PARTITIONS,
+        **options,
+    )
+
+
+@pytest.fixture
+async def producer(session: ZkSession) -> AsyncIterator[Producer]:
+    async with Producer(session, "t", partitions=PARTITIONS) as producer:
+        yield producer
+
+
+@asynccontextmanager
+async def another(address: str) -> AsyncIterator[ZkSession]:
+    async with ZkSession(address, session_timeout_s=TIMEOUT_S, close_timeout_s=1.0) as session:
+        yield session
+
+
+async def put(producer: Producer, *names: str, key: str | None = None) -> None:
+    """Put messages whose names are "key-number"; the name is id and payload too."""
+    for name in names:
+        await producer.put(key or name.split("-")[0], name.encode(), message_id=name)
+
+
+async def receive(consumer: Consumer, count: int) -> list[Delivery]:
+    """Return the next ``count`` deliveries."""
+    async with asyncio.timeout(60):
+        return [await anext(consumer) for _ in range(count)]
+
+
+async def nodes_below(session: ZkSession, path: str) -> list[str]:
+    names = (await session.children(path)).names
+    below = [await nodes_below(session, f"{path}/{name}") for name in names]
+    return [f"{path}/{name}" for name in names] + [each for some in below for each in some]
+
+
+# ---------------------------------------------------------------------- one consumer
+
+
+async def test_messages_arrive_and_go_when_they_are_acknowledged(
+    session: ZkSession, producer: Producer
+) -> None:
+    names = [f"k{number}-0" for number in range(10)]
+    await put(producer, *names)
+    assert await waiting(session, "t") == 10
+    async with consumer(session) as receiver:
+        received = await receive(receiver, 10)
+        assert sorted(each.id for each in received) == sorted(names)
+        assert all(each.payload.decode() == each.id for each in received)
+        assert all(each.partition == partition_of(each.key, PARTITIONS) for each in received)
+        assert {each.attempt for each in received} == {1}
+        assert await waiting(session, "t") == 10
+        for each in received:
+            await each.ack()
+            await each.ack()  # once more does no harm
+        assert await waiting(session, "t") == 0
+        await put(producer, "late-1")
+        (late,) = await receive(receiver, 1)
+        assert late.id == "late-1"
+
+
+async def test_messages_of_a_key_are_delivered_one_after_the_other(
+    session: ZkSession, producer: Producer
+) -> None:
+    await put(producer, "a-1", "a-2", "a-3", "b-1", "b-2")
+    seen: defaultdict[str, list[str]] = defaultdict(list)
+    async with consumer(session) as receiver:
+        first = await receive(receiver, 2)
+        assert {each.id for each in first} == {"a-1", "b-1"}
+        for each in first:
+            seen[each.key].append(each.id)
+            await each.ack()
+        for _ in range(3):
+            (each,) = await receive(receiver, 1)
+            seen[each.key].append(each.id)
+            await each.ack()
+    assert seen == {"a": ["a-1", "a-2", "a-3"], "b": ["b-1", "b-2"]}
+
+
+async def test_unacknowledged_message_is_delivered_again_before_the_next_of_its_key(
+    session: ZkSession, producer: Producer
+) -> None:
+    await put(producer, "a-1", "a-2")
+    async with consumer(session, settings=ConsumerSettings(ack_wait_s=0.3)) as receiver:
+        first, again = await receive(receiver, 2)
+        assert (first.id, first.attempt) == ("a-1", 1)
+        assert (again.id, again.attempt) == ("a-1", 2)
+        await first.ack()  # late, but the message is ours: that will do
+        (following,) = await receive(receiver, 1)
+        assert following.id == "a-2"
+
+
+async def test_no_more_are_out_than_may_be(session: ZkSession, producer: Producer) -> None:
+    await put(producer, *(f"k{number}-0" for number in range(6)))
+    settings = ConsumerSettings(ack_wait_s=300, max_in_flight=2)
+    async with consumer(session, settings=settings) as receiver:
+        first, second = await receive(receiver, 2)
+        third = asyncio.create_task(anext(receiver))
+        await put(producer, "more-0")
+        done, _ = await asyncio.wait([third], timeout=0.5)
+        assert not done
+        await second.ack()
+        async with asyncio.timeout(30):
+            await third
+        assert first.id != third.result().id
+
+
+async def test_several_tasks_may_iterate_and_none_starves(
+    session: ZkSession, producer: Producer
+) -> None:
+    names = [f"k{number % 20}-{number}" for number in range(100)]
+    seen: list[str] = []
+    enough = asyncio.Event()
+
+    async def work(receiver: Consumer) -> None:
+        async for delivery in receiver:
+            seen.append(delivery.id)
+            await delivery.ack()
+            if len(seen) == len(names):
+                enough.set()
+
+    async with consumer(session) as receiver:
+        tasks = [asyncio.create_task(work(receiver)) for _ in range(5)]
+        await put(producer, *names)
+        async with asyncio.timeout(60):
+            await enough.wait()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    assert sorted(seen) == sorted(names)
+    assert await waiting(session, "t") == 0
+
+
+# ---------------------------------------------------------------------- poison
+
+
+async def test_message_delivered_in_vain_too_often_becomes_a_dead_letter(
+    session: ZkSession, producer: Producer
+) -> None:
+    await put(producer, "bad-1", "bad-2")
+    async with consumer(session, settings=HASTY) as receiver:
+        attempts = Counter[str]()
+        while not attempts["bad-2"]:
+            (delivery,) = await receive(receiver, 1)
+            attempts[delivery.id] += 1
+            if delivery.id == "bad-2":
+                await delivery.ack()
+        assert attempts["bad-1"] == HASTY.max_deliveries
+        (letter,) = await dead_letters(session, "t")
+        assert (letter.message.id, letter.message.payload) == ("bad-1", b"bad-1")
+        assert await waiting(session, "t") == 0
+
+        await producer.put_again(letter)
+        await producer.put_again(letter)  # somebody else was quicker
+        (again,) = await receive(receiver, 1)
+        assert (again.id, again.attempt) == ("bad-1", 1)
+        await again.ack()
+        assert await dead_letters(session, "t") == []
+        assert await waiting(session, "t") == 0
+
+
+async def test_message_that_kills_its_consumers_is_counted_across_them(
+    session: ZkSession, producer: Producer, zk_chroot: str
+) -> None:
+    await put(producer, "bad-1", "bad-2")
+    settings = ConsumerSettings(ack_wait_s=300, max_deliveries=2)
+    for attempt in (1, 2):
+        async with another(zk_chroot) as dying, consumer(dying, settings=settings) as receiver:
+            (delivery,) = await receive(receiver, 1)
+            assert (delivery.id, delivery.attempt) == ("bad-1", attempt)
+    async with consumer(session, settings=settings) as receiver:
+        (delivery,) = await receive(receiver, 1)
+        assert delivery.id == "bad-2"
+        (letter,) = await dead_letters(session, "t")
+        assert letter.message.id == "bad-1"
+
+
+# ---------------------------------------------------------------------- several consumers
+
+
+async def test_consumers_share_and_a_leaver_hands_over_at_once(
+    session: ZkSession, producer: Producer, zk_chroot: str
+) -> None:
+    async with consumer(session, "stays") as staying:
+        await eventually(lambda: len(staying.partitions) == PARTITIONS, 60)
+        async with another(zk_chroot) as other:
+            async with consumer(other, "leaves") as leaving:
+                await eventually(lambda: len(leaving.partitions) == PARTITIONS // 2, 60)
+                theirs = leaving.partitions
+                assert not theirs & staying.partitions
+                key = next(k for k in map(str, range(99)) if partition_of(k, PARTITIONS) in theirs)
+                await put(producer, f"{key}-1")
+                (first,) = await receive(leaving, 1)
+            with pytest.raises(NotOwner):
+                await first.ack()
+            (again,) = await receive(staying, 1)  # long before the ack wait is over
+            assert (again.id, again.attempt) == (f"{key}-1", 2)
+            await again.ack()
+    assert await waiting(session, "t") == 0
+
+
+async def test_who_gives_a_partition_up_waits_for_what_is_being_worked_on(
+    session: ZkSession, producer: Producer, zk_chroot: str
+) -> None:
+    keys = {partition_of(str(n), PARTITIONS): str(n) for n in range(50)}
+    await put(producer, *(f"{key}-1" for key in keys.values()))
+    async with consumer(session, "old") as old:
+        received = await receive(old, PARTITIONS)
+        async with another(zk_chroot) as other:
+            entering = asyncio.create_task(consumer(other, "new").__aenter__())
+            await eventually(lambda: len(old.partitions) == PARTITIONS // 2, 60)
+            for delivery in received:  # also of those that are about to move
+                await delivery.ack()
+            async with asyncio.timeout(60):
+                new = await entering
+            try:
+                await eventually(lambda: len(new.partitions) == PARTITIONS // 2, 60)
+                assert await waiting(session, "t") == 0
+            finally:
+                await new.__aexit__(None, None, None)
+
+
+async def test_owner_that_lost_its_session_cannot_acknowledge_any_more(
+    session: ZkSession, producer: Producer, zk_chroot: str, zookeeper: ZooKeeperServer
+) -> None:
+    await put(producer, "a-1")
+    async with another(zk_chroot) as other, consumer(other) as receiver:
+        (first,) = await receive(receiver, 1)
+        await expire_session(other, zookeeper)
+        (again,) = await receive(receiver, 1)
+        assert (again.id, again.attempt) == ("a-1", 2)
+        with pytest.raises(NotOwner):
+            await first.ack()
+        assert await waiting(session, "t") == 1
+        await again.ack()
+        assert await waiting(session, "t") == 0
+
+
+async def test_the_server_itself_refuses_an_old_owner(
+    session: ZkSession, producer: Producer, zk_chroot: str
+) -> None:
+    await put(producer, "a-1")
+    async with consumer(session) as receiver:
+        (first,) = await receive(receiver, 1)
+        fence = PartitionPaths("t", first.partition).fence
+        epoch = int((await session.get(fence)).data)
+        # As a successor does that this process has not heard of yet.
+        await session.set(fence, str(epoch + 1).encode())
+        with pytest.raises(NotOwner):
+            await first.ack()
+        assert await waiting(session, "t") == 1
+
+
+async def test_cut_off_consumer_is_replaced_and_its_acknowledgement_refused(
+    session: ZkSession, proxied: ZkSession, zk_proxy: TcpProxy, producer: Producer
+) -> None:
+    await put(producer, "a-1")
+    async with consumer(proxied, "cut off") as first:
+        (old,) = await receive(first, 1)
+        zk_proxy.freeze()
+        async with consumer(session, "next") as second:
+            (new,) = await receive(second, 1)
+            assert (new.id, new.attempt) == ("a-1", 2)
+            zk_proxy.heal()
+            with pytest.raises((NotOwner, SessionLost)):
+                await old.ack()
+            assert await waiting(session, "t") == 1
+            await new.ack()
+
+
+# ---------------------------------------------------------------------- putting
+
+
+async def test_a_repeated_put_adds_nothing_even_after_the_message_is_gone(
+    session: ZkSession, producer: Producer
+) -> None:
+    await put(producer, "a-1")
+    await put(producer, "a-1")
+    async with Producer(session, "t") as another_process:
+        await put(another_process, "a-1")
+    assert await waiting(session, "t") == 1
+    async with consumer(session) as receiver:
+        (delivery,) = await receive(receiver, 1)
+        await delivery.ack()
+        await put(producer, "a-1", "a-2")
+        (delivery,) = await receive(receiver, 1)
+        assert delivery.id == "a-2"
+
+
+async def test_put_whose_answer_was_lost_stores_the_message_once(
+    session: ZkSession, proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    async with Producer(proxied, "t", partitions=1) as producer:
+        await put(producer, "a-1")  # now all the buckets that "a-1" needed are there
+        zk_proxy.swallow_from = put_request()
+        second = asyncio.create_task(put(producer, "a-2"))
+        third = asyncio.create_task(put(producer, "a-3"))
+        await eventually(lambda: zk_proxy.swallow_replies, 30)
+        zk_proxy.drop()
+        zk_proxy.heal()
+        async with asyncio.timeout(60):
+            await asyncio.gather(second, third)
+    assert await waiting(session, "t") == 3
+    async with consumer(session) as receiver:
+        for expected in ("a-1", "a-2", "a-3"):
+            (delivery,) = await receive(receiver, 1)
+            assert delivery.id == expected
+            await delivery.ack()
+
+
+async def test_producers_at_once_lose_nothing_and_number_without_gaps(
+    session: ZkSession, zk_chroot: str
+) -> None:
+    async with (
+        another(zk_chroot) as other,
+        Producer(session, "t", partitions=1) as one,
+        Producer(other, "t") as two,
+    ):
+        names = [f"k-{number}" for number in range(40)]
+        # Both put all of them: each is to be there once.
+        await asyncio.gather(*(put(each, name) for name in names for each in (one, two)))
+    assert await waiting(session, "t") == 40
+    names_there = (await session.children("/messages/t/000/waiting/000000000")).names
+    assert sorted(map(int, names_there)) == list(range(40))
+
+
+async def test_ids_are_forgotten_after_their_window_and_not_before(session: ZkSession) -> None:
+    now_s = 1_000_000.0
+    async with Producer(
+        session, "t", partitions=1, id_window_s=100, clock=lambda: now_s
+    ) as producer:
+        for _ in range(5):
+            await put(producer, "a-1")
+            now_s += 99  # always within the window of the put before, or of its own
+            await put(producer, f"b-{now_s}")
+        assert await waiting(session, "t") > 5
+        now_s += 500
+        await put(producer, "c-1")
+        now_s += 500
+        await put(producer, "a-1")
+        await eventually(lambda: not producer._forgetting, 30)
+        assert len((await session.children("/messages/t/000/ids")).names) == 2
+        ids = [p for p in await nodes_below(session, "/messages/t/000/ids") if p.count("/") == 7]
+        assert len(ids) == 2  # of "c-1" and of the last "a-1"
+
+
+async def test_too_large_a_message_is_refused_with_what_to_do(producer: Producer) -> None:
+    with pytest.raises(MessageTooLarge, match=r"message 'big' .* 65536 are allowed; store the"):
+        await producer.put("a", b"x" * 65536, message_id="big")
+    await producer.put("a", b"x" * 65000, message_id="fits")
+    with pytest.raises(ValueError, match="max_bytes"):
+        Producer(producer._session, "t", max_bytes=10**6)
+
+
+async def test_partitions_are_fixed_by_the_first_and_foreign_nodes_are_told(
+    session: ZkSession,
+) -> None:
+    assert await open_topic(session, "t", 7) == 7
+    assert await open_topic(session, "t", 128) == 7
+    await session.create("/messages/foreign", b"hello")
+    with pytest.raises(Mismatch, match="/messages/foreign is not a topic's"):
+        await open_topic(session, "foreign")
+    with pytest.raises(ValueError, match="1 to 1000"):
+        await open_topic(session, "u", 0)
+
+
+# ---------------------------------------------------------------------- many
+
+
+async def test_a_long_backlog_is_taken_over_in_order_and_leaves_no_znodes(
+    session: ZkSession, zk_chroot: str
+) -> None:
+    count = 1300  # two buckets, and more than are looked ahead
+    async with Producer(session, "t", partitions=1) as producer:
+        batches = [range(start, min(start + 100, count)) for start in range(0, count, 100)]
+        for batch in batches:
+            await asyncio.gather(*(put(producer, f"k{n % 7}-{n}") for n in batch))
+    seen: defaultdict[str, list[int]] = defaultdict(list)
+
+    async def consume(receiver: Consumer, wanted: int) -> None:
+        for _ in range(wanted):
+            (delivery,) = await receive(receiver, 1)
+            seen[delivery.key].append(int(delivery.id.split("-")[1]))
+            await delivery.ack()
+
+    async with another(zk_chroot) as other, consumer(other) as receiver:
+        await consume(receiver, 600)
+    async with consumer(session) as receiver:
+        await consume(receiver, 700)
+        full = "/messages/t/000/waiting/000000000"
+        gone = asyncio.Event()
+        if await session.exists(full, watch=lambda _: gone.set()):
+            async with asyncio.timeout(60):
+                await gone.wait()
+        assert not await session.exists(full)
+    assert {key: sorted(numbers) for key, numbers in seen.items()} == seen
+    assert sorted(number for numbers in seen.values() for number in numbers) == list(range(count))
+    assert await waiting(session, "t") == 0
