@@ -17,6 +17,8 @@ _STRATEGIES = ("continue", "continue", "finish_running", "fail_fast", "ignore")
 _RUN_WHEN = ("all_success",) * 14 + ("all_done",) * 2 + ("one_success", "any_failed", "always")
 _PRIORITIES = ("HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST")
 _LONGEST_S = 8.0
+_MOST_TASKS = 40
+_LONGEST_CHAIN = 12  # an instance shall end in less than a minute
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,9 @@ class Site:
 
 def random_workflow(name: str, rng: random.Random, site: Site) -> dict[str, Any]:
     """Return a definition with 1 to 40 tasks."""
-    size = rng.choice((1, rng.randint(2, 6), rng.randint(4, 12), rng.randint(8, 40)))
+    size = rng.choice((1, rng.randint(2, 6), rng.randint(4, 12), rng.randint(8, _MOST_TASKS)))
     names = [f"t{n:02d}" for n in range(size)]
-    width = rng.choice((1, 2, 4, 16))  # 1: mostly a chain
+    width = rng.choice((4, 16) if size > _LONGEST_CHAIN else (1, 2, 4))  # 1: mostly a chain
     tasks = []
     for position, task in enumerate(names):
         earlier = names[max(0, position - 2 * width) : position]
@@ -78,11 +80,11 @@ def _task(rng: random.Random, site: Site) -> dict[str, Any]:
 
 
 def _duration(rng: random.Random) -> float:
-    """Seconds: half of the tasks do nothing, a few run long enough to be hit by any fault."""
+    """Seconds: a third of the tasks do nothing, a quarter are there when a fault comes."""
     kind = rng.random()
-    if kind < 0.45:
+    if kind < 0.35:
         return 0.0
-    return round(rng.uniform(0.2, 1.5) if kind < 0.85 else rng.uniform(1.5, _LONGEST_S), 2)
+    return round(rng.uniform(0.3, 2.5) if kind < 0.75 else rng.uniform(2.5, _LONGEST_S), 2)
 
 
 def _failure(rng: random.Random, behaviour: dict[str, Any]) -> dict[str, Any]:
