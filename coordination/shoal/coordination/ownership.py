@@ -112,6 +112,14 @@ class Ownership:
         while holds := [self._held[p].task for p in named & self._held.keys() - self._wanted]:
             await asyncio.wait(holds)
 
+    async def released(self, partitions: Iterable[int]) -> None:
+        """Return when we have let go of ``partitions``, which are not wanted any more.
+
+        Their nodes are gone then, or they are lost and ``on_lost`` has been told.
+        """
+        holds = [self._held[partition] for partition in partitions if partition in self._held]
+        await asyncio.gather(*(hold.gone.wait() for hold in holds))
+
     def owned(self) -> Mapping[int, int]:
         """Return the epoch of each partition that we own and can prove to own at this moment.
 
@@ -147,6 +155,8 @@ class Ownership:
         if lost:
             log.warning("partitions lost", owner=self.owner_id, partitions=sorted(lost))
             await self._guarded("on_lost", self._on_lost(lost))
+        for hold in holds.values():
+            hold.gone.set()
 
     def _begin_holds(self) -> None:
         if not self._ready:
@@ -176,6 +186,7 @@ class Ownership:
             log.debug("partition released", partition=partition, epoch=epoch)
             await _wait_any(0 if acquired else RETRY_S, hold.unwanted)
         del self._held[partition]
+        hold.gone.set()
         self._begin_holds()  # it may be wanted again
         if not self._held:
             self._idle.set()
@@ -282,6 +293,7 @@ class _Hold:
     def __init__(self, task: asyncio.Task[None]) -> None:
         self.task = task
         self.unwanted = asyncio.Event()
+        self.gone = asyncio.Event()  # nothing is left of the hold
         self.look = asyncio.Event()  # the owner node changed
 
     def changed(self, _: WatchEvent) -> None:

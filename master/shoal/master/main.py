@@ -11,7 +11,17 @@ from datetime import UTC, datetime
 
 import structlog
 
-from shoal.coordination import Bells, Members, Membership, TaskQueue, ZkSession, layout
+from shoal.coordination import (
+    Bells,
+    Group,
+    GroupSettings,
+    Members,
+    Membership,
+    TaskQueue,
+    ZkSession,
+    layout,
+)
+from shoal.coordination.assignors import cooperative_sticky
 from shoal.coordination.bell import ring
 from shoal.core.errors import ShoalError
 from shoal.core.settings import ClusterSettings
@@ -33,6 +43,9 @@ from shoal.sql import Database
 log = structlog.get_logger()
 
 _STOP_GRACE_S = 5.0
+
+GROUP = "masters"  # in which masters share the partitions
+TOPIC = "partitions"
 
 
 def utc_now() -> datetime:
@@ -81,7 +94,6 @@ async def _work(
     """Wire the parts, register, and run the loops until ``stop``."""
     tls = TlsFiles.of(cluster)
     channels = await stack.enter_async_context(Channels(tls))
-    masters = await stack.enter_async_context(Members(session, layout.MASTERS))
     workers = await stack.enter_async_context(Members(session, layout.WORKERS))
     queue = TaskQueue(session)
 
@@ -116,10 +128,19 @@ async def _work(
     )
     stack.push_async_callback(server.stop, _STOP_GRACE_S)
     bells = await stack.enter_async_context(Bells(session, rung))
-    keeper = PartitionKeeper(
-        session, master_id, address, partitions, masters, engine, bells, settings.takeover_delay_s
+    keeper = PartitionKeeper(session, master_id, address, engine, bells, settings.takeover_delay_s)
+    group = Group(
+        session,
+        GROUP,
+        topics={TOPIC: partitions},
+        listener=keeper,
+        assignors=[cooperative_sticky],
+        settings=GroupSettings(
+            rebalance_timeout_s=settings.rebalance_timeout_s,
+            initial_rebalance_delay_s=settings.initial_rebalance_delay_s,
+        ),
+        client_id=master_id,
     )
-    stack.callback(masters.on_change(lambda _view: keeper.rebalance()))
     stack.callback(workers.on_change(lambda _view: sweeper.look_soon()))
     about = {
         "address": address,
@@ -138,7 +159,12 @@ async def _work(
                 timers.work,
             ):
                 loops.create_task(work(), name=work.__qualname__)
-            async with keeper.ownership, Membership(session, layout.MASTERS, master_id, about):
+            async with (
+                keeper.ownership,
+                Membership(session, layout.MASTERS, master_id, about),
+                group,
+            ):
+                loops.create_task(group.wait(), name="group")
                 log.info("master ready", master=master_id, address=address)
                 await stop.wait()
                 log.info("master stopping", partitions=len(engine.epochs))

@@ -1,17 +1,25 @@
 """Which partitions this master owns, and what follows from a change.
 
-Every master reads the same member list and computes the same wish (rendezvous hashing), and the
-ephemeral owner znodes say who really owns what. The engine holds a partition only while its
-znode is ours: taken after the znode is, given up before it goes.
+The masters share the partitions out as a group: its assignment says which ones this master is to
+wish for, and the ephemeral owner znodes say who really owns what. The engine holds a partition
+only while its znode is ours: taken after the znode is, given up before it goes. A partition is
+revoked when the engine has dropped it and its znode is gone, so its next owner finds it free.
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import structlog
 
-from shoal.coordination import Bells, Members, NoNode, Ownership, ZkSession, layout
-from shoal.core.assign import rendezvous
+from shoal.coordination import (
+    Bells,
+    GroupListener,
+    NoNode,
+    Ownership,
+    Partition,
+    ZkSession,
+    layout,
+)
 from shoal.core.errors import ShoalError
 from shoal.master.engine import Engine
 from shoal.sql.errors import Fenced
@@ -22,7 +30,7 @@ log = structlog.get_logger()
 Won = dict[int, tuple[int, asyncio.Future[None]]]
 
 
-class PartitionKeeper:
+class PartitionKeeper(GroupListener):
     """Keeps wish, ownership, bells and engine in step for one master."""
 
     def __init__(
@@ -30,16 +38,13 @@ class PartitionKeeper:
         session: ZkSession,
         master_id: str,
         address: str,
-        partitions: int,
-        masters: Members,
         engine: Engine,
         bells: Bells,
         takeover_delay_s: float,
     ) -> None:
         self._session = session
         self._master_id = master_id
-        self._count = partitions
-        self._masters = masters
+        self._wanted: frozenset[int] = frozenset()
         self._engine = engine
         self._bells = bells
         # Won in ZooKeeper, not yet taken by the engine: epoch, and who waits for it.
@@ -55,12 +60,32 @@ class PartitionKeeper:
             takeover_delay_s=takeover_delay_s,
         )
 
-    def rebalance(self) -> None:
-        """Wish for this master's share among the present members."""
-        members = sorted(self._masters.current())
-        mine = rendezvous(self._count, members).get(self._master_id, [])
-        log.info("partitions wished for", count=len(mine), masters=len(members))
-        self.ownership.set_wanted(mine)
+    # -- what the group says -----------------------------------------------------------------
+
+    async def on_assigned(self, partitions: frozenset[Partition]) -> None:
+        """Wish for more."""
+        self._want(self._wanted | _indices(partitions))
+
+    async def on_revoked(self, partitions: frozenset[Partition]) -> None:
+        """Let go, and return when somebody else can have them."""
+        revoked = _indices(partitions)
+        self._want(self._wanted - revoked)
+        await self.ownership.released(revoked)
+
+    async def on_lost(self, partitions: frozenset[Partition]) -> None:
+        """The group goes on without us, or the session does not go on.
+
+        What our znodes still say is true: as long as they stand nobody else is the owner, so we
+        let go in order. If the session is over the ownership is lost by its own account.
+        """
+        self._want(self._wanted - _indices(partitions))
+
+    def _want(self, partitions: frozenset[int]) -> None:
+        self._wanted = partitions
+        log.info("partitions wished for", count=len(partitions))
+        self.ownership.set_wanted(partitions)
+
+    # -- what the owner znodes say -----------------------------------------------------------
 
     async def work(self) -> None:
         """Take what was won, many partitions in one transaction. Runs for ever."""
@@ -138,6 +163,10 @@ class PartitionKeeper:
     async def _lost(self, partitions: Collection[int]) -> None:
         await self._engine.drop(partitions)
         self._bells.listen(self._engine.epochs)
+
+
+def _indices(partitions: Iterable[Partition]) -> frozenset[int]:
+    return frozenset(partition.index for partition in partitions)
 
 
 def _finish(done: asyncio.Future[None], error: ShoalError | None) -> None:

@@ -16,4 +16,8 @@ class MasterSettings(BaseSettings):
     decide_batch: int = Field(default=500, ge=1)  # events decided and stored at once
     sweep_interval_s: float = Field(default=5.0, gt=0)  # queue and claims are compared this often
     takeover_delay_s: float = Field(default=0.0, ge=0)  # wait before taking a lost partition
+    # How long the first master waits for others before it takes all partitions.
+    initial_rebalance_delay_s: float = Field(default=0.5, ge=0)
+    # How long a master may take to let go of partitions before the others go on without it.
+    rebalance_timeout_s: float = Field(default=20.0, gt=0)
     kill_retry_s: float = Field(default=2.0, gt=0)  # tell a worker again to kill after this long

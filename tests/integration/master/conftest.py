@@ -45,7 +45,12 @@ class Bench:
         """
         cluster = self.cluster.model_copy(update={"zookeeper": zookeeper} if zookeeper else {})
         stop = asyncio.Event()
-        options = {"sweep_interval_s": 0.5, "scan_interval_s": 0.5, "kill_retry_s": 0.3} | settings
+        options = {
+            "sweep_interval_s": 0.5,
+            "scan_interval_s": 0.5,
+            "kill_retry_s": 0.3,
+            "initial_rebalance_delay_s": 0.0,
+        } | settings
         task = asyncio.create_task(serve(MasterSettings(**options), cluster, stop))
         try:
             yield task

@@ -57,7 +57,8 @@ class HandWorker:
         done = refused = 0
         while done < count:
             claims = await self.claim()
-            for claim, verdict in zip(claims, await self.fetch(claims), strict=True):
+            for claim in claims:
+                verdict = await self._fetch_at_last(claim)
                 done += 1
                 if verdict.WhichOneof("verdict") == "payload":
                     await self.report(claim, pb.SUCCEEDED)
@@ -65,6 +66,15 @@ class HandWorker:
                     refused += 1
             await self.queue.release([c.entry.task_instance_id for c in claims])
         return refused
+
+    async def _fetch_at_last(self, claim: Claim) -> pb.FetchVerdict:
+        """Ask until the owner gives an answer that stays."""
+        while True:
+            (verdict,) = await self.fetch([claim])
+            if verdict.refusal.kind not in (pb.Refusal.NOT_OWNER, pb.Refusal.RETRY):
+                return verdict
+            self.forget(claim)
+            await asyncio.sleep(0.02)
 
     async def _address(self, partition: int) -> str:
         while (owner := await self._owners.owner_of(partition)) is None:

@@ -47,14 +47,16 @@ async def cluster(shoal: Shoal) -> ClusterOut:
         read_group(shoal.session, MASTERS),
         _work(shoal),
     )
+    # Their ids in the group change with every session; as clients they go by their master ids.
+    leader = group.leader.client_id if group.leader else None
     return ClusterOut(
-        masters=_masters(shoal, owners, group.leader_id),
+        masters=_masters(shoal, owners, leader),
         workers=_workers(shoal),
         group=GroupOut(
             state=group.state.value,
             generation=group.generation,
-            leader=group.leader_id,
-            members=sorted(group.members),
+            leader=leader,
+            members=sorted(member.client_id for member in group.members.values()),
         ),
         partitions=[
             _partition(index, owners.get(index), work) for index in range(shoal.partitions)
