@@ -1,0 +1,69 @@
+"""Letting go of a partition in order, and leaving alone what others hold."""
+
+import asyncio
+
+from shoal.coordination import Ownership, ZkSession, layout, prepare
+
+DEADLINE_S = 30.0
+ROUND_TRIPS = 20  # far more than it takes to find the node and to do something about it
+
+
+class Notes:
+    """What an owner was told."""
+
+    def __init__(self) -> None:
+        self.acquired, self.releasing, self.may_release = (asyncio.Event() for _ in range(3))
+
+    async def on_acquired(self, partition: int, epoch: int) -> None:
+        self.acquired.set()
+
+    async def on_released(self, partition: int) -> None:
+        self.releasing.set()
+        await self.may_release.wait()
+
+    async def on_lost(self, partitions: frozenset[int]) -> None:
+        raise AssertionError("the session lives")
+
+    def ownership(self, session: ZkSession, owner_id: str) -> Ownership:
+        return Ownership(
+            session,
+            owner_id,
+            {},
+            on_acquired=self.on_acquired,
+            on_released=self.on_released,
+            on_lost=self.on_lost,
+            reread_s=0.01,
+        )
+
+
+async def test_nobody_owns_a_partition_while_its_old_owner_finishes(zk_chroot: str) -> None:
+    notes = Notes()
+    async with ZkSession(zk_chroot, session_timeout_s=10.0) as session:
+        await prepare(session, 2)
+        async with asyncio.timeout(DEADLINE_S), notes.ownership(session, "old") as ownership:
+            ownership.set_wanted({1})
+            await notes.acquired.wait()
+            ownership.set_wanted(())
+            await notes.releasing.wait()
+            assert await session.exists(layout.owner(1))
+            notes.may_release.set()
+        assert not await session.exists(layout.owner(1))
+
+
+async def test_owner_node_of_another_session_is_left_alone(zk_chroot: str) -> None:
+    notes = Notes()
+    notes.may_release.set()
+    async with (
+        ZkSession(zk_chroot, session_timeout_s=10.0) as theirs,
+        ZkSession(zk_chroot, session_timeout_s=10.0) as ours,
+    ):
+        await prepare(theirs, 2)
+        epoch = (await theirs.create(layout.owner(1), b"{}", ephemeral=True)).czxid
+        async with asyncio.timeout(DEADLINE_S), notes.ownership(ours, "ours") as ownership:
+            ownership.set_wanted({1})
+            for _ in range(ROUND_TRIPS):
+                await ours.sync("/")
+            assert (await theirs.get(layout.owner(1))).stat.czxid == epoch
+            assert not notes.acquired.is_set()
+            await theirs.delete(layout.owner(1))
+            await notes.acquired.wait()

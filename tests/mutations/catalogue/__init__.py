@@ -1,0 +1,12 @@
+"""Every mutation. A new safety check gets one here, and a test that notices its loss."""
+
+from tests.mutations.catalogue import coordination, database, group, master, worker
+from tests.mutations.mutation import Mutation
+
+MUTATIONS: tuple[Mutation, ...] = (
+    *database.MUTATIONS,
+    *coordination.MUTATIONS,
+    *group.MUTATIONS,
+    *master.MUTATIONS,
+    *worker.MUTATIONS,
+)

@@ -1,0 +1,140 @@
+"""The database: fence, guards of conditional writes, unique keys, durability."""
+
+from tests.mutations.mutation import Mutation, Promise, mutation
+
+_PARTITIONS = "sql/shoal/sql/partitions.py"
+_CHANGES = "sql/shoal/sql/instance_changes.py"
+_COMMANDS = "sql/shoal/sql/commands.py"
+_TABLES = "sql/shoal/sql/tables.py"
+_REVISION = "sql/shoal/sql/migrations/versions/0001_first_schema.py"
+_TESTS = "tests/integration/sql"
+_KEY_OF_ATTEMPTS = """\
+        sa.UniqueConstraint(
+            "workflow_instance_id", "position", "attempt",
+            name="uq_task_instance_workflow_instance_id_position_attempt",
+        ),
+"""
+
+MUTATIONS: tuple[Mutation, ...] = (
+    mutation(
+        "the fence does not compare epochs",
+        Promise.FENCED_OWNERSHIP,
+        _PARTITIONS,
+        (
+            "if fenced := [n for n, epoch in epochs.items() if present.get(n) != epoch]:",
+            "if fenced := [n for n in epochs if n not in present]:",
+        ),
+        (
+            f"{_TESTS}/test_fencing.py::test_fence_names_every_partition_that_was_lost[sqlite]",
+            f"{_TESTS}/test_fencing.py::test_old_owner_writes_nothing_after_the_takeover[sqlite]",
+        ),
+    ),
+    mutation(
+        "the fence does not hold until the commit",
+        Promise.FENCED_OWNERSHIP,
+        _PARTITIONS,
+        ("query.with_for_update(read=True)", "query"),
+        (f"{_TESTS}/test_fencing.py::test_successor_waits_for_a_write_under_way[postgresql]",),
+    ),
+    mutation(
+        "an epoch need not grow",
+        Promise.FENCED_OWNERSHIP,
+        _PARTITIONS,
+        ("or epochs[row.number] > row.epoch", "or epochs[row.number] >= row.epoch"),
+        (f"{_TESTS}/test_fencing.py::test_epoch_only_grows[sqlite]",),
+    ),
+    mutation(
+        "a final attempt can change",
+        Promise.GUARDED_STATES,
+        _CHANGES,
+        ('bindparam("row_id"), ~IS_FINAL)', 'bindparam("row_id"))'),
+        (f"{_TESTS}/test_changes.py::test_final_attempt_never_changes",),
+    ),
+    mutation(
+        "an instance changes whatever its state",
+        Promise.GUARDED_STATES,
+        _CHANGES,
+        ('workflow_instance.c.state == bindparam("previous"),', 'bindparam("previous") != "",'),
+        (
+            f"{_TESTS}/test_changes.py::test_instance_changes_only_from_the_state_decided_upon"
+            "[sqlite]",
+        ),
+    ),
+    mutation(
+        "an update that changed no row passes for done",
+        Promise.GUARDED_STATES,
+        _CHANGES,
+        ("if result.rowcount != len(rows):", "if result.rowcount > len(rows):"),
+        (f"{_TESTS}/test_changes.py::test_stale_run_takes_its_whole_batch_down[sqlite]",),
+    ),
+    mutation(
+        "a command is settled twice",
+        Promise.ONE_INSTANCE,
+        _COMMANDS,
+        (
+            'command.c.id == bindparam("row_id"), IS_PENDING)',
+            'command.c.id == bindparam("row_id"))',
+        ),
+        (
+            f"{_TESTS}/test_commands.py::test_outcome_is_written_once[sqlite]",
+            f"{_TESTS}/test_commands.py::test_two_masters_cannot_both_handle_a_command[sqlite]",
+        ),
+    ),
+    mutation(
+        "attempts have no unique key",
+        Promise.ONE_LIVE_ATTEMPT,
+        _TABLES,
+        ('    UniqueConstraint("workflow_instance_id", "position", "attempt"),\n', ""),
+        (f"{_TESTS}/test_unique_keys.py::test_attempt_has_its_number_alone[sqlite]",),
+        also={_REVISION: (_KEY_OF_ATTEMPTS, "")},
+    ),
+    mutation(
+        "instances have no unique key",
+        Promise.ONE_INSTANCE,
+        _TABLES,
+        (
+            'Column("command_id", ForeignKey("command.id"), nullable=False, unique=True)',
+            'Column("command_id", ForeignKey("command.id"), nullable=False)',
+        ),
+        (f"{_TESTS}/test_instances.py::test_command_never_becomes_two_instances[sqlite]",),
+        also={
+            _REVISION: (
+                'sa.UniqueConstraint("command_id", name="uq_workflow_instance_command_id"),',
+                "",
+            )
+        },
+    ),
+    mutation(
+        "idempotency keys are not unique",
+        Promise.ONE_INSTANCE,
+        _TABLES,
+        (
+            'Column("idempotency_key", Line(255), nullable=False, unique=True)',
+            'Column("idempotency_key", Line(255), nullable=False)',
+        ),
+        (f"{_TESTS}/test_commands.py::test_same_key_is_the_same_command[sqlite]",),
+        also={
+            _REVISION: (
+                'sa.UniqueConstraint("idempotency_key", name="uq_command_idempotency_key"),',
+                "",
+            )
+        },
+    ),
+    mutation(
+        "a schedule advances from any fire time",
+        Promise.ONE_INSTANCE,
+        "sql/shoal/sql/schedules.py",
+        (
+            ".where(schedule.c.id == schedule_id, schedule.c.next_fire_at == fired)",
+            ".where(schedule.c.id == schedule_id)",
+        ),
+        (f"{_TESTS}/test_schedules.py::test_fire_time_is_taken_by_exactly_one[sqlite]",),
+    ),
+    mutation(
+        "a commit on SQLite need not reach the disk",
+        Promise.NOTHING_LOST,
+        "sql/shoal/sql/engine.py",
+        ("PRAGMA synchronous = FULL", "PRAGMA synchronous = NORMAL"),
+        (f"{_TESTS}/test_errors.py::test_sqlite_commits_are_durable_and_keys_checked",),
+    ),
+)

@@ -1,0 +1,231 @@
+"""The master: fenced transactions, decisions before actions, late and foreign reports, firing."""
+
+from tests.mutations.mutation import Mutation, Promise, mutation
+
+_ENGINE = "master/shoal/master/engine.py"
+_RPC = "master/shoal/master/rpc.py"
+_DECIDE = "core/shoal/core/decide.py"
+_SWEEP = "master/shoal/master/sweep.py"
+_FENCES = "tests/integration/master/test_fences.py"
+_TESTS = "tests/integration/master"
+_CORE = "tests/unit/core/test_decide.py"
+
+MUTATIONS: tuple[Mutation, ...] = (
+    mutation(
+        "decisions are stored without a fence",
+        Promise.FENCED_OWNERSHIP,
+        _ENGINE,
+        (
+            "await uow.fence({item.partition: self.epochs[item.partition] for item in items})",
+            "pass",
+        ),
+        (f"{_FENCES}::test_decision_of_a_former_owner_is_not_stored",),
+    ),
+    mutation(
+        "instances are created without a fence",
+        Promise.FENCED_OWNERSHIP,
+        "master/shoal/master/scan.py",
+        ("await uow.fence({c.partition: epochs[c.partition] for c in commands})", "pass"),
+        (f"{_FENCES}::test_former_owner_creates_no_instance",),
+    ),
+    mutation(
+        "commands are refused without a fence",
+        Promise.FENCED_OWNERSHIP,
+        "master/shoal/master/scan.py",
+        ("await uow.fence({command.partition: self._engine.epoch_of(command.partition)})", "pass"),
+        (f"{_FENCES}::test_former_owner_refuses_no_command",),
+    ),
+    mutation(
+        "schedules fire without a fence",
+        Promise.FENCED_OWNERSHIP,
+        "master/shoal/master/schedules.py",
+        (
+            "await uow.fence({schedule.partition: self._engine.epoch_of(schedule.partition)})",
+            "pass",
+        ),
+        (f"{_FENCES}::test_former_owner_fires_no_schedule",),
+    ),
+    mutation(
+        "a takeover does not raise the epoch",
+        Promise.FENCED_OWNERSHIP,
+        _ENGINE,
+        ("await uow.partitions.raise_epochs(epochs, owner)", "pass"),
+        (f"{_FENCES}::test_decision_of_a_former_owner_is_not_stored",),
+    ),
+    mutation(
+        "a fenced master goes on with its runs",
+        Promise.FENCED_OWNERSHIP,
+        _ENGINE,
+        ("self._forget(set(error.partitions))", "pass"),
+        (f"{_FENCES}::test_decision_of_a_former_owner_is_not_stored",),
+    ),
+    mutation(
+        "events for partitions that were given up are decided",
+        Promise.FENCED_OWNERSHIP,
+        _ENGINE,
+        ("if item.partition not in self.epochs:", "if False:"),
+        (f"{_FENCES}::test_event_for_a_partition_that_was_given_up_is_refused",),
+    ),
+    mutation(
+        "an event changes a run of another partition",
+        Promise.FENCED_OWNERSHIP,
+        _ENGINE,
+        ("if run is not None and run.partition == item.partition:", "if run is not None:"),
+        (
+            f"{_TESTS}/test_engine.py::test_event_for_another_partition_is_refused_and_not_kept"
+            "[sqlite]",
+        ),
+    ),
+    mutation(
+        "what could not be stored stays in memory",
+        Promise.COMMIT_FIRST,
+        _ENGINE,
+        ("self.runs.pop(item.instance_id, None)\n            self._stale", "self._stale"),
+        (f"{_FENCES}::test_decision_that_was_not_stored_did_not_happen",),
+    ),
+    mutation(
+        "actions are performed although the store failed",
+        Promise.COMMIT_FIRST,
+        _ENGINE,
+        (
+            "                _fail(item, NotStored(str(error)))\n            return []",
+            "                _fail(item, NotStored(str(error)))\n"
+            "            return [(c.run, c.decision.actions) for c in changes.values()]",
+        ),
+        (f"{_FENCES}::test_decision_that_was_not_stored_did_not_happen",),
+    ),
+    mutation(
+        "what a failed store has cost is not made up for",
+        Promise.NOTHING_LOST,
+        _ENGINE,
+        ("self._stale.add(item.instance_id)", "pass"),
+        (
+            f"{_TESTS}/test_engine.py::"
+            "test_run_that_came_back_by_itself_still_gets_what_a_failed_store_lost[sqlite]",
+        ),
+    ),
+    mutation(
+        "results of an older attempt count for the newest",
+        Promise.GUARDED_STATES,
+        _DECIDE,
+        ("return newest if newest.id == task_instance_id else None", "return newest"),
+        (f"{_CORE}::test_results_of_given_up_workers_and_repeated_results_change_nothing",),
+        also={"core/shoal/core/run.py": ("self.task_of.pop(attempt.id, None)", "pass")},
+    ),
+    mutation(
+        "results of a worker that was given up count",
+        Promise.GUARDED_STATES,
+        _DECIDE,
+        ("if event.worker is not None and event.worker != attempt.worker:", "if False:"),
+        (f"{_CORE}::test_results_of_given_up_workers_and_repeated_results_change_nothing",),
+    ),
+    mutation(
+        "an attempt can end twice",
+        Promise.GUARDED_STATES,
+        _DECIDE,
+        ("if attempt is None or attempt.state not in HELD_BY_WORKER:", "if attempt is None:"),
+        (f"{_CORE}::test_results_of_given_up_workers_and_repeated_results_change_nothing",),
+    ),
+    mutation(
+        "an attempt is claimed twice",
+        Promise.ONE_LIVE_ATTEMPT,
+        _DECIDE,
+        ("if attempt is not None and attempt.state is _T.QUEUED:", "if attempt is not None:"),
+        (f"{_CORE}::test_second_claim_of_one_attempt_changes_nothing",),
+    ),
+    mutation(
+        "a claimed attempt is given to another worker",
+        Promise.ONE_LIVE_ATTEMPT,
+        _RPC,
+        (" or attempt.worker != worker:", ":"),
+        (
+            f"{_TESTS}/test_master.py::"
+            "test_payload_is_given_again_to_the_same_worker_and_to_no_other[sqlite]",
+        ),
+    ),
+    mutation(
+        "a report from a worker that was given up is called committed",
+        Promise.ONE_LIVE_ATTEMPT,
+        _RPC,
+        ("mine = attempt is not None and attempt.worker == worker", "mine = True"),
+        (
+            f"{_TESTS}/test_master.py::"
+            "test_payload_is_given_again_to_the_same_worker_and_to_no_other[sqlite]",
+        ),
+    ),
+    mutation(
+        "lost attempts are tried without end",
+        Promise.PROGRESS,
+        _DECIDE,
+        (
+            "elif ended.state is _T.LOST and ended.losses < MAX_LOSSES:",
+            "elif ended.state is _T.LOST:",
+        ),
+        (f"{_CORE}::test_task_that_keeps_killing_its_workers_is_given_up",),
+    ),
+    mutation(
+        "a fire time has no key of its own",
+        Promise.ONE_INSTANCE,
+        "master/shoal/master/schedules.py",
+        (
+            'key = f"schedule:{schedule.id}:{fire_time.astimezone(UTC).isoformat()}"',
+            'key = f"schedule:{schedule.id}:{datetime.now(UTC).isoformat()}"',
+        ),
+        (f"{_FENCES}::test_fire_time_that_comes_up_twice_is_one_command",),
+    ),
+    mutation(
+        "attempts of a lost worker are not declared lost",
+        Promise.NOTHING_LOST,
+        _SWEEP,
+        ("self._declare_lost(run, attempt)", "pass"),
+        (f"{_TESTS}/test_live_claims.py::test_task_whose_claim_lives_is_left_alone[sqlite]",),
+    ),
+    mutation(
+        "attempts whose claim lives are declared lost",
+        Promise.ONE_LIVE_ATTEMPT,
+        _SWEEP,
+        (
+            "if attempt.id not in claimed and self._is_still_held(run, attempt):",
+            "if self._is_still_held(run, attempt):",
+        ),
+        (f"{_TESTS}/test_live_claims.py::test_task_whose_claim_lives_is_left_alone[sqlite]",),
+    ),
+    mutation(
+        "what is missing in the queue is not put again",
+        Promise.NOTHING_LOST,
+        _SWEEP,
+        ("await self._queue.put(missing)", "pass"),
+        (
+            f"{_TESTS}/test_awkward.py::"
+            "test_entry_that_went_missing_is_put_again_although_the_clock_was_set_back[sqlite]",
+        ),
+    ),
+    mutation(
+        "stale entries stay in the queue",
+        Promise.PROGRESS,
+        _SWEEP,
+        ("await self._queue.remove(stale)", "pass"),
+        (
+            f"{_TESTS}/test_sweep.py::"
+            "test_entries_of_an_ended_instance_vanish_and_valid_ones_stay[sqlite]",
+        ),
+    ),
+    mutation(
+        "entries of another master's partitions are removed",
+        Promise.NOTHING_LOST,
+        _SWEEP,
+        ("            if entry.partition in self._engine.epochs:\n", "            if True:\n"),
+        (f"{_TESTS}/test_sweep.py::test_entries_of_other_masters_are_left_alone[sqlite]",),
+        also={_SWEEP: ("                if entry.partition in self._engine.epochs\n", "if True\n")},
+    ),
+    mutation(
+        "commands are looked for only when a bell rings",
+        Promise.PROGRESS,
+        "master/shoal/master/scan.py",
+        ("if time.monotonic() >= all_due_at:", "if False:"),
+        (
+            f"{_TESTS}/test_engine.py::"
+            "test_bells_of_others_do_not_put_off_a_command_that_rang_unheard[sqlite]",
+        ),
+    ),
+)

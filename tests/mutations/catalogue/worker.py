@@ -1,0 +1,210 @@
+"""The worker: lease, launcher, process trees, results."""
+
+from tests.mutations.mutation import Mutation, Promise, mutation
+
+_LAUNCHER = "worker/shoal/worker/launcher.py"
+_REAPER = "worker/shoal/worker/launcher_reaper.py"
+_CHILD = "worker/shoal/worker/launcher_child.py"
+_GUARD = "worker/shoal/worker/launcher_guard.py"
+_RECORDS = "worker/shoal/worker/launcher_records.py"
+_RUNNER = "worker/shoal/worker/agent_runner.py"
+_REPORTING = "worker/shoal/worker/reporting.py"
+_TESTS = "tests/integration/worker"
+_REPORT_END = "        self._attempts.end(attempt)\n        self._reporter.add(*result(record))\n"
+
+MUTATIONS: tuple[Mutation, ...] = (
+    mutation(
+        "the worker's lease outlasts its session",
+        Promise.SELF_FENCE,
+        "worker/shoal/worker/agent.py",
+        ("max(0.0, self._session.proven_until)", "self._session.proven_until + 3600.0"),
+        (
+            f"{_TESTS}/test_agent_leaving.py::"
+            "test_frozen_agent_loses_its_tasks_before_anybody_may_run_them_again",
+        ),
+    ),
+    mutation(
+        "the launcher does not watch the lease",
+        Promise.SELF_FENCE,
+        _LAUNCHER,
+        (
+            "if self._lease is not None and now >= self._lease and not self._lease_lost:",
+            "if False:",
+        ),
+        (
+            f"{_TESTS}/test_killing.py::test_a_lease_that_runs_out_kills_everything_and_refuses_more",
+        ),
+    ),
+    mutation(
+        "the guards do not watch the lease",
+        Promise.SELF_FENCE,
+        _GUARD,
+        ("if due is not None and time.monotonic() >= due:", "if False:"),
+        (
+            f"{_TESTS}/test_dying.py::"
+            "test_a_launcher_that_does_not_act_on_its_lease_is_killed_by_its_guards[launcher]",
+        ),
+    ),
+    mutation(
+        "the launcher starts tasks without a lease",
+        Promise.SELF_FENCE,
+        _LAUNCHER,
+        ("elif self._lease is not None and time.monotonic() >= self._lease:", "elif False:"),
+        (
+            f"{_TESTS}/test_killing.py::test_a_lease_that_runs_out_kills_everything_and_refuses_more",
+        ),
+    ),
+    mutation(
+        "a new launcher does not know the lease",
+        Promise.SELF_FENCE,
+        "worker/shoal/worker/launching.py",
+        (
+            "if self._lease is not None:\n            self._write(self._lease)",
+            "if False:\n            self._write(self._lease)",
+        ),
+        (f"{_TESTS}/test_lease.py::test_new_launcher_refuses_what_the_old_lease_does_not_allow",),
+    ),
+    mutation(
+        "tasks outlive the agent",
+        Promise.KILLED_MEANS_DEAD,
+        _LAUNCHER,
+        ("self._close(AGENT_GONE)", "pass"),
+        (
+            f"{_TESTS}/test_agent_leaving.py::test_killed_agent_takes_its_tasks_along_and_reports_nothing_of_them",
+        ),
+    ),
+    mutation(
+        "a main process does not die with the launcher",
+        Promise.KILLED_MEANS_DEAD,
+        _CHILD,
+        ("prctl(PR_SET_PDEATHSIG, signal.SIGKILL)", "pass"),
+        (
+            f"{_TESTS}/test_last_resort.py::test_program_is_killed_by_the_kernel_when_its_launcher_dies",
+        ),
+    ),
+    mutation(
+        "only the main process is killed",
+        Promise.KILLED_MEANS_DEAD,
+        _REAPER,
+        ("for pid in proctree.own_children():", "for pid in ():"),
+        (f"{_TESTS}/test_killing.py::test_no_process_survives_a_kill[setsid-at once]",),
+    ),
+    mutation(
+        "an attempt's orphans are not kept below it",
+        Promise.KILLED_MEANS_DEAD,
+        _CHILD,
+        ("        become_subreaper()\n", ""),
+        (f"{_TESTS}/test_killing.py::test_detached_processes_live_as_long_as_their_own_attempt",),
+    ),
+    mutation(
+        "guards leave alone what a killed launcher left",
+        Promise.KILLED_MEANS_DEAD,
+        _GUARD,
+        (
+            "while left := _children_outside(spared_session) - out_of_reach:",
+            "while left := set[int]():",
+        ),
+        (
+            f"{_TESTS}/test_dying.py::"
+            "test_a_killed_launcher_takes_its_attempts_along_and_is_replaced",
+        ),
+    ),
+    mutation(
+        "a process is signalled by its number alone",
+        Promise.KILLED_MEANS_DEAD,
+        "worker/shoal/worker/proctree.py",
+        ("if now is not None and now.start == process.start:", "if now is not None:"),
+        ("tests/unit/worker/test_proctree.py::test_a_reused_number_is_never_signalled",),
+    ),
+    mutation(
+        "a restarted worker does not wait for its predecessor's tasks",
+        Promise.ONE_LIVE_ATTEMPT,
+        "worker/shoal/worker/agent_home.py",
+        ("while not _lock(self.processes_fd):", "while False:"),
+        (
+            "tests/unit/worker/test_agent_home.py::"
+            "test_worker_does_not_begin_while_a_process_of_the_one_before_lives",
+        ),
+    ),
+    mutation(
+        "a record need not reach the disk",
+        Promise.DURABLE_RESULTS,
+        _RECORDS,
+        ("            file.flush()\n            os.fsync(fd)\n", ""),
+        (
+            "tests/unit/worker/test_record_durability.py::"
+            "test_content_is_on_the_disk_before_it_gets_its_name",
+        ),
+    ),
+    mutation(
+        "the name of a record need not reach the disk",
+        Promise.DURABLE_RESULTS,
+        _RECORDS,
+        ("if error := _attempted(sync_folder, folder):", "if error := None:"),
+        (
+            "tests/unit/worker/test_record_durability.py::"
+            "test_name_is_on_the_disk_before_the_record_counts_as_stored",
+        ),
+    ),
+    mutation(
+        "the name of a result without a process need not reach the disk",
+        Promise.DURABLE_RESULTS,
+        "worker/shoal/worker/spool.py",
+        ("        sync_folder(str(self.folder))\n", ""),
+        (
+            "tests/unit/worker/test_record_durability.py::"
+            "test_result_without_a_process_is_as_durable",
+        ),
+    ),
+    mutation(
+        "an end is reported before it is stored",
+        Promise.DURABLE_RESULTS,
+        _LAUNCHER,
+        (
+            "self._records.add(Job(attempt.record(), attempt.record_path, attempt.log_path))",
+            "self._report([Job(attempt.record(), attempt.record_path, attempt.log_path)])",
+        ),
+        (f"{_TESTS}/test_launching.py::test_success_is_stored_before_it_is_reported",),
+    ),
+    mutation(
+        "a report is forgotten before it is acknowledged",
+        Promise.DURABLE_RESULTS,
+        _REPORTING,
+        ("if verdict in SETTLED:", "if True:"),
+        (f"{_TESTS}/test_agent_masters.py::test_result_moves_on_to_the_new_owner",),
+    ),
+    mutation(
+        "a report that got no answer is not repeated",
+        Promise.DURABLE_RESULTS,
+        _REPORTING,
+        (
+            "            self._postpone(items, str(error))\n",
+            "            for item in items:\n                self._judge(item, _V.COMMITTED)\n",
+        ),
+        (f"{_TESTS}/test_agent_masters.py::test_lost_reply_is_repeated_and_the_attempt_runs_once",),
+    ),
+    mutation(
+        "a claim is released before its result is committed",
+        Promise.ONE_LIVE_ATTEMPT,
+        _RUNNER,
+        (_REPORT_END, _REPORT_END + "        self._drop_claims([attempt])\n"),
+        (f"{_TESTS}/test_agent_results.py::test_claim_is_held_until_the_result_is_committed",),
+    ),
+    mutation(
+        "a running attempt that was given up goes on",
+        Promise.ONE_LIVE_ATTEMPT,
+        _RUNNER,
+        ("self._tasks.create_task(self._stop_superseded(attempt))", "pass"),
+        (f"{_TESTS}/test_agent_masters.py::test_running_attempt_that_the_master_gave_up_is_ended",),
+    ),
+    mutation(
+        "what a predecessor could not report is not reported",
+        Promise.NOTHING_LOST,
+        "worker/shoal/worker/main.py",
+        ("in await asyncio.to_thread(spool.pending):", "in await asyncio.to_thread(list):"),
+        (
+            f"{_TESTS}/test_agent_leaving.py::"
+            "test_result_of_a_killed_agent_is_reported_by_its_successor",
+        ),
+    ),
+)

@@ -1,0 +1,42 @@
+"""Copies of the working tree, and what makes Python use a copy instead of the original."""
+
+import os
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# Of a surrounding test run: they would reach into ours.
+_NOT_INHERITED = ("PYTEST_", "COV_", "COVERAGE_", "PYTHONPATH")
+
+
+def copy_sources(target: Path) -> None:
+    """Copy what git knows of the working tree, as it stands now, and what is new in it."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    for name in os.fsdecode(listed.stdout).split("\0"):
+        if name and (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target / name)
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy a copy; compiled modules stay valid, for times of change are kept."""
+    shutil.copytree(source, target, symlinks=True)
+
+
+def inherited() -> dict[str, str]:
+    """Return our variables without those that would reach into the copy's tests."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(_NOT_INHERITED)}
+
+
+def python_path(root: Path) -> str:
+    """Return the PYTHONPATH with which all of Shoal and its tests come from ``root``."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    folders = project["tool"]["hatch"]["build"]["dev-mode-dirs"]
+    return os.pathsep.join(str(root / folder) for folder in [*folders, "."])

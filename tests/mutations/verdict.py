@@ -1,0 +1,95 @@
+"""From what the witness wrote to a verdict: did the suite notice, and for the right reason?"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from tests.mutations.contained import TIME_IS_UP
+
+# A mutation that ends like this has not removed a check: it has made nonsense of the code.
+NONSENSE = frozenset(
+    {
+        "AttributeError",
+        "ImportError",
+        "IndentationError",
+        "ModuleNotFoundError",
+        "NameError",
+        "SyntaxError",
+        "TypeError",
+        "UnboundLocalError",
+    }
+)
+
+
+class Verdict(StrEnum):
+    """What became of a mutation. Only KILLED is good."""
+
+    KILLED = "killed"  # a test failed by what it saw
+    SURVIVED = "SURVIVED"  # all tests passed: one is missing
+    BROKEN = "BROKEN"  # the tests could not even be run, or failed on nonsense
+    HUNG = "HUNG"  # no test failed in time
+
+
+class WrongCode(Exception):
+    """The tests ran against other code than the copy's: nothing that they said counts."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one phase of a test ended. ``errors`` are the names of the exceptions, ungrouped."""
+
+    test: str
+    phase: str  # collect, setup, call, teardown
+    outcome: str  # passed, failed, skipped
+    errors: tuple[str, ...]
+    said: str
+
+    @property
+    def is_behaviour(self) -> bool:
+        """Whether it failed by what the code did."""
+        is_failure = self.outcome == "failed" and self.phase != "collect"
+        return is_failure and bool(self.errors) and not NONSENSE.intersection(self.errors)
+
+
+def read(report: Path) -> list[Outcome]:
+    """Return what the witness saw; nothing if it did not live to tell. Raises WrongCode."""
+    if not report.exists():
+        return []
+    found = json.loads(report.read_text())
+    if found["foreign"]:
+        raise WrongCode(f"not from the copy: {', '.join(found['foreign'])}")
+    return [Outcome(**{**each, "errors": tuple(each["errors"])}) for each in found["tests"]]
+
+
+def judge(exit_code: int, outcomes: Sequence[Outcome]) -> tuple[Verdict, str]:
+    """Return the verdict and what it rests on, in words."""
+    if exit_code == TIME_IS_UP:
+        return Verdict.HUNG, "no test failed within the time limit"
+    failures = [each for each in outcomes if each.outcome == "failed"]
+    for each in failures:
+        if each.is_behaviour:
+            return Verdict.KILLED, f"{each.test}: {each.said}"
+    if failures:
+        return Verdict.BROKEN, f"{failures[0].test} ({failures[0].phase}): {failures[0].said}"
+    if exit_code == 0 and outcomes:
+        return Verdict.SURVIVED, "every test passed"
+    return Verdict.BROKEN, f"pytest ended with status {exit_code} and no failure"
+
+
+def not_passed(killers: Sequence[str], outcomes: Sequence[Outcome]) -> list[str]:
+    """Return those of ``killers`` that did not pass without any mutation, each with the reason."""
+    bad: list[str] = []
+    for killer in killers:
+        own = [each for each in outcomes if each.test == killer or _is_case(each.test, killer)]
+        worse = [each for each in own if each.outcome != "passed"]
+        if worse:
+            bad.append(f"{worse[0].test} {worse[0].outcome} in {worse[0].phase}: {worse[0].said}")
+        elif not own:
+            bad.append(f"{killer} was not run: is there such a test?")
+    return bad
+
+
+def _is_case(test: str, killer: str) -> bool:
+    return test.startswith(killer + "[")
