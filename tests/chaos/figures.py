@@ -119,7 +119,7 @@ FIGURES: Sequence[Figure] = (
     ),
     Figure(
         "R9",
-        ("kill-zookeeper-leader",),
+        ("kill-zookeeper",),
         "sessions kept, no failover; whole again p99 ≤ 3 s",
         recoveries,
         _within(3),
