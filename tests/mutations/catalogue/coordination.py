@@ -182,4 +182,11 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("if stored > epoch:", "if False:"),
         (f"{_TESTS}/test_election.py::test_old_epoch_cannot_raise_the_fence_again",),
     ),
+    mutation(
+        "a message is acknowledged by whoever had it once",
+        Promise.FENCED_OWNERSHIP,
+        "coordination/shoal/coordination/messages/owned.py",
+        ("multi([self._fence, *operations])", "multi([*operations])"),
+        (f"{_TESTS}/test_messages.py::test_the_server_itself_refuses_an_old_owner",),
+    ),
 )

@@ -10,7 +10,7 @@ _RECORDS = "worker/shoal/worker/launcher_records.py"
 _RUNNER = "worker/shoal/worker/agent_runner.py"
 _REPORTING = "worker/shoal/worker/reporting.py"
 _TESTS = "tests/integration/worker"
-_REPORT_END = "        self._attempts.end(attempt)\n        self._reporter.add(*result(record))\n"
+_TELL_END = 'log.info(\n            "task ended",\n'
 
 MUTATIONS: tuple[Mutation, ...] = (
     mutation(
@@ -140,7 +140,10 @@ MUTATIONS: tuple[Mutation, ...] = (
         "the name of a record need not reach the disk",
         Promise.DURABLE_RESULTS,
         _RECORDS,
-        ("if error := _attempted(sync_folder, folder):", "if error := None:"),
+        (
+            "for folder in {os.path.dirname(job.record_path) for job in jobs}:",
+            "for folder in ():",
+        ),
         (
             "tests/unit/worker/test_record_durability.py::"
             "test_name_is_on_the_disk_before_the_record_counts_as_stored",
@@ -187,7 +190,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a claim is released before its result is committed",
         Promise.ONE_LIVE_ATTEMPT,
         _RUNNER,
-        (_REPORT_END, _REPORT_END + "        self._drop_claims([attempt])\n"),
+        (_TELL_END, f"self._drop_claims([attempt])\n        {_TELL_END}"),
         (f"{_TESTS}/test_agent_results.py::test_claim_is_held_until_the_result_is_committed",),
     ),
     mutation(
