@@ -79,7 +79,8 @@ class Consumer:
     stays until it is acknowledged: without that it is delivered again after ``ack_wait_s``, or to
     the next owner as soon as there is one, if the consumer leaves or dies. Messages of one key
     are delivered one after the other, each when the one before is dealt with. Several tasks may
-    iterate at once. ``partitions`` matters only to the first who uses the topic.
+    iterate at once; ``stop`` ends that. ``partitions`` matters only to the first who uses the
+    topic.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class Consumer:
         self._news = asyncio.Event()
         self._taking = 0  # deliveries that are being made
         self._turn = 0  # partitions take turns
-        self._leaving = False
+        self._stopped = self._leaving = False
 
     async def __aenter__(self) -> Self:
         """Raises Mismatch, and what ``Group`` raises at entering."""
@@ -134,12 +135,19 @@ class Consumer:
         """What we own at this moment."""
         return frozenset(self._owned)
 
+    def stop(self) -> None:
+        """Let every iteration end, after the message at hand. For a signal handler."""
+        self._stopped = True
+        self._news.set()
+
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Delivery:
         """Wait for a message. Raises what has ended our part in the group, if anything has."""
         while True:
+            if self._stopped:
+                raise StopAsyncIteration
             self._news.clear()
             self._share.group.poll()
             if delivery := await self._take():
