@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,8 +79,9 @@ class Cluster:
         return [role for role in self.roles if role.kind == kind]
 
     def pick(self, kind: str, dice: random.Random) -> Role:
-        """Return a role of the kind that nobody holds down, by chance."""
-        return dice.choice([role for role in self.of(kind) if not role.held])
+        """Return a role of the kind that nobody holds down, by chance; best one with work."""
+        free = [role for role in self.of(kind) if not role.held]
+        return dice.choice([role for role in free if role.tasks()] or free)
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -146,7 +147,7 @@ class Cluster:
         match kind:
             case "worker":
                 arguments += ["--set", f"name={name}", "--set", f"slots={SLOTS}"]
-                arguments += ["--set", "kill_grace_s=1"]
+                arguments += ["--set", "kill_grace_s=1", "--set", f"min_free_mb={_DISK_MB // 6}"]
             case _:
                 server = [(HOST, self.postgres.port)]
                 database = self.network.link(f"{name} to the database", server)
@@ -183,12 +184,13 @@ class Cluster:
         """Return when every role runs and serves, and masters hold everything. Raises NotWhole."""
         return await self._until(self._whole, timeout_s)
 
-    async def until_taken_over(self, survivors: dict[int, str], timeout_s: float) -> None:
-        """Return when the masters ``survivors`` (pid: id) have all partitions in the database."""
-        ids = set(survivors.values())
+    async def until_taken_over(self, gone: Collection[int], timeout_s: float) -> None:
+        """Return when masters other than the processes ``gone`` have all partitions stored."""
 
         async def taken() -> tuple[str, None]:
             rows = await self.observer.rows()
+            alive = {role.pid for role in self.of("master") if role.running} - set(gone)
+            ids = {member.id for member in await self.observer.masters() if member.pid in alive}
             missing = [number for number, (owner, _) in rows.items() if owner not in ids]
             return (f"{len(missing)} partitions are not taken over" if missing else ""), None
 

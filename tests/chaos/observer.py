@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -86,13 +86,8 @@ class Observer:
             "SELECT (SELECT count(*) FROM task_instance WHERE state = 'LOST'),"
             " (SELECT coalesce(max(id), 0) FROM event)"
         )
-        try:
-            async with asyncio.timeout(_ANSWER_S):
-                await self._session.sync("/")
-                members = {m.pid: m for m in [*await self._members(), *await self._workers()]}
-                owners = await self._owners(rows)
-        except (CoordinationError, TimeoutError) as error:
-            raise NotVisible(f"ZooKeeper: {error!r}") from error
+        members = {member.pid: member for member in await self._ask(self._members)}
+        owners = await self._ask(lambda: self._owners(rows))
         return View(members, owners, rows, *counts[0])
 
     async def rows(self) -> dict[int, tuple[str | None, int]]:
@@ -111,11 +106,21 @@ class Observer:
         with suppress(CoordinationError):
             await self._session.create(layout.CONFIG + "-suite", b"")
 
-    async def _members(self) -> list[Member]:
-        return await self._registered(layout.MASTERS)
+    async def masters(self) -> list[Member]:
+        """Return the registered masters. Raises NotVisible."""
+        return await self._ask(lambda: self._registered(layout.MASTERS))
 
-    async def _workers(self) -> list[Member]:
-        return await self._registered(layout.WORKERS)
+    async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                await self._session.sync("/")
+                return await question()
+        except (CoordinationError, TimeoutError) as error:
+            raise NotVisible(f"ZooKeeper: {error!r}") from error
+
+    async def _members(self) -> list[Member]:
+        masters = await self._registered(layout.MASTERS)
+        return masters + await self._registered(layout.WORKERS)
 
     async def _registered(self, parent: str) -> list[Member]:
         try:

@@ -145,7 +145,7 @@ class Role:
             return []
 
     def tasks(self) -> list[psutil.Process]:
-        """Return the processes of a worker's tasks."""
+        """Return the processes of a worker's tasks; none of other roles."""
         own = {self.pid, *self._chain()}
         return [process for process in self.tree() if process.pid not in own]
 

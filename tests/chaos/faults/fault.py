@@ -3,12 +3,12 @@
 import asyncio
 import random
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from typing import ClassVar
 
 from tests.chaos.cluster import Cluster
 from tests.chaos.observer import View
 from tests.chaos.records import now_s
-from tests.chaos.role import Role
 
 TAKEOVER_S = 90.0  # how long a takeover may take before the hold ends without it
 
@@ -25,7 +25,7 @@ class Fault(ABC):
 
     name: str
     # Two faults that hurt one of these at a time would be one fault of another kind.
-    hurts: ClassVar[frozenset[str]] = frozenset()
+    hurts: frozenset[str] = frozenset()
     costs_workers: ClassVar[bool] = True  # as in the record
     spoils_disk: ClassVar[bool] = False
 
@@ -52,11 +52,9 @@ class Fault(ABC):
     def bit(self, after: View) -> tuple[bool, str]:
         """Tell whether it had an effect, and the evidence."""
 
-    async def note_takeover(self, cluster: Cluster, gone: list[Role]) -> None:
-        """Note when the masters that are left have all partitions."""
-        pids = {role.pid for role in cluster.of("master")} - {role.pid for role in gone}
-        left = {pid: self.before.members[pid].id for pid in pids if pid in self.before.members}
-        await cluster.until_taken_over(left, TAKEOVER_S)
+    async def note_takeover(self, cluster: Cluster, gone: Collection[int]) -> None:
+        """Note when masters other than the processes ``gone`` have all partitions."""
+        await cluster.until_taken_over(gone, TAKEOVER_S)
         self.taken_over_s = now_s()
 
     async def for_timeouts(self, cluster: Cluster, factor: float) -> None:

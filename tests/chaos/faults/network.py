@@ -4,7 +4,7 @@ import asyncio
 from typing import ClassVar
 
 from tests.chaos.cluster import Cluster
-from tests.chaos.faults.fault import Fault, effects, new_session
+from tests.chaos.faults.fault import Fault, effects, moved, new_session
 from tests.chaos.links import Link, Mode
 from tests.chaos.observer import View
 from tests.chaos.role import Role
@@ -18,6 +18,10 @@ class _LinkFault(Fault):
 
     kind: ClassVar[str]
     role: Role
+
+    def __init_subclass__(cls) -> None:
+        if getattr(cls, "kind", "") == "master":
+            cls.hurts = frozenset({"masters"})
 
     async def begin(self, cluster: Cluster) -> None:
         self.role = cluster.pick(self.kind, self.dice)
@@ -35,7 +39,8 @@ class _LinkFault(Fault):
         said = "new session" if new else "session kept"
         if len(self.role.exits) > self.exits:
             new, said = True, "the role ended and was restarted"
-        return new, f"{said}; {effects(self.before, after)}"
+        bit = new or moved(self.before, after) > 0 or after.lost > self.before.lost
+        return bit, f"{said}; {effects(self.before, after)}"
 
 
 class _Expire(_LinkFault):

@@ -15,6 +15,7 @@ _LOOK_S = 0.05
 # Points that are passed often: which hit it is, is left to chance.
 _OFTEN = ("store.", "dispatch.", "fetch.", "report.", "claim.", "launch.", "record.")
 _MOST_HITS = 12
+_ANSWERS = 10  # to be lost
 
 
 class _Armed(RoleFault):
@@ -93,10 +94,15 @@ class LoseAnswers(_Armed):
     points = "fetch.before_reply=raise%3;report.before_reply=raise%3"
 
     async def hold(self, cluster: Cluster) -> None:
-        await self.for_timeouts(cluster, 4)
+        deadline = time.monotonic() + _DEATH_S
+        while (lost := self._count()) < _ANSWERS and time.monotonic() < deadline:
+            await asyncio.sleep(_LOOK_S)
+        self._lost = lost
+
+    def _count(self) -> int:
         with self.role.log.open("rb") as log:
             log.seek(self._log_start)
-            self._lost = log.read().count(b"FailpointReached: ")
+            return log.read().count(b"FailpointReached: ")
 
     def bit(self, after: View) -> tuple[bool, str]:
         return self._lost > 0, f"{self._lost} answers lost; {effects(self.before, after)}"

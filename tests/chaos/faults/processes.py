@@ -24,6 +24,11 @@ class RoleFault(Fault):
     kind: ClassVar[str]
     role: Role
 
+    def __init_subclass__(cls) -> None:
+        # Some faults take two masters; with a third one gone there is nobody to take over.
+        if getattr(cls, "kind", "") == "master":
+            cls.hurts = frozenset({"masters"})
+
     async def begin(self, cluster: Cluster) -> None:
         self.role = cluster.pick(self.kind, self.dice)
         self.role.held = True
@@ -45,7 +50,7 @@ class KillMaster(RoleFault):
         self.role.kill()
 
     async def hold(self, cluster: Cluster) -> None:
-        await self.note_takeover(cluster, [self.role])
+        await self.note_takeover(cluster, [self.pid])
 
     async def heal(self, cluster: Cluster) -> None:
         self.role.start()
@@ -60,7 +65,6 @@ class KillTwoMasters(KillMaster):
     """The first one dies, then one of those that are taking its partitions over."""
 
     name = "kill-master-and-rescuer"
-    hurts = frozenset({"masters"})
     second: Role
 
     async def strike(self, cluster: Cluster) -> None:
@@ -72,7 +76,7 @@ class KillTwoMasters(KillMaster):
         self.target += f", {self.second.name}"
 
     async def hold(self, cluster: Cluster) -> None:
-        await self.note_takeover(cluster, [self.role, self.second])
+        await self.note_takeover(cluster, [self.pid, self.second.pid])
         self.taken_over_s = None  # of two deaths: no figure for one
 
     async def heal(self, cluster: Cluster) -> None:
@@ -205,7 +209,7 @@ class PauseMasterLong(_PauseMaster):
     factor = 3.0
 
     async def hold(self, cluster: Cluster) -> None:
-        await asyncio.gather(super().hold(cluster), self.note_takeover(cluster, [self.role]))
+        await asyncio.gather(super().hold(cluster), self.note_takeover(cluster, [self.pid]))
 
 
 class PauseWorker(RoleFault):

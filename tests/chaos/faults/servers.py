@@ -1,11 +1,13 @@
 """ZooKeeper and PostgreSQL crash, and come back with their data."""
 
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable
 
 from tests.chaos.cluster import Cluster
 from tests.chaos.faults.fault import Fault, Skipped, effects, moved
 from tests.chaos.observer import View
+from tests.chaos.role import signal_all
 
 _ZOOKEEPER = frozenset({"zookeeper"})
 _DATABASE = frozenset({"database"})
@@ -127,8 +129,7 @@ class PowerCut(Fault):
         self.target = "everything"
         for role in cluster.roles:
             role.held = True
-            for process in role.tree():
-                process.kill()
+            signal_all(role.tree(), signal.SIGKILL)
         for member in cluster.ensemble.members:
             member.kill()
         await asyncio.to_thread(cluster.postgres.crash)
