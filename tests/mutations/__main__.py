@@ -5,6 +5,7 @@ Exits with 0 if every mutation was noticed, 1 if one was not, 2 if the run itsel
 
 import argparse
 import asyncio
+import signal
 import sys
 import tempfile
 import time
@@ -34,6 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (DoesNotApply, BaselineFailed, WrongCode) as error:
         _say(str(error))
         return 2
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        _say("ended by a signal")
+        return 2
     shown = table.render(results)
     _say(f"\n{shown}, in {time.monotonic() - began:.0f} s")
     if given.report is not None:
@@ -51,6 +55,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _run(mutations: Sequence[Mutation], jobs: int) -> list[Result]:
+    this = asyncio.current_task()
+    assert this is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel)  # tidy up first
     with tempfile.TemporaryDirectory(prefix="shoal-mutations-") as folder:
         base = Path(folder) / "base"
         began = time.monotonic()

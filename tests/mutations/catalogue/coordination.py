@@ -162,6 +162,18 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_TESTS}/test_queue.py::test_put_twice_is_one_entry",),
     ),
     mutation(
+        "a queue is looked at only when its bell rings",
+        Promise.PROGRESS,
+        "coordination/shoal/coordination/queue_head.py",
+        (
+            "return self.rung.is_set() or used_up or age_s > trust_s",
+            "return self.rung.is_set() or used_up",
+        ),
+        (
+            f"{_TESTS}/test_queue_recovery.py::test_entry_whose_bell_was_not_heard_is_found_all_the_same",
+        ),
+    ),
+    mutation(
         "the node of another process with our name is deleted",
         Promise.ONE_LIVE_ATTEMPT,
         "coordination/shoal/coordination/membership.py",

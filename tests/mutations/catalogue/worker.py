@@ -9,6 +9,7 @@ _GUARD = "worker/shoal/worker/launcher_guard.py"
 _RECORDS = "worker/shoal/worker/launcher_records.py"
 _RUNNER = "worker/shoal/worker/agent_runner.py"
 _REPORTING = "worker/shoal/worker/reporting.py"
+_HOME = "worker/shoal/worker/agent_home.py"
 _TESTS = "tests/integration/worker"
 _TELL_END = 'log.info(\n            "task ended",\n'
 
@@ -119,7 +120,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a restarted worker does not wait for its predecessor's tasks",
         Promise.ONE_LIVE_ATTEMPT,
-        "worker/shoal/worker/agent_home.py",
+        _HOME,
         ("while not _lock(self.processes_fd):", "while False:"),
         (
             "tests/unit/worker/test_agent_home.py::"
@@ -208,6 +209,46 @@ MUTATIONS: tuple[Mutation, ...] = (
         (
             f"{_TESTS}/test_agent_leaving.py::"
             "test_result_of_a_killed_agent_is_reported_by_its_successor",
+        ),
+    ),
+    mutation(
+        "an agent whose launcher and guards are dead kills nothing",
+        Promise.KILLED_MEANS_DEAD,
+        "worker/shoal/worker/launching.py",
+        ("if self._adopts_orphans:", "if False:"),
+        (
+            f"{_TESTS}/test_dying.py::"
+            "test_nothing_survives_if_up_to_three_of_four_are_killed_in_one_instant"
+            "[sentinel+guardian+launcher]",
+        ),
+    ),
+    mutation(
+        "a restarted worker leaves alone what outlived all its guards",
+        Promise.ONE_LIVE_ATTEMPT,
+        _HOME,
+        ("        kill_leftovers(folders.work)\n", ""),
+        (
+            f"{_TESTS}/test_agent_restarts.py::"
+            "test_what_outlived_all_its_guards_dies_when_the_worker_starts_again",
+        ),
+    ),
+    mutation(
+        "two workers share a folder for their attempts",
+        Promise.KILLED_MEANS_DEAD,
+        _HOME,
+        ("if not _lock(self._work_fd):", "if False:"),
+        (
+            f"{_TESTS}/test_agent_restarts.py::test_two_data_folders_with_one_work_folder_are_refused",
+        ),
+    ),
+    mutation(
+        "what only looks like an attempt's process is killed",
+        Promise.KILLED_MEANS_DEAD,
+        "worker/shoal/worker/leftovers.py",
+        ("variable.startswith(marker)", 'variable.startswith(marker.rpartition(b"/1/")[0])'),
+        (
+            f"{_TESTS}/test_agent_restarts.py::"
+            "test_processes_that_only_look_like_those_of_attempts_are_left_alone",
         ),
     ),
 )
