@@ -1,3 +1,12 @@
-"""Fixtures that every test may use."""
+"""Fixtures that every test may use, and what holds for all property tests."""
+
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.postgresql", "tests.zookeeper"]
+
+# Every run tries the same examples and none is timed: the result depends on the code alone.
+# ``--hypothesis-profile=default`` searches further.
+settings.register_profile(
+    "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")

@@ -24,10 +24,12 @@ URL_VARIABLE = "SHOAL_TEST_POSTGRESQL_URL"
 _DEBIAN = Path("/usr/lib/postgresql")
 # Nothing here has to survive a power cut.
 _FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=100")
+# Its transactions would hold back what readers of events may see, at moments of its own choice.
+_STEADY = ("autovacuum=off",)
 INITDB = ("-U", "shoal", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
 USER = "nobody"  # who runs the server if we are root, as whom it refuses to run
-_START_TIMEOUT_S = 60
-_STOP_TIMEOUT_S = 20
+_START_TIMEOUT_S = 100
+_STOP_TIMEOUT_S = 60
 
 
 class PostgresqlMissing(Exception):
@@ -139,7 +141,7 @@ def run_tool(folder: Path, command: Sequence[str | Path]) -> None:
 def _running(binaries: Path, folder: Path) -> Iterator[str]:
     """Run the server below ``folder``, reachable only through a socket there; yield its URL."""
     options: list[str | Path] = ["-D", folder / "data", "-k", folder, "-c", "listen_addresses="]
-    for setting in _FAST:
+    for setting in (*_FAST, *_STEADY):
         options += ["-c", setting]
     log = folder / "log"
     with log.open("wb") as out:
@@ -167,7 +169,7 @@ def _wait_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
     deadline = time.monotonic() + _START_TIMEOUT_S
     while True:
         try:
-            psycopg.connect(url, connect_timeout=5).close()
+            psycopg.connect(url, connect_timeout=30).close()
             return
         except psycopg.OperationalError as error:
             if process.poll() is not None or time.monotonic() > deadline:

@@ -12,6 +12,7 @@ from shoal.client.local.zookeeper import ZooKeeperServer, free_port
 from shoal.coordination import ZkSession
 from tests.ensemble import Ensemble, start_ensemble
 from tests.proxy import TcpProxy
+from tests.waiting import DEADLINE_S
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +56,7 @@ def make_chroot(address: str) -> str:
     """Create an empty tree at ``address`` and return its path."""
     chroot = f"/test-{uuid.uuid4().hex}"
     client = KazooClient(hosts=address)
-    client.start()
+    client.start(DEADLINE_S)
     try:
         client.create(chroot)
     finally:
@@ -83,7 +84,7 @@ async def expire_session(session: ZkSession, zookeeper: ZooKeeperServer) -> None
 
     def take_and_close() -> None:
         client = KazooClient(hosts=zookeeper.address, client_id=credentials)
-        client.start()
+        client.start(DEADLINE_S)
         client.stop()
         client.close()
 

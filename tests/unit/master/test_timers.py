@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 from shoal.master.timers import Timers
+from tests.waiting import DEADLINE_S
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -25,7 +26,7 @@ class Woken:
 
     async def next(self) -> list[int]:
         """Return whom was woken once somebody is."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE_S):
             await self._news.wait()
         self._news.clear()
         woken, self.instances = self.instances, []
@@ -56,8 +57,10 @@ async def test_an_instance_has_one_reminder_however_many_ask_for_it() -> None:
         for _ in range(100):
             woken.timers.remind(0.01, 7)
         woken.timers.remind(0.02, 8)
-        assert await woken.next() == [7]
-        assert await woken.next() == [8]
+        found: list[int] = []
+        while 8 not in found:  # both at once, if this process stood still meanwhile
+            found += await woken.next()
+        assert found == [7, 8]
         woken.timers.remind(0.01, 7)  # a new one, once the first is over
         assert await woken.next() == [7]
 

@@ -1,0 +1,20 @@
+"""How long tests wait. Long, as it costs nothing where things work: the deadline only ends hopeless
+waits, and must hold on a machine that is busy with other things and stands still for seconds.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+DEADLINE_S = 60.0
+# Timeouts of ZooKeeper sessions. A standstill of half of it may cost a service what it holds.
+SERVICE_SESSION_S = 10.0  # of masters and workers that tests kill, freeze and cut off
+STEADY_SESSION_S = 40.0  # of sessions that are closed in order: nobody waits for it to pass
+
+
+async def eventually(condition: Callable[[], object], timeout_s: float = DEADLINE_S) -> None:
+    """Return as soon as ``condition`` holds. Raises AssertionError after ``timeout_s``."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"still not true after {timeout_s} s"
+        await asyncio.sleep(0.005)  # what we look at, other threads and processes change
