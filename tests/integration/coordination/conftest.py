@@ -1,46 +1,54 @@
-"""Sessions for the tests of coordination. Short timeouts: the server allows one second and up."""
+"""Sessions for the tests of coordination.
+
+Their timeouts are long: a machine that stands still for some seconds must not end a session that
+a test means to keep. Tests in which a timeout has to pass make sessions of their own.
+"""
 
 import asyncio
 import struct
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from shoal.coordination import ZkSession
+from tests.waiting import DEADLINE_S, SERVICE_SESSION_S, STEADY_SESSION_S
+from tests.waiting import eventually as eventually
 
-TIMEOUT_S = 2.0
+TIMEOUT_S = SERVICE_SESSION_S  # of sessions that tests let die
+
+
+def connect(hosts: str, **options: Any) -> ZkSession:
+    """Return a session to enter; patient where ``options`` do not say otherwise."""
+    patient = {
+        "session_timeout_s": STEADY_SESSION_S,
+        "connect_timeout_s": DEADLINE_S,
+        "close_timeout_s": DEADLINE_S,
+    }
+    return ZkSession(hosts, **(patient | options))
 
 
 @pytest.fixture
 async def session(zk_chroot: str) -> AsyncIterator[ZkSession]:
     """A session straight to the server."""
-    async with ZkSession(zk_chroot, session_timeout_s=TIMEOUT_S, name="straight") as session:
+    async with connect(zk_chroot, name="straight") as session:
         yield session
 
 
 @pytest.fixture
 async def proxied(zk_proxied: str) -> AsyncIterator[ZkSession]:
     """A session in the same tree whose connection runs through ``zk_proxy``."""
-    async with ZkSession(
-        zk_proxied, session_timeout_s=TIMEOUT_S, name="proxied", close_timeout_s=1.0
+    async with connect(
+        zk_proxied, name="proxied", session_timeout_s=TIMEOUT_S, close_timeout_s=1.0
     ) as session:
         yield session
 
 
-async def eventually(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
-    """Return as soon as ``condition`` holds; fail after ``timeout_s``."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, f"still not true after {timeout_s} s"
-        await asyncio.sleep(0.005)
-
-
 async def appears(session: ZkSession, path: str) -> None:
-    """Return when ``path`` exists; fail after five seconds."""
+    """Return when ``path`` exists. Raises TimeoutError after ``DEADLINE_S``."""
     there = asyncio.Event()
     if not await session.exists(path, watch=lambda _: there.set()):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE_S):
             await there.wait()
 
 

@@ -3,8 +3,9 @@
 import pytest
 
 from shoal.coordination import Bells, ZkSession, prepare, ring
-from tests.integration.coordination.conftest import eventually, get_request
+from tests.integration.coordination.conftest import get_request
 from tests.proxy import TcpProxy
+from tests.waiting import eventually
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from shoal.coordination import Mismatch, ZkSession, prepare
-from tests.integration.coordination.conftest import TIMEOUT_S
+from tests.integration.coordination.conftest import connect
 
 
 async def test_partition_count_is_fixed_by_the_first(session: ZkSession, zk_chroot: str) -> None:
     counts = [3, 5, 8]
-    sessions = [ZkSession(zk_chroot, session_timeout_s=TIMEOUT_S) for _ in counts]
+    sessions = [connect(zk_chroot) for _ in counts]
     try:
         await asyncio.gather(*(each.__aenter__() for each in sessions))
         prepared = [prepare(each, n) for each, n in zip(sessions, counts, strict=True)]

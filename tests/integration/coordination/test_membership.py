@@ -4,20 +4,16 @@ import asyncio
 
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import Members, Membership, NoNode, ZkSession
-from tests.integration.coordination.conftest import (
-    TIMEOUT_S,
-    appears,
-    create_request,
-    eventually,
-)
+from tests.integration.coordination.conftest import appears, connect, create_request
 from tests.proxy import TcpProxy
+from tests.waiting import DEADLINE_S, eventually
 from tests.zookeeper import expire_session
 
 
 async def test_members_are_seen_while_they_are_there(session: ZkSession, zk_chroot: str) -> None:
     async with Members(session, "/workers") as members:
         assert members.current() == {}
-        async with ZkSession(zk_chroot, session_timeout_s=TIMEOUT_S) as other:
+        async with connect(zk_chroot) as other:
             async with Membership(other, "/workers", "a/1 ü", {"address": "h:1"}) as member:
                 await eventually(members.current)
                 info = members.current()["a/1 ü"]
@@ -39,7 +35,7 @@ async def test_changed_data_is_seen_at_the_next_reading(session: ZkSession) -> N
 
 
 async def test_changes_yields_the_present_view_and_then_each_new_one(session: ZkSession) -> None:
-    async with Members(session, "/workers") as members, asyncio.timeout(5):
+    async with Members(session, "/workers") as members, asyncio.timeout(DEADLINE_S):
         changes = members.changes()
         assert await anext(changes) == {}
         async with Membership(session, "/workers", "a", {}):
@@ -52,7 +48,7 @@ async def test_member_registers_again_after_its_session_expired(
     session: ZkSession, zk_chroot: str, zookeeper: ZooKeeperServer
 ) -> None:
     async with (
-        ZkSession(zk_chroot, session_timeout_s=TIMEOUT_S) as other,
+        connect(zk_chroot) as other,
         Membership(other, "/workers", "a", {"n": 1}) as member,
         Members(session, "/workers") as members,
     ):
@@ -77,7 +73,7 @@ async def test_registration_whose_reply_was_lost_is_recognised(
     assert not entering.done()
     zk_proxy.drop()
     zk_proxy.heal()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(DEADLINE_S):
         member = await entering
     assert member.epoch == czxid
     await member.__aexit__(None, None, None)
@@ -92,14 +88,14 @@ async def test_node_of_our_older_session_is_replaced_at_once(
 ) -> None:
     member = Membership(proxied, "/workers", "a", {})
     await session.create("/workers/a", member._encoded(), ephemeral=True, makepath=True)
-    async with asyncio.timeout(5), member:
+    async with asyncio.timeout(DEADLINE_S), member:
         assert (await session.get("/workers/a")).stat.session_id == proxied.session_id
 
 
 async def test_node_of_another_process_with_our_id_is_waited_for(
     session: ZkSession, zk_chroot: str
 ) -> None:
-    async with ZkSession(zk_chroot, session_timeout_s=TIMEOUT_S) as other:
+    async with connect(zk_chroot) as other:
         rival = await Membership(other, "/workers", "a", {}).__aenter__()
         entering = asyncio.create_task(_enter(session))
         for _ in range(3):
@@ -107,7 +103,7 @@ async def test_node_of_another_process_with_our_id_is_waited_for(
         assert not entering.done()
         assert (await session.get("/workers/a")).stat.session_id == other.session_id
         await rival.__aexit__(None, None, None)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(DEADLINE_S):
         member = await entering
     assert member.epoch > rival.epoch
     await member.__aexit__(None, None, None)

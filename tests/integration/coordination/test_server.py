@@ -13,8 +13,8 @@ from shoal.client.errors import PortTaken, ServerFailed
 from shoal.client.local import zookeeper as server_module
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, four_letter_word, free_port
-from shoal.coordination import ZkSession
-from tests.integration.coordination.conftest import eventually
+from tests.integration.coordination.conftest import connect
+from tests.waiting import DEADLINE_S, eventually
 
 STARTS_ONE_AND_DIES = """
 import os, sys
@@ -36,14 +36,14 @@ def server(tmp_path: Path) -> ZooKeeperServer:
 
 async def test_data_survives_a_kill(server: ZooKeeperServer) -> None:
     with server:
-        async with ZkSession(f"{server.address}/chroot", session_timeout_s=2.0) as session:
+        async with connect(f"{server.address}/chroot") as session:
             await session.create("/kept", b"data")
         assert server.pid is not None
         os.kill(server.pid, signal.SIGKILL)
         await eventually(lambda: not server.running)
         server.start()
         server.wait_ready()
-        async with ZkSession(f"{server.address}/chroot", session_timeout_s=2.0) as session:
+        async with connect(f"{server.address}/chroot") as session:
             assert (await session.get("/kept")).data == b"data"
     assert not server.running
     assert server.pid is None
@@ -51,8 +51,9 @@ async def test_data_survives_a_kill(server: ZooKeeperServer) -> None:
 
 
 def test_server_listens_on_loopback_alone_and_says_little(zookeeper: ZooKeeperServer) -> None:
-    assert four_letter_word("127.0.0.1", zookeeper.port, "ruok") == b"imok"
-    assert b"not in the whitelist" in four_letter_word("127.0.0.1", zookeeper.port, "envi")
+    assert four_letter_word("127.0.0.1", zookeeper.port, "ruok", DEADLINE_S) == b"imok"
+    answer = four_letter_word("127.0.0.1", zookeeper.port, "envi", DEADLINE_S)
+    assert b"not in the whitelist" in answer
     process = Path(f"/proc/{zookeeper.pid}")
     own = {os.readlink(fd) for fd in (process / "fd").iterdir() if fd.is_symlink()}
     fields = [line.split() for line in (process / "net/tcp").read_text().splitlines()[1:]]
@@ -90,10 +91,13 @@ def test_java_that_does_not_start_shows_what_it_said(
 
 def test_silent_server_is_given_up_in_time(server: ZooKeeperServer) -> None:
     server.start()
+    assert server.pid is not None
     try:
+        os.kill(server.pid, signal.SIGSTOP)
         with pytest.raises(ServerFailed, match=r"did not answer .* within 0 s"):
             server.wait_ready(timeout_s=0)
     finally:
+        os.kill(server.pid, signal.SIGKILL)
         server.stop()
 
 
@@ -108,7 +112,7 @@ async def test_server_dies_with_its_parent(server: ZooKeeperServer) -> None:
         stdout=asyncio.subprocess.PIPE,
     )
     assert parent.stdout is not None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE_S):
         pid = int((await parent.stdout.read()).split()[-1])
         assert await parent.wait() == -signal.SIGKILL
     await eventually(lambda: not Path(f"/proc/{pid}/cmdline").exists() or _is_zombie(pid))
