@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shoal.coordination import ZkSession, partition_of, ring
+from shoal.coordination import NoNode, ZkSession, layout, partition_of, ring
 from shoal.core.commands import Command, CommandState, CommandType, NewCommand
 from shoal.core.model import WorkflowSpec
 from shoal.core.records import Instance, TaskInstance
@@ -20,9 +20,11 @@ from shoal.master.settings import MasterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles, create_identity
 from shoal.sql import Database
+from tests.integration.coordination.conftest import connect
 from tests.integration.master.hand_worker import HandWorker
+from tests.waiting import DEADLINE_S, SERVICE_SESSION_S
 
-DEADLINE_S = 20.0
+PARTITIONS = 8
 
 
 class Bench:
@@ -37,13 +39,12 @@ class Bench:
 
     @asynccontextmanager
     async def master(
-        self, zookeeper: str | None = None, **settings: Any
+        self, cluster: ClusterSettings | None = None, **settings: Any
     ) -> AsyncIterator[asyncio.Task[None]]:
         """A running master; it leaves in order at the end unless the test has cancelled it.
 
-        ``zookeeper``: the address at which it finds ZooKeeper, if not the direct one.
+        ``cluster``: how it sees the cluster, if not as all others do.
         """
-        cluster = self.cluster.model_copy(update={"zookeeper": zookeeper} if zookeeper else {})
         stop = asyncio.Event()
         options = {
             "sweep_interval_s": 0.5,
@@ -51,7 +52,7 @@ class Bench:
             "kill_retry_s": 0.3,
             "initial_rebalance_delay_s": 0.0,
         } | settings
-        task = asyncio.create_task(serve(MasterSettings(**options), cluster, stop))
+        task = asyncio.create_task(serve(MasterSettings(**options), cluster or self.cluster, stop))
         try:
             yield task
         finally:
@@ -88,7 +89,7 @@ class Bench:
         **fields: Any,
     ) -> Command:
         """Add a command, ring, and return it once it has an outcome."""
-        partition = instance.partition if instance else partition_of(key, 8)
+        partition = instance.partition if instance else partition_of(key, PARTITIONS)
         new = NewCommand(
             kind,
             partition,
@@ -129,21 +130,41 @@ class Bench:
                 await asyncio.sleep(0.01)
         return state
 
+    async def owners(self) -> set[str | None]:
+        """Return who owns partitions at this moment; None stands for nobody."""
+        found: set[str | None] = set()
+        for number in range(PARTITIONS):
+            try:
+                found.add((await self.session.get(layout.owner(number))).data.decode())
+            except NoNode:
+                found.add(None)
+        return found
+
+    async def shared_by_two(self) -> None:
+        """Wait until two masters own all partitions."""
+        async with asyncio.timeout(DEADLINE_S):
+            while len(found := await self.owners()) != 2 or None in found:
+                await asyncio.sleep(0.02)
+
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def bench(
     request: pytest.FixtureRequest, zk_chroot: str, tmp_path: Path
 ) -> AsyncIterator[Bench]:
-    """Database, identity and a ZooKeeper tree; no master yet. Eight partitions."""
+    """Database, identity and a ZooKeeper tree; no master yet."""
     create_identity(tmp_path / "tls")
     url = request.getfixturevalue("postgresql_url") if request.param == "postgresql" else ""
     cluster = ClusterSettings(
-        data=tmp_path, zookeeper=zk_chroot, partitions=8, session_timeout_s=2.0, database_url=url
+        data=tmp_path,
+        zookeeper=zk_chroot,
+        partitions=PARTITIONS,
+        session_timeout_s=SERVICE_SESSION_S,
+        database_url=url,
     )
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(cluster.database))
         await database.migrate()
         bench = Bench(stack, cluster, database)
-        bench.session = await stack.enter_async_context(ZkSession(zk_chroot, name="test"))
+        bench.session = await stack.enter_async_context(connect(zk_chroot, name="test"))
         bench.channels = await stack.enter_async_context(Channels(TlsFiles.of(cluster)))
         yield bench

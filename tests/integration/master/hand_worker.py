@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from shoal.coordination import Claim, Owners, TaskQueue, ZkSession
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
+from tests.waiting import DEADLINE_S
 
 
 class HandWorker:
@@ -20,7 +21,7 @@ class HandWorker:
     async def claim(self, count: int = 100, group: str = "default") -> list[Claim]:
         """Claim up to ``count`` tasks, waiting for the first one."""
         while not (claims := await self.queue.claim(group, count, self.id)):
-            await self.queue.wait(group, timeout_s=5.0)
+            await self.queue.wait(group, timeout_s=DEADLINE_S)
         return claims
 
     async def fetch(self, claims: Sequence[Claim]) -> list[pb.FetchVerdict]:
@@ -29,7 +30,9 @@ class HandWorker:
         for claim in claims:
             request = pb.FetchRequest(worker_id=self.id, attempts=[_ref(claim)])
             address = await self._address(claim.entry.partition)
-            answer = await call(address, self._channels.master(address).Fetch(request, timeout=20))
+            answer = await call(
+                address, self._channels.master(address).Fetch(request, timeout=DEADLINE_S)
+            )
             verdicts.extend(answer.verdicts)
         return verdicts
 
@@ -41,7 +44,9 @@ class HandWorker:
         request = pb.ReportRequest(worker_id=self.id, reports=[report])
         while True:
             address = await self._address(claim.entry.partition)
-            answer = await call(address, self._channels.master(address).Report(request, timeout=20))
+            answer = await call(
+                address, self._channels.master(address).Report(request, timeout=DEADLINE_S)
+            )
             verdict = answer.verdicts[0].kind
             if verdict not in (pb.ReportVerdict.NOT_OWNER, pb.ReportVerdict.RETRY):
                 return verdict

@@ -20,6 +20,7 @@ from tests.integration.master.conftest import Bench
 from tests.integration.master.hand_worker import HandWorker
 from tests.integration.master.kill_counter import kill_counter
 from tests.unit.core.driving import START, spec
+from tests.waiting import DEADLINE_S
 
 
 async def all_claimed(worker: HandWorker, count: int) -> list[pb.AttemptRef]:
@@ -49,14 +50,14 @@ async def test_kills_that_nobody_obeys_are_repeated_at_a_steady_rate(bench: Benc
         refs = await all_claimed(worker, 8)
         began = time.monotonic()
         await bench.command(CommandType.STOP, workflow, "stop", instance)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(DEADLINE_S):
             while min(kills.asked[ref.task_instance_id] for ref in refs) < 7:
                 await asyncio.sleep(0.01)
         assert time.monotonic() - began >= 0.6  # at once, and then every 0.1 s
         address = await worker._address(instance.partition)
         reports = [pb.Report(attempt=ref, kind=pb.KILLED, at=1.7e9) for ref in refs]
         request = pb.ReportRequest(worker_id="w1", reports=reports)
-        await call(address, bench.channels.master(address).Report(request, timeout=20))
+        await call(address, bench.channels.master(address).Report(request, timeout=DEADLINE_S))
         assert await bench.ended(instance.id) is WorkflowState.STOPPED
 
 
@@ -75,7 +76,9 @@ async def test_odd_reports_spoil_no_other_of_the_same_call(bench: Bench) -> None
         reports[1].kind = 9  # type: ignore[assignment]
         address = await worker._address(instance.partition)
         request = pb.ReportRequest(worker_id="w1", reports=reports)
-        answer = await call(address, bench.channels.master(address).Report(request, timeout=20))
+        answer = await call(
+            address, bench.channels.master(address).Report(request, timeout=DEADLINE_S)
+        )
     committed, retry = pb.ReportVerdict.COMMITTED, pb.ReportVerdict.RETRY
     assert [v.kind for v in answer.verdicts] == [committed, retry, committed, committed]
     ended = {t.task: t for t in await bench.tasks(instance.id)}
@@ -93,8 +96,8 @@ async def test_worker_whose_clock_is_ahead_puts_off_no_retry(bench: Bench) -> No
         report = pb.Report(attempt=ref, kind=pb.FAILED, at=tomorrow, started_at=tomorrow)
         address = await worker._address(instance.partition)
         request = pb.ReportRequest(worker_id="w1", reports=[report])
-        await call(address, bench.channels.master(address).Report(request, timeout=20))
-        async with asyncio.timeout(10):
+        await call(address, bench.channels.master(address).Report(request, timeout=DEADLINE_S))
+        async with asyncio.timeout(DEADLINE_S):
             await worker.work(1)
         assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
 

@@ -32,18 +32,19 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import DatabaseUnavailable
 from shoal.sql.tables import schedule
-
-DEADLINE_S = 10.0
+from tests.waiting import DEADLINE_S, eventually
 
 
 class Unsteady(Database):
-    """A database that can be out of reach."""
+    """A database that can be out of reach, and counts what wants to write."""
 
     down = False
+    writers = 0
 
     def unit_of_work(self, *, read_only: bool = False) -> UnitOfWork:
         if self.down:
             raise DatabaseUnavailable("out of reach")
+        self.writers += not read_only
         return super().unit_of_work(read_only=read_only)
 
 
@@ -240,8 +241,9 @@ async def test_partition_that_goes_while_a_scan_waits_for_the_database_ends_noth
     async with site.working():
         async with site.database.unit_of_work() as busy:  # SQLite's only writer
             await busy.partitions.raise_epochs({0: 1}, "m")
+            before = site.database.writers
             scan = asyncio.create_task(scanner.scan([0]))
-            await asyncio.wait([scan], timeout=0.2)
+            await eventually(lambda: site.database.writers > before)
             await site.engine.drop([0])
         await scan
     assert (await site.stored(command)).state is CommandState.DONE

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from shoal.coordination import ZkSession
 from shoal.core.commands import CommandState, CommandType
 from shoal.core.states import TaskState, WorkflowState
 from shoal.proto import shoal_pb2 as pb
+from tests.integration.coordination.conftest import connect
 from tests.integration.master.conftest import Bench
 
 DIAMOND = {
@@ -35,6 +35,7 @@ async def test_instance_runs_from_command_to_success(bench: Bench) -> None:
 async def test_two_masters_share_the_instances(bench: Bench) -> None:
     workflow = await bench.publish(DIAMOND)
     async with bench.master(), bench.master():
+        await bench.shared_by_two()
         instances = [await bench.start(workflow, f"k{n}") for n in range(12)]
         worker = await bench.worker("w1")
         await worker.work(48)
@@ -67,7 +68,7 @@ async def test_tasks_of_a_lost_worker_run_again(bench: Bench, zk_chroot: str) ->
     workflow = await bench.publish({"a": {}})
     async with bench.master():
         instance = await bench.start(workflow)
-        async with ZkSession(zk_chroot, name="doomed") as session:
+        async with connect(zk_chroot, name="doomed") as session:
             doomed = await bench.worker("doomed", session)
             (claim,) = await doomed.claim()
             await doomed.fetch([claim])
@@ -87,7 +88,7 @@ async def test_claim_without_a_fetch_is_queued_again(bench: Bench, zk_chroot: st
     workflow = await bench.publish({"a": {}})
     async with bench.master():
         instance = await bench.start(workflow)
-        async with ZkSession(zk_chroot, name="doomed") as session:
+        async with connect(zk_chroot, name="doomed") as session:
             await (await bench.worker("doomed", session)).claim()
         await (await bench.worker("survivor")).work(1)
         assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED

@@ -7,17 +7,15 @@ from contextlib import asynccontextmanager, suppress
 import psycopg
 import pytest
 
-from shoal.coordination import Claim, NoNode, layout
+from shoal.coordination import Claim
 from shoal.core.records import Instance
 from shoal.core.states import WorkflowState
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import RpcError
-from tests.integration.master.conftest import Bench
+from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.integration.master.hand_worker import HandWorker
 from tests.integration.master.test_master import DIAMOND
 from tests.proxy import TcpProxy
-
-DEADLINE_S = 30.0
 
 
 @asynccontextmanager
@@ -70,23 +68,6 @@ async def all_succeed(bench: Bench, instances: list[Instance]) -> None:
         assert [task.attempt for task in attempts] == [1, 1, 1, 1]
 
 
-async def owners(bench: Bench) -> set[str | None]:
-    """Return who owns partitions at this moment."""
-    found: set[str | None] = set()
-    for number in range(8):
-        try:
-            found.add((await bench.session.get(layout.owner(number))).data.decode())
-        except NoNode:
-            found.add(None)
-    return found
-
-
-async def shared_by_two(bench: Bench) -> None:
-    async with asyncio.timeout(DEADLINE_S):
-        while len(found := await owners(bench)) != 2 or None in found:
-            await asyncio.sleep(0.02)
-
-
 @pytest.mark.parametrize("bench", ["postgresql"], indirect=True)
 async def test_database_connections_that_break_all_the_time(bench: Bench) -> None:
     workflow = await bench.publish(DIAMOND)
@@ -118,14 +99,16 @@ async def test_master_without_zookeeper_is_replaced_and_comes_back(
     bench: Bench, zk_proxy: TcpProxy, zk_proxied: str, trouble: Callable[[TcpProxy], None]
 ) -> None:
     workflow = await bench.publish(DIAMOND)
-    async with bench.master() as steady, bench.master(zk_proxied) as cut:
-        await shared_by_two(bench)
+    # The one that is cut off has a timeout that soon passes.
+    doomed = bench.cluster.model_copy(update={"zookeeper": zk_proxied, "session_timeout_s": 4.0})
+    async with bench.master() as steady, bench.master(doomed) as cut:
+        await bench.shared_by_two()
         instances = [await bench.start(workflow, f"k{n}") for n in range(10)]
         trouble(zk_proxy)
         async with working(await bench.worker("w1")):
             await all_succeed(bench, instances)
             zk_proxy.heal()
-            await shared_by_two(bench)
+            await bench.shared_by_two()
             more = [await bench.start(workflow, f"m{n}") for n in range(10)]
             await all_succeed(bench, more)
         assert not steady.done()
@@ -135,9 +118,11 @@ async def test_master_without_zookeeper_is_replaced_and_comes_back(
 async def test_runs_go_on_after_zookeeper_has_lost_all_its_data(bench: Bench) -> None:
     workflow = await bench.publish({"a": {}, "b": {"depends_on": ["a"]}})
     async with bench.database.unit_of_work() as uow:
-        await uow.partitions.ensure(8)
+        await uow.partitions.ensure(PARTITIONS)
         # What a former tree, with a longer history than the present one, has left.
-        await uow.partitions.raise_epochs(dict.fromkeys(range(8), 10**12), "of the lost tree")
+        await uow.partitions.raise_epochs(
+            dict.fromkeys(range(PARTITIONS), 10**12), "of the lost tree"
+        )
         await uow.commit()
     for key in ("first owner", "its successor"):
         worker = await bench.worker(key)
