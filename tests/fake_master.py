@@ -19,6 +19,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import MasterServiceServicer, add_MasterServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
+from tests.waiting import DEADLINE_S, STEADY_SESSION_S
 
 ENDS = {pb.SUCCEEDED: "SUCCEEDED", pb.FAILED: "FAILED", pb.KILLED: "KILLED"}
 PARTITIONS = 4
@@ -48,7 +49,9 @@ class TaskTable:
         self.changed.set()
         self.changed = asyncio.Event()
 
-    async def wait(self, task_instance_id: int, *states: str, timeout_s: float = 20.0) -> Task:
+    async def wait(
+        self, task_instance_id: int, *states: str, timeout_s: float = DEADLINE_S
+    ) -> Task:
         """Return the task once it is in one of ``states``."""
         task = self.tasks[task_instance_id]
         try:
@@ -59,7 +62,7 @@ class TaskTable:
             raise AssertionError(f"{task_instance_id} is {task.state}, not {states}") from None
         return task
 
-    async def ended(self, task_instance_id: int, timeout_s: float = 20.0) -> Task:
+    async def ended(self, task_instance_id: int, timeout_s: float = DEADLINE_S) -> Task:
         return await self.wait(task_instance_id, *ENDS.values(), timeout_s=timeout_s)
 
 
@@ -95,7 +98,7 @@ class FakeMaster(MasterServiceServicer):
         self._server: grpc.aio.Server
 
     async def __aenter__(self) -> Self:
-        self.session = ZkSession(self._zookeeper, session_timeout_s=10, name=self._id)
+        self.session = ZkSession(self._zookeeper, session_timeout_s=STEADY_SESSION_S, name=self._id)
         await self.session.__aenter__()
         await prepare(self.session, PARTITIONS)
         self.queue = TaskQueue(self.session)

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,9 @@ from shoal.coordination import MemberInfo, Members, ZkSession, layout
 from shoal.core.settings import ClusterSettings
 from shoal.worker.main import run_worker
 from shoal.worker.settings import WorkerSettings
+from tests.waiting import DEADLINE_S, SERVICE_SESSION_S
+from tests.waiting import eventually as eventually
 
-SESSION_S = 2.0
 PROGRAM = """\
 import asyncio, json, logging, os, structlog, sys
 from pathlib import Path
@@ -34,7 +34,7 @@ asyncio.run(serve(WorkerSettings(**settings), ClusterSettings(**cluster)))
 
 def cluster_settings(data: Path, zookeeper: str) -> ClusterSettings:
     return ClusterSettings(
-        data=data, zookeeper=zookeeper, partitions=4, session_timeout_s=SESSION_S
+        data=data, zookeeper=zookeeper, partitions=4, session_timeout_s=SERVICE_SESSION_S
     )
 
 
@@ -62,7 +62,7 @@ class InProcessWorker:
         self.stop.set()
         if kind is not None:
             self.at_once.set()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE_S):
             await self.task
 
 
@@ -105,13 +105,18 @@ class WorkerProcess:
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
-    async def wait(self, timeout_s: float = 60.0) -> int:
+    async def wait(self, timeout_s: float = DEADLINE_S) -> int:
         """Return its exit status."""
         return await asyncio.to_thread(self._process.wait, timeout_s)
 
 
+def until(file: Path) -> str:
+    """Return a shell script that ends when ``file`` exists."""
+    return f"until [ -e '{file}' ]; do sleep 0.02; done"
+
+
 async def the_worker(
-    session: ZkSession, count: int = 1, pid: int | None = None, timeout_s: float = 60.0
+    session: ZkSession, count: int = 1, pid: int | None = None, timeout_s: float = DEADLINE_S
 ) -> MemberInfo:
     """Return the newest of ``count`` registered workers, or the one of process ``pid``."""
     async with asyncio.timeout(timeout_s), Members(session, layout.WORKERS, reread_s=0.1) as all_:
@@ -122,14 +127,6 @@ async def the_worker(
             if len(found) >= count:
                 return found[-1]
     raise AssertionError("the view of the members ended")
-
-
-async def eventually(condition: Callable[[], object], timeout_s: float = 30.0) -> None:
-    """Return as soon as ``condition`` holds; fail after ``timeout_s``."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, f"still not true after {timeout_s} s"
-        await asyncio.sleep(0.01)  # what we look at, other processes change
 
 
 def alive(pid: int) -> bool:

@@ -4,16 +4,15 @@ Every process of an attempt inherits a descriptor with a shared lock on one file
 the exclusive lock while any of them lives, however it has detached or cleared its environment.
 """
 
-import asyncio
 import fcntl
 import os
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from shoal.worker.attempt import LaunchRequest
+from tests.waiting import eventually as eventually
 
 PATH = os.environ["PATH"]
 
@@ -61,14 +60,6 @@ class Site:
         """Wait until ``count`` processes of the attempt have said that they run."""
         await eventually(lambda: self.log(attempt_id).count(b"ready\n") >= count)
         assert self.survivors(), "the marker does not notice living processes"
-
-
-async def eventually(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
-    """Wait until ``condition`` holds. Raises AssertionError after ``timeout_s``."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        await asyncio.sleep(0.01)
 
 
 def alive(pid: int) -> bool:

@@ -1,5 +1,7 @@
 """Attempts that somebody ends: by request, at every moment, with everything they started."""
 
+from pathlib import Path
+
 from shoal.coordination import MemberInfo
 from shoal.core.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
@@ -8,11 +10,12 @@ from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     alive,
-    eventually,
     log_text,
     spool,
     the_worker,
+    until,
 )
+from tests.waiting import DEADLINE_S, eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
@@ -32,7 +35,9 @@ async def kill(
 ) -> list[int]:
     request = pb.KillRequest(task_instance_ids=numbers, reason=reason)
     address = str(member.data["address"])
-    return list((await call(address, channels.worker(address).Kill(request, timeout=5))).known)
+    return list(
+        (await call(address, channels.worker(address).Kill(request, timeout=DEADLINE_S))).known
+    )
 
 
 async def test_kill_ends_a_nasty_tree_and_reports_the_reason(
@@ -54,7 +59,7 @@ async def test_kill_ends_a_nasty_tree_and_reports_the_reason(
 async def test_task_may_clean_up_in_the_grace_period(
     master: FakeMaster, channels: Channels, cluster: ClusterSettings
 ) -> None:
-    async with InProcessWorker(cluster, kill_grace_s=20.0):
+    async with InProcessWorker(cluster, kill_grace_s=DEADLINE_S):
         script = "trap 'echo cleaned; exit 0' TERM; echo up; while :; do sleep 0.05; done"
         number = await master.submit("SHELL", {"script": script})
         await master.table.wait(number, "RUNNING")
@@ -82,11 +87,17 @@ async def test_kill_before_the_payload_came_reports_without_starting(
 
 
 async def test_killed_while_its_result_is_on_the_way_keeps_its_result(
-    master: FakeMaster, worker: InProcessWorker, channels: Channels, cluster: ClusterSettings
+    master: FakeMaster,
+    worker: InProcessWorker,
+    channels: Channels,
+    cluster: ClusterSettings,
+    tmp_path: Path,
 ) -> None:
-    number = await master.submit("SHELL", {"script": "sleep 0.2"})
+    go = tmp_path / "go"
+    number = await master.submit("SHELL", {"script": until(go)})
     await master.table.wait(number, "RUNNING")
     master.open.clear()
+    go.touch()
     await eventually(lambda: spool(cluster.data) == [f"{number}.json"])
     assert await kill(channels, await the_worker(master.session), number) == [number]
     master.open.set()

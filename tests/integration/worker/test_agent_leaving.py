@@ -16,14 +16,15 @@ from tests.integration.worker.agent_kit import (
     alive,
     children,
     cluster_settings,
-    eventually,
     log_file,
     log_text,
     spool,
     the_worker,
+    until,
     work_folders,
 )
 from tests.proxy import TcpProxy
+from tests.waiting import DEADLINE_S, eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
@@ -48,15 +49,15 @@ async def running(master: FakeMaster, cluster: ClusterSettings) -> tuple[int, in
     return number, int(log_text(cluster.data, number))
 
 
-async def claim_gone(master: FakeMaster, number: int, timeout_s: float = 30.0) -> None:
-    async with asyncio.timeout(timeout_s):
+async def claim_gone(master: FakeMaster, number: int) -> None:
+    async with asyncio.timeout(DEADLINE_S):
         while await master.queue.claimed([number]):
             await asyncio.sleep(0.01)
 
 
 async def no_workers(master: FakeMaster) -> None:
     async with (
-        asyncio.timeout(10),
+        asyncio.timeout(DEADLINE_S),
         Members(master.session, layout.WORKERS, reread_s=0.1) as members,
     ):
         async for view in members.changes():
@@ -68,9 +69,8 @@ async def test_sigterm_lets_running_tasks_finish_and_takes_no_new_ones(
     master: FakeMaster, cluster: ClusterSettings, tmp_path: Path
 ) -> None:
     go = tmp_path / "go"
-    with WorkerProcess(cluster) as worker:
-        script = f"until [ -e '{go}' ]; do sleep 0.02; done; echo done"
-        number = await master.submit("SHELL", {"script": script})
+    with WorkerProcess(cluster, drain_s=DEADLINE_S) as worker:
+        number = await master.submit("SHELL", {"script": until(go)})
         await master.table.wait(number, "RUNNING")
         worker.signal(signal.SIGTERM)
         await eventually(lambda: "worker stopping" in worker.log)
@@ -125,12 +125,15 @@ async def test_unfetched_claims_go_back_into_the_queue_when_the_worker_stops(
 
 
 async def test_result_of_a_killed_agent_is_reported_by_its_successor(
-    master: FakeMaster, cluster: ClusterSettings
+    master: FakeMaster, cluster: ClusterSettings, tmp_path: Path
 ) -> None:
+    go = tmp_path / "go"
     with WorkerProcess(cluster) as worker:
-        number = await master.submit("SHELL", {"script": "sleep 0.3; echo done; exit 3"})
+        script = f"{until(go)}; echo done; exit 3"
+        number = await master.submit("SHELL", {"script": script})
         await master.table.wait(number, "RUNNING")
         master.open.clear()
+        go.touch()
         await eventually(lambda: spool(cluster.data) == [f"{number}.json"])
         worker.signal(signal.SIGKILL)
         await worker.wait()
@@ -296,7 +299,7 @@ async def test_worker_may_be_stopped_while_it_waits_for_zookeeper(
     cluster: ClusterSettings, zk_proxy: TcpProxy, zk_proxied: str
 ) -> None:
     zk_proxy.freeze()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(DEADLINE_S):
         async with InProcessWorker(cluster_settings(cluster.data, zk_proxied)) as worker:
             await eventually((cluster.data / "workers/w/1/spool").exists)
             worker.stop.set()

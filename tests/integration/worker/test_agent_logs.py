@@ -12,7 +12,8 @@ from shoal.proto.channels import Channels, call, translated
 from shoal.proto.errors import PeerRefused
 from shoal.worker.logservice import LONGEST_VIEW
 from tests.fake_master import FakeMaster
-from tests.integration.worker.agent_kit import InProcessWorker, eventually, log_file, the_worker
+from tests.integration.worker.agent_kit import InProcessWorker, log_file, the_worker, until
+from tests.waiting import DEADLINE_S, eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
@@ -34,7 +35,7 @@ class Reader:
 
     async def view(self, log: pb.LogRef, offset: int = 0, limit: int = 10**9) -> pb.ViewResponse:
         request = pb.ViewRequest(log=log, offset=offset, limit=limit)
-        return await call(self._address, self._stub.View(request, timeout=5))
+        return await call(self._address, self._stub.View(request, timeout=DEADLINE_S))
 
     async def follow(self, log: pb.LogRef, into: bytearray, offset: int = 0) -> None:
         """Append what comes to ``into``; return at the end."""
@@ -96,7 +97,7 @@ async def test_follower_gets_output_while_it_is_written_and_then_the_end(
     master: FakeMaster, reader: Reader, tmp_path: Path
 ) -> None:
     go = tmp_path / "go"
-    script = f"echo one; until [ -e '{go}' ]; do sleep 0.02; done; printf two"
+    script = f"echo one; {until(go)}; printf two"
     number = await master.submit("SHELL", {"script": script})
     await master.table.wait(number, "RUNNING")
     seen, tail = bytearray(), bytearray()
@@ -105,7 +106,7 @@ async def test_follower_gets_output_while_it_is_written_and_then_the_end(
     assert not (await reader.view(ref(number))).finished
     from_middle = asyncio.create_task(reader.follow(ref(number), tail, offset=2))
     go.touch()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(DEADLINE_S):
         await following
         await from_middle
     assert seen == b"one\ntwo"
@@ -126,7 +127,7 @@ async def test_follower_may_come_before_the_task_has_started(
     await asyncio.wait([following], timeout=0.3)
     assert not following.done()
     master.open.set()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(DEADLINE_S):
         await following
     assert seen == b"here\n"
 

@@ -7,7 +7,8 @@ from shoal.core.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.tls import TlsFiles
 from tests.fake_master import FakeMaster
-from tests.integration.worker.agent_kit import InProcessWorker, eventually, spool
+from tests.integration.worker.agent_kit import InProcessWorker, spool, until
+from tests.waiting import DEADLINE_S, eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
@@ -17,7 +18,7 @@ def starts(file: Path) -> str:
 
 
 async def unclaimed(master: FakeMaster, number: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(DEADLINE_S):
         while await master.queue.claimed([number]):
             await asyncio.sleep(0.01)
 
@@ -93,8 +94,7 @@ async def test_result_moves_on_to_the_new_owner(
     master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings, tmp_path: Path
 ) -> None:
     go = tmp_path / "go"
-    script = f"until [ -e '{go}' ]; do sleep 0.02; done"
-    number = await master.submit("SHELL", {"script": script})
+    number = await master.submit("SHELL", {"script": until(go)})
     await master.table.wait(number, "RUNNING")
     await master.disown(number % 4)
     go.touch()
@@ -128,16 +128,18 @@ async def test_a_partition_without_owner_does_not_hold_up_the_others(
 
 
 async def test_results_wait_for_a_silent_master_while_slots_are_used_on(
-    master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
+    master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings, tmp_path: Path
 ) -> None:
-    numbers = await master.submit_many(4, "SHELL", {"script": "sleep 0.3"})
+    go = tmp_path / "go"
+    numbers = await master.submit_many(4, "SHELL", {"script": until(go)})
     for number in numbers:
         await master.table.wait(number, "RUNNING")
     master.open.clear()
+    go.touch()
     await eventually(lambda: len(spool(cluster.data)) == 4)
     # All slots are free again: further tasks are claimed, though nobody answers their fetch.
     more = await master.submit_many(2, "SHELL", {"script": "true"})
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(DEADLINE_S):
         while await master.queue.claimed(more) != set(more):
             await asyncio.sleep(0.02)
     master.open.set()

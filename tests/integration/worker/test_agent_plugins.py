@@ -13,17 +13,19 @@ from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     children,
-    eventually,
     log_text,
     spool,
     the_worker,
 )
+from tests.waiting import eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
 PLUGIN = """
 import asyncio
 from shoal.core.task_types import Exit, TaskParams, TaskType
+
+STARTS = "touch started; exec sleep 1000"
 
 class Params(TaskParams):
     mode: str
@@ -40,8 +42,9 @@ class Odd(TaskType[Params]):
             case "raise":
                 raise RuntimeError("the plugin broke")
             case "desert":
-                running = asyncio.create_task(context.run_process(["sleep", "1000"]))
-                await asyncio.wait([running], timeout=0.3)
+                running = asyncio.create_task(context.run_process(["sh", "-c", STARTS]))
+                while not (context.work_dir / "started").exists():
+                    await asyncio.wait([running], timeout=0.02)
                 raise RuntimeError("had enough")
             case "twice":
                 await context.run_process(["true"])

