@@ -23,6 +23,7 @@ from shoal.core.run import Run
 from shoal.core.settings import ClusterSettings
 from shoal.proto.tls import TlsFiles, create_identity
 from shoal.sql import UnitOfWork
+from tests.waiting import DEADLINE_S, STEADY_SESSION_S
 
 PREFIX = "/api/v1"
 PARTITIONS = 4
@@ -120,7 +121,12 @@ def new_cluster(folder: Path, zookeeper: str) -> ClusterSettings:
     """Settings of a cluster with a data folder of its own."""
     data = folder / "data folder"
     create_identity(TlsFiles.inside(data / "tls").ca.parent)
-    return ClusterSettings(data=data, zookeeper=zookeeper, partitions=PARTITIONS)
+    return ClusterSettings(
+        data=data,
+        zookeeper=zookeeper,
+        partitions=PARTITIONS,
+        session_timeout_s=STEADY_SESSION_S,
+    )
 
 
 @asynccontextmanager
@@ -187,7 +193,7 @@ async def live(services: Services) -> AsyncIterator[Api]:
         task = asyncio.create_task(serve_app(services, listener, url.set_result))
         try:
             async with httpx.AsyncClient(
-                base_url=await url, headers=headers, timeout=10, trust_env=False
+                base_url=await url, headers=headers, timeout=DEADLINE_S, trust_env=False
             ) as client:
                 yield Api(client, services)
         finally:

@@ -27,6 +27,7 @@ from shoal.proto.shoal_pb2 import (
 )
 from shoal.proto.shoal_pb2_grpc import LogServiceServicer, add_LogServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
+from tests.waiting import DEADLINE_S
 
 MOST_BYTES = 1024 * 1024
 CHUNK = 1000
@@ -127,7 +128,7 @@ async def fake_worker(
 
 async def seen(services: Services, worker_id: str, *, present: bool) -> None:
     """Return when the API sees, or no longer sees, the worker."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(DEADLINE_S):
         async for view in services.workers.changes():
             if (worker_id in view) is present:
                 return

@@ -8,6 +8,8 @@ from typing import Any
 
 import httpx
 
+from tests.waiting import DEADLINE_S
+
 
 @dataclass
 class Received:
@@ -28,8 +30,8 @@ class Reader:
     _seen: list[Received] = field(default_factory=list)
 
     async def next(self, *, comments: bool = False) -> Received | None:
-        """Return the next event; None at the end of the stream. Deadline: 10 s."""
-        async with asyncio.timeout(10):
+        """Return the next event; None at the end of the stream. Raises TimeoutError."""
+        async with asyncio.timeout(DEADLINE_S):
             while True:
                 found = await self._next()
                 if found is None or found.kind or comments:

@@ -1,7 +1,6 @@
 """Commands: accepted once, checked at once, followed to their outcome."""
 
 import asyncio
-import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +9,7 @@ from shoal.coordination.bell import Bells
 from shoal.coordination.keys import partition_of
 from shoal.sql import UnitOfWork
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, fields_of, problem_of
+from tests.waiting import DEADLINE_S
 
 COMMANDS = f"{PREFIX}/commands"
 
@@ -20,7 +20,7 @@ async def test_a_start_is_stored_and_rings_the_bell_of_its_partition(api: Api) -
     async with Bells(api.services.session, rung.put_nowait) as bells:
         bells.listen(range(PARTITIONS))
         for _ in range(PARTITIONS):  # each bell rings once when it is listened to
-            await asyncio.wait_for(rung.get(), 5)
+            await asyncio.wait_for(rung.get(), DEADLINE_S)
         command = await api.command(
             type="START",
             project="p",
@@ -30,7 +30,7 @@ async def test_a_start_is_stored_and_rings_the_bell_of_its_partition(api: Api) -
             priority="high",
             idempotency_key="k1",
         )
-        assert await asyncio.wait_for(rung.get(), 5) == partition_of("k1", PARTITIONS)
+        assert await asyncio.wait_for(rung.get(), DEADLINE_S) == partition_of("k1", PARTITIONS)
     assert command["state"] == "PENDING"
     assert command["parameters"] == {"day": "2013-01-15", "n": "2"}
     assert command["logical_time"] == "2013-01-15T05:00:00Z"
@@ -168,7 +168,7 @@ async def test_waiting_ends_with_the_outcome(api: Api) -> None:
     await api.publish()
     command = await api.command(type="START", project="p", workflow="daily")
     address = f"{COMMANDS}/{command['id']}"
-    waiting = asyncio.create_task(api.client.get(f"{address}?wait=10"))
+    waiting = asyncio.create_task(api.client.get(f"{address}?wait=30"))
     pending = await api.client.get(f"{address}?wait=0.05")
     assert pending.json()["state"] == "PENDING"
 
@@ -176,9 +176,8 @@ async def test_waiting_ends_with_the_outcome(api: Api) -> None:
         await uow.commands.refuse(command["id"], "no more", datetime.now(UTC))
 
     await api.store(refuse)
-    refused_at = time.monotonic()
-    answer = (await waiting).json()
-    assert time.monotonic() - refused_at < 1
+    async with asyncio.timeout(20):  # it does not wait to the end
+        answer = (await waiting).json()
     assert (answer["state"], answer["reason"]) == ("REFUSED", "no more")
     assert answer["handled_at"].endswith("Z")
 
@@ -193,10 +192,9 @@ async def test_a_stopping_process_does_not_let_anybody_wait(api: Api) -> None:
     await api.publish()
     command = await api.command(type="START", project="p", workflow="daily")
     api.services.stopping.set()
-    started = time.monotonic()
-    answer = await api.client.get(f"{COMMANDS}/{command['id']}?wait=30")
+    async with asyncio.timeout(20):  # less than it asks for
+        answer = await api.client.get(f"{COMMANDS}/{command['id']}?wait=30")
     assert answer.json()["state"] == "PENDING"
-    assert time.monotonic() - started < 5
 
 
 async def test_a_bell_that_cannot_be_rung_is_no_error(api: Api, services: Services) -> None:

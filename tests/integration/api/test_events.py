@@ -19,6 +19,7 @@ from shoal.core.settings import ClusterSettings
 from shoal.sql.events import NewEvent
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 from tests.integration.api.sse_reader import Reader, stream
+from tests.waiting import DEADLINE_S
 
 EVENTS = f"{PREFIX}/events"
 
@@ -115,7 +116,7 @@ async def test_one_reader_serves_all_and_rests_without_listeners(live: Api) -> N
         assert shared.listeners == 2
         await add(live.services, "a")
         assert await names(reader, 1) == ["a"]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(DEADLINE_S):
         while shared.listeners:  # the server notices closed connections a moment later
             await asyncio.sleep(0.01)
     assert shared._task is None
@@ -199,11 +200,11 @@ async def test_trouble_of_the_database_is_survived(
         with closing(sqlite3.connect(cluster.data / "shoal.db")) as connection:
             connection.execute("ALTER TABLE event RENAME TO gone")
         with capture_logs() as logged:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(DEADLINE_S):
                 while not any(entry["event"] == "events not read" for entry in logged):
                     await asyncio.sleep(0.01)
         with closing(sqlite3.connect(cluster.data / "shoal.db")) as connection:
             connection.execute("ALTER TABLE gone RENAME TO event")
         await add(services, "a")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE_S):
             assert (await anext(aiter(subscription))).data == {"name": "a"}

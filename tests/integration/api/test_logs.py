@@ -18,6 +18,7 @@ from shoal.core.states import TaskState
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 from tests.integration.api.fake_worker import FakeWorker, fake_worker
 from tests.integration.api.sse_reader import Reader, stream
+from tests.waiting import DEADLINE_S
 
 TEXT = "über ☃ 🐟 fish\n".encode() * 50
 
@@ -298,7 +299,7 @@ async def test_a_follower_that_leaves_is_forgotten_by_the_worker(
     async with stream(live.client, f"{log_of(task)}/follow") as reader:
         assert await read_log(reader, 4) == "one\n"
         assert held.changed._waiters
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(DEADLINE_S):
         while held.changed._waiters:
             await asyncio.sleep(0.01)
 
