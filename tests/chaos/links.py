@@ -5,15 +5,17 @@ thread with its own event loop, so that nothing the suite does keeps bytes waiti
 """
 
 import asyncio
+import concurrent.futures
 import contextlib
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from enum import Enum, auto
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
 
+_ANSWER_S = 30.0  # for the proxies' loop to do what it is told
 _DOOMED_S = 0.2  # how long a connection lives on after its answers have begun to vanish
 
 
@@ -45,21 +47,29 @@ class Link:
         self._left = 0
         self._servers: list[asyncio.Server] = []
         self._serving: set[asyncio.Task[None]] = set()
+        self._carried: set[_Carried] = set()
 
     def set(self, mode: Mode) -> None:
         """Change the mode. Connections that were cheated are broken when the link opens."""
-        self._loop.call_soon_threadsafe(self._set, mode)
+        self._do(lambda: self._set(mode))
 
     def swallow(self, pattern: bytes, times: int) -> None:
         """Lose the answers to the next ``times`` requests with ``pattern`` in them.
 
         The request arrives; a moment later the connection breaks. 0 ends it.
         """
-        self._loop.call_soon_threadsafe(self._expect, pattern, times)
+        self._do(lambda: self._expect(pattern, times))
 
-    def drop(self) -> None:
-        """Break all connections; new ones may be made."""
-        self._loop.call_soon_threadsafe(self._drop)
+    def _do(self, action: Callable[[], None]) -> None:
+        """Return when the proxies' loop has done it: from then on it holds."""
+        done: concurrent.futures.Future[None] = concurrent.futures.Future()
+
+        def act() -> None:
+            action()
+            done.set_result(None)
+
+        self._loop.call_soon_threadsafe(act)
+        done.result(_ANSWER_S)
 
     # -- on the proxies' own loop --------------------------------------------------------------
 
@@ -73,6 +83,8 @@ class Link:
         self._pattern, self._left = pattern, times
 
     def _drop(self) -> None:
+        for carried in self._carried:
+            carried.abort()
         for task in self._serving:
             task.cancel()
 
@@ -93,11 +105,13 @@ class Link:
             server.close()
         self._drop()
         await asyncio.gather(*self._serving, return_exceptions=True)
+        await asyncio.sleep(0)  # the turn of the loop in which aborted transports close
 
     async def _serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int
     ) -> None:
         carried = _Carried(writer)
+        self._carried.add(carried)
         pumps: list[asyncio.Task[None]] = []
         try:
             await self._thawed.wait()
@@ -114,6 +128,7 @@ class Link:
             for pump in pumps:
                 pump.cancel()
             carried.abort()
+            self._carried.discard(carried)
 
     async def _requests(
         self, carried: "_Carried", reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -121,6 +136,8 @@ class Link:
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
                 await self._thawed.wait()
+                if carried.broken:
+                    return
                 if self._mode is Mode.LOSING_REQUESTS:
                     continue
                 if self._left and self._pattern and self._pattern in data:
@@ -138,6 +155,8 @@ class Link:
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
                 await self._thawed.wait()
+                if carried.broken:
+                    return
                 if carried.doomed or self._mode is Mode.LOSING_REPLIES:
                     continue
                 writer.write(data)
@@ -151,8 +170,10 @@ class _Carried:
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self.ends = [writer]
         self.doomed = False  # its answers are thrown away
+        self.broken = False  # nothing more passes: a stream with a hole in it must not go on
 
     def abort(self) -> None:
+        self.broken = True
         for end in self.ends:
             end.transport.abort()
 
@@ -190,4 +211,4 @@ class Network:
         return link
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_ANSWER_S)

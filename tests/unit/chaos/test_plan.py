@@ -1,0 +1,61 @@
+"""A plan follows from its seed, treats all kinds alike, and combines only what can be combined."""
+
+from collections import Counter
+
+import pytest
+
+from shoal.core import failpoints
+from tests.chaos.faults.catalogue import FAULTS, POINTS, chosen
+from tests.chaos.faults.processes import KillMaster, KillTwoMasters
+from tests.chaos.plan import draw
+
+
+def described(seed: int, count: int) -> list[tuple[float, float, list[tuple[str, object]]]]:
+    return [
+        (e.pause_s, e.apart_s, [(f.name, f.dice.getstate()) for f in e.faults])
+        for e in draw(seed, count, FAULTS)
+    ]
+
+
+def test_same_seed_draws_the_same_plan() -> None:
+    assert described(7, 90) == described(7, 90)
+    assert described(7, 90) != described(8, 90)
+
+
+def test_every_kind_is_drawn_as_often_as_the_others() -> None:
+    simple = chosen("kill-,pause-,cut-")
+    drawn = Counter(f.name for e in draw(3, 5 * len(simple), simple) for f in e.faults)
+    assert set(drawn.values()) == {5}
+    assert set(drawn) == set(simple)
+
+
+def test_a_plan_has_as_many_faults_as_were_asked_for() -> None:
+    for count in (0, 1, 17, 100):
+        assert sum(len(e.faults) for e in draw(1, count, FAULTS)) == count
+
+
+def test_two_faults_at_once_never_hurt_the_same_thing() -> None:
+    doubles = [e.faults for seed in range(20) for e in draw(seed, 60, FAULTS) if len(e.faults) > 1]
+    assert doubles
+    for one, other in doubles:
+        assert not one.hurts & other.hurts
+
+
+def test_two_masters_die_only_while_nothing_hurts_the_third() -> None:
+    assert KillTwoMasters.hurts & KillMaster.hurts
+
+
+def test_every_failpoint_can_be_asked_for() -> None:
+    names = {*failpoints.MASTER, *failpoints.WORKER}
+    assert set(POINTS) == {f"failpoint:{name}" for name in names}
+    for name, maker in POINTS.items():
+        [episode] = draw(1, 1, {name: maker})
+        assert episode.faults[0].name == name.replace(":", "-")
+
+
+def test_names_and_their_beginnings_choose_faults() -> None:
+    assert list(chosen("kill-master")) == ["kill-master"]
+    assert set(chosen("kill-z")) == {"kill-zookeeper-leader", "kill-zookeeper-follower"}
+    assert chosen("") == FAULTS
+    with pytest.raises(ValueError, match="no fault is called 'kil-master'"):
+        chosen("kill-api,kil-master")
