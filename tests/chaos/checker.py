@@ -14,7 +14,7 @@ from tests.chaos import (
 )
 from tests.chaos.database import gather
 from tests.chaos.evidence import Evidence
-from tests.chaos.figures import LOSS_DELAY
+from tests.chaos.figures import LOSS_DELAY, STOP_DELAY
 from tests.chaos.ledger import Row
 from tests.chaos.logs import LogReader
 from tests.chaos.records import FaultRecord
@@ -33,13 +33,14 @@ def check(
     asked: Sequence[Asked] = (),
     marker: str | None = None,
     zookeeper: str | None = None,
+    session_timeout_s: float = 10.0,
 ) -> Verdict:
     """Judge a cluster at rest: every instance should have ended.
 
     ``log_reader`` None: logs are not looked at. ``marker`` None: nor are processes. ``zookeeper``
     None: nor is what is left there.
     """
-    evidence = gather(database_url, ledger_rows, faults, asked)
+    evidence = gather(database_url, ledger_rows, faults, asked, session_timeout_s)
     offences = list(judge(evidence))
     if log_reader is not None:
         offences += logs.judge(evidence, log_reader, MOST_LOGS)
@@ -47,7 +48,10 @@ def check(
         offences += leaks.survivors(marker, ledger_rows)
     if zookeeper is not None:
         offences += leftovers.judge(zookeeper)
-    samples = {LOSS_DELAY: judge_runs.loss_delays(evidence)}
+    samples = {
+        LOSS_DELAY: judge_runs.loss_delays(evidence),
+        STOP_DELAY: judge_commands.stop_delays(evidence),
+    }
     return Verdict(offences, counts(evidence), samples)
 
 

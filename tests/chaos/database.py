@@ -29,6 +29,7 @@ def gather(
     rows: Sequence[Row],
     faults: Sequence[FaultRecord],
     asked: Sequence[Asked],
+    session_timeout_s: float,
 ) -> Evidence:
     """Return all evidence, the database's as one snapshot."""
     with psycopg.connect(plain_url(database_url), row_factory=dict_row) as connection:
@@ -48,6 +49,7 @@ def gather(
             rows=rows,
             asked=asked,
             faults=faults,
+            session_timeout_s=session_timeout_s,
         )
 
 

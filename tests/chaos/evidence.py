@@ -111,6 +111,7 @@ class Evidence:
     rows: Sequence[Row] = ()
     asked: Sequence[Asked] = ()
     faults: Sequence[FaultRecord] = ()
+    session_timeout_s: float = 10.0  # Shoal's default
 
     @cached_property
     def runs(self) -> Sequence[Run]:

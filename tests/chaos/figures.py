@@ -10,7 +10,9 @@ from math import ceil
 from tests.chaos.records import FaultRecord
 from tests.chaos.verdict import Verdict
 
-LOSS_DELAY = "seconds from a worker's death to LOST"  # a sample of the verdict
+# Samples of the verdict.
+LOSS_DELAY = "seconds from a worker's death to LOST"
+STOP_DELAY = "seconds from a stop to the end of its instance"
 
 Times = Callable[[Verdict, Sequence[FaultRecord]], Sequence[float]]
 
@@ -55,6 +57,11 @@ def takeovers(_: Verdict, faults: Sequence[FaultRecord]) -> list[float]:
 def losses(verdict: Verdict, _: Sequence[FaultRecord]) -> Sequence[float]:
     """From a worker's death until its attempts were LOST, and so submitted again."""
     return verdict.samples.get(LOSS_DELAY, ())
+
+
+def stops(verdict: Verdict, _: Sequence[FaultRecord]) -> Sequence[float]:
+    """From a stop until its instance had ended, where no fault was near."""
+    return verdict.samples.get(STOP_DELAY, ())
 
 
 def _within(base_s: float, sessions: float = 0.0) -> Callable[[float], float]:
@@ -196,9 +203,10 @@ FIGURES: Sequence[Figure] = (
     Figure(
         "R25",
         ("kill-api",),
-        "everything stopped ends, 0 survivors; the API is back ≤ 15 s",
-        recoveries,
+        "what is stopped ends ≤ 15 s, 0 survivors, nobody else hurt; no command lost",
+        stops,
         _within(15),
         quantile=1.0,
+        timed="stopped after",
     ),
 )

@@ -27,6 +27,31 @@ def judge(evidence: Evidence) -> Iterator[Offence]:
     yield from _fire_times(evidence)
 
 
+def stop_delays(evidence: Evidence) -> list[float]:
+    """Return how long each stop took to end its instance, in seconds, if no fault was near."""
+    delays = []
+    for command in evidence.commands:
+        if (command.type, command.state) != ("STOP", "DONE") or command.handled_s is None:
+            continue
+        ends = [
+            change.at_s
+            for change in evidence.changes_of.get(command.instance_id or 0, ())
+            if change.task is None
+            and change.state in FINAL_INSTANCE
+            and change.at_s >= command.handled_s
+        ]
+        if ends and not _disturbed(evidence, command.handled_s, ends[0]):
+            delays.append(ends[0] - command.handled_s)
+    return delays
+
+
+def _disturbed(evidence: Evidence, from_s: float, until_s: float) -> bool:
+    return any(
+        fault.began_s <= until_s and from_s <= (fault.recovered_s or float("inf"))
+        for fault in evidence.faults
+    )
+
+
 def _acknowledged(evidence: Evidence) -> Iterator[Offence]:
     by_id = {command.id: command for command in evidence.commands}
     for asked in evidence.asked:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tests.chaos.evidence import Attempt, Evidence
+from tests.chaos.evidence import FINAL_TASK, Attempt, Evidence
 from tests.chaos.ledger import Row, Run, overlaps
 from tests.chaos.records import FaultRecord
 from tests.chaos.task import FAILED as ASKED_FOR
@@ -11,6 +11,8 @@ from tests.chaos.verdict import Kind, Offence
 
 # How long after the cluster is whole again the last attempt may be found to be lost.
 LOSS_SLACK_S = 30.0
+# How far the clocks of the database's rows and of the ledger may seem to be apart.
+CLOCK_SLACK_S = 0.1
 # States in which an attempt's process may have been at work before.
 _HELD_ONCE = frozenset({"SUCCEEDED", "FAILED", "KILLED", "LOST"})
 
@@ -24,6 +26,8 @@ def judge(evidence: Evidence) -> Iterator[Offence]:
     yield from _founded(evidence)
     yield from _losses_explained(evidence)
     yield from _epochs(evidence)
+    yield from _dead_at_its_end(evidence)
+    yield from _nothing_starts_blind(evidence)
 
 
 def completed_again(evidence: Evidence) -> int:
@@ -75,9 +79,13 @@ def _concurrent(evidence: Evidence) -> Iterator[Offence]:
 
 
 def _met_frozen(evidence: Evidence, row: Row) -> bool:
-    frozen = {pid for fault in evidence.faults for pid in fault.frozen_pids}
+    frozen = _frozen_pids(evidence)
     others = evidence.runs_of_task.get((row.instance, row.task), ())
     return any(run.start.pid in frozen and run.start.pid != row.pid for run in others)
+
+
+def _frozen_pids(evidence: Evidence) -> set[int]:
+    return {pid for fault in evidence.faults for pid in fault.frozen_pids}
 
 
 def _one_process_each(evidence: Evidence) -> Iterator[Offence]:
@@ -191,3 +199,31 @@ def _beyond(evidence: Evidence, run: Run) -> Iterator[Offence]:
     if newest is not None and run.start.epoch > newest:
         text = f"epoch {run.start.epoch}, but its partition has only come to {newest}"
         yield _offence(Kind.ILLEGAL, "epochs of runs", run.start, text)
+
+
+def _dead_at_its_end(evidence: Evidence) -> Iterator[Offence]:
+    """When an attempt's end is recorded, nothing of it is alive: nothing writes rows."""
+    frozen = _frozen_pids(evidence)
+    ends = {
+        (change.instance, change.task, change.attempt): change.at_s
+        for change in evidence.changes
+        if change.task is not None and change.state in FINAL_TASK
+    }
+    for row in evidence.rows:
+        end_s = ends.get((row.instance, row.task, row.attempt))
+        late_s = 0.0 if end_s is None else row.boot_ns / 1e9 - end_s
+        if late_s > CLOCK_SLACK_S and row.pid not in frozen:
+            text = f"process {row.pid} wrote {row.kind} {late_s:.3f} s after the recorded end"
+            yield _offence(Kind.ILLEGAL, "alive after its end", row, text)
+
+
+def _nothing_starts_blind(evidence: Evidence) -> Iterator[Offence]:
+    """Without a quorum nothing starts, once what was claimed before has started or died."""
+    for fault in evidence.faults:
+        if not fault.name.startswith("quorum-loss") or not fault.bit:
+            continue
+        for run in evidence.runs:
+            start_s = run.start.boot_ns / 1e9
+            if fault.began_s + evidence.session_timeout_s < start_s < fault.healed_s:
+                text = f"started {start_s - fault.began_s:.1f} s into a loss of the quorum"
+                yield _offence(Kind.ILLEGAL, "started without ZooKeeper", run.start, text)

@@ -67,7 +67,12 @@ async def one_instance(url: str) -> tuple[list[Row], list[Asked]]:
         ended = TaskEnded(attempt.id, TaskSignal.SUCCEED, LATER, "w", exit_code=0)
         await stored(database, run, ended)
     who = (run.id, "tick", 1, attempt.id, EPOCH, 4711, 1)
-    rows = [Row(Kind.START, *who, 10, 10), Row(Kind.END, *who, 20, 20)]
+    begun_ns = -(10**17)  # the history above has times of the past, before this machine's boot
+    ended_ns = begun_ns + 10
+    rows = [
+        Row(Kind.START, *who, begun_ns, begun_ns),
+        Row(Kind.END, *who, ended_ns, ended_ns),
+    ]
     return rows, [Asked("key-1", "START", None, {command.id})]
 
 

@@ -35,9 +35,9 @@ def _ran(task: str, number: int, row_id: int, start_s: float, end_s: float | Non
 
 
 ROWS = [
-    *_ran("first", 1, 11, 3.5, 4.5),
+    *_ran("first", 1, 11, 3.5, 3.9),
     *_ran("second", 1, 12, 7.5, None),
-    *_ran("second", 2, 13, 12.5, 13.5),
+    *_ran("second", 2, 13, 10.5, 11.5),
 ]
 HISTORY = [  # task, attempt, state after 1, 2, 3 … seconds
     ("first", 1, "QUEUED"),
@@ -152,6 +152,8 @@ def failed_for_good() -> Evidence:
 STOP = Command(2, "STOP", "key-2", "DONE", 1, 1, handled_s=8.5)
 FIRED = Command(2, "START", "key-2", "DONE", None, 1, 5, "2026-01-01T00:00:02Z")
 
+QUORUM_LOSS = FaultRecord("quorum-loss", "zookeeper-1", 2.0, 5.0, 6.0, True, "no writes")
+
 PLANTED: Sequence[tuple[Kind, str, Evidence]] = [
     # nothing to judge
     (Kind.BLIND, "something was done", Evidence()),
@@ -231,6 +233,21 @@ PLANTED: Sequence[tuple[Kind, str, Evidence]] = [
     ),
     (Kind.ILLEGAL, "epochs of runs", row(3, epoch=49)),
     (Kind.ILLEGAL, "epochs of runs", replace(CLEAN, epochs={7: 49})),
+    (Kind.ILLEGAL, "alive after its end", row(1, boot_ns=5 * 10**9)),
+    (
+        Kind.ILLEGAL,
+        "alive after its end",
+        replace(CLEAN, rows=[*CLEAN.rows, replace(ROWS[2], kind=RowKind.CHILD, boot_ns=9 * 10**9)]),
+    ),
+    (
+        Kind.ILLEGAL,
+        "started without ZooKeeper",
+        replace(
+            CLEAN,
+            faults=[*CLEAN.faults, replace(QUORUM_LOSS, began_s=1.0)],
+            session_timeout_s=2.0,
+        ),
+    ),
     # states
     (Kind.ILLEGAL, "gap in the history", change(-1, previous="PAUSING")),
     (Kind.ILLEGAL, "transition of an instance", change(0, state="RUNNING")),
@@ -296,7 +313,7 @@ PLANTED: Sequence[tuple[Kind, str, Evidence]] = [
             ],
         ),
     ),
-    (Kind.ILLEGAL, "ran before its upstream", row(2, boot_ns=4 * 10**9)),
+    (Kind.ILLEGAL, "ran before its upstream", row(2, boot_ns=36 * 10**8)),
     (Kind.LOST, "task without attempt", instance(tasks={**TASKS, "third": Task("third")})),
     (Kind.ILLEGAL, "attempt without task", instance(tasks={"first": TASKS["first"]})),
     (Kind.LOST, "task of a finished instance", attempt(2, state="QUEUED")),
@@ -340,6 +357,14 @@ def rules_of(module: ModuleType) -> Iterator[str]:
 
 
 EXCUSED: Mapping[str, Evidence] = {
+    "claimed just before the quorum was lost": replace(
+        CLEAN, faults=[*CLEAN.faults, QUORUM_LOSS], session_timeout_s=2.0
+    ),
+    "frozen beyond its end": replace(
+        CLEAN,
+        rows=[*CLEAN.rows, replace(ROWS[2], kind=RowKind.CHILD, boot_ns=9 * 10**9)],
+        faults=[replace(CLEAN.faults[0], frozen_pids=frozenset({112}))],
+    ),
     "two commands at once cancel out": more_commands(
         replace(STOP, type="PAUSE"), replace(STOP, id=3, key="key-3", type="RESUME")
     ),
@@ -358,8 +383,23 @@ def test_what_is_allowed_is_no_offence(evidence: Evidence) -> None:
 
 def test_completed_run_that_was_lost_is_counted_as_a_rerun() -> None:
     assert counts(CLEAN)["re-runs"] == 0
-    ended = replace(ROWS[2], kind=RowKind.END, boot_ns=8 * 10**9)
+    ended = replace(ROWS[2], kind=RowKind.END, boot_ns=78 * 10**8)
     assert counts(replace(CLEAN, rows=[*CLEAN.rows, ended]))["re-runs"] == 1
+
+
+def test_time_of_a_stop_is_measured_where_no_fault_is_near() -> None:
+    late = replace(STOP, handled_s=13.0)
+    assert judge_commands.stop_delays(more_commands(late)) == [pytest.approx(0.9)]
+    near = replace(CLEAN.faults[0], recovered_s=13.5)
+    assert judge_commands.stop_delays(replace(more_commands(late), faults=[near])) == []
+    never = replace(CLEAN.faults[0], recovered_s=None)
+    assert judge_commands.stop_delays(replace(more_commands(late), faults=[never])) == []
+
+
+def test_delay_of_a_loss_counts_from_the_last_kill() -> None:
+    assert judge_runs.loss_delays(CLEAN) == [pytest.approx(0.2)]
+    other = replace(CLEAN.faults[0], name="cut-zookeeper-worker", began_s=7.9)
+    assert judge_runs.loss_delays(replace(CLEAN, faults=[*CLEAN.faults, other])) == []
 
 
 def test_offence_says_whom_it_concerns() -> None:
