@@ -9,12 +9,15 @@ and ``zookeeper.out`` (what the Java runtime itself says).
 """
 
 import importlib.util
+import itertools
 import os
+import random
 import socket
 import subprocess
 import sys
 import time
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -88,6 +91,8 @@ os.execv(sys.argv[2], sys.argv[2:])
 PROBE_TIMEOUT_S = 0.25  # a server that is still loading takes the question and never answers
 PROBE_INTERVAL_S = 0.02
 TAIL_LINES = 15
+CHOICE = range(15_000, 30_000)  # ports; Linux gives out those from 32768 by itself
+_choices = itertools.cycle(random.sample(CHOICE, len(CHOICE)))
 
 
 class ZooKeeperServer:
@@ -252,10 +257,18 @@ def four_letter_word(host: str, port: int, word: str, timeout_s: float = PROBE_T
 
 
 def free_port(host: str = HOST) -> int:
-    """Return a port that nobody listens on at this moment."""
+    """Return a port that nobody listens on at this moment; another one with each call.
+
+    The kernel gives none of ``CHOICE`` to those who want just any port, on Linux at least. So
+    nobody takes it by chance before its user has started.
+    """
+    for port in itertools.islice(_choices, len(CHOICE)):
+        with suppress(OSError):
+            socket.create_server((host, port)).close()
+            return port
     with socket.create_server((host, 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+        given: int = listener.getsockname()[1]
+        return given
 
 
 def require_free_port(host: str, port: int, wanted_by: str) -> None:
