@@ -21,6 +21,7 @@ from shoal.sql.errors import (
     TransactionConflict,
 )
 from tests.integration.sql.given import NOW, definition, published
+from tests.waiting import DEADLINE_S
 
 PASSWORD = "s3cret-Pa55"
 
@@ -118,7 +119,7 @@ async def test_reader_sees_one_moment_and_blocks_no_writer(database: Database) -
         assert await reader.projects.list() == []
         async with database.unit_of_work() as writer:
             await writer.projects.ensure("p", NOW)
-            await asyncio.wait_for(writer.commit(), 5)
+            await asyncio.wait_for(writer.commit(), DEADLINE_S)
         assert await reader.projects.list() == []
     async with database.unit_of_work(read_only=True) as reader:
         assert len(await reader.projects.list()) == 1
@@ -138,7 +139,7 @@ async def test_cancelled_unit_of_work_lets_others_write(database: Database) -> N
     staying.cancel()
     with pytest.raises(asyncio.CancelledError):
         await staying
-    async with asyncio.timeout(5), database.unit_of_work() as uow:
+    async with asyncio.timeout(DEADLINE_S), database.unit_of_work() as uow:
         assert await uow.projects.list() == []
         await uow.projects.ensure("p", NOW)
         await uow.commit()
@@ -161,7 +162,7 @@ async def test_writer_that_is_cancelled_while_it_waits_keeps_no_connection(
                 with pytest.raises(TimeoutError):
                     async with asyncio.timeout(0.1):
                         await write()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE_S):
             await asyncio.gather(write(), write())
 
 
@@ -190,7 +191,7 @@ async def test_lock_of_another_process_is_waited_for_but_not_for_ever(
                 await asyncio.wait_for(asyncio.shield(waiting), 0.3)
             await uow.projects.ensure("q", NOW)
             await uow.commit()
-        await asyncio.wait_for(waiting, 5)
+        await asyncio.wait_for(waiting, DEADLINE_S)
 
 
 async def test_more_writers_than_connections_wait_for_their_turn(ready_url: str) -> None:
@@ -259,7 +260,7 @@ async def test_server_ends_a_transaction_whose_process_stands_still(postgresql_c
         await uow.partitions.require({0: 0})
         await uow.connection.execute(text("SET idle_in_transaction_session_timeout = '100ms'"))
         async with (
-            asyncio.timeout(5),
+            asyncio.timeout(DEADLINE_S),
             Database(postgresql_copy) as successor,
             successor.unit_of_work() as other,
         ):

@@ -11,6 +11,7 @@ from shoal.core.states import WorkflowState
 from shoal.sql import Database
 from shoal.sql.errors import Fenced, PartitionsDiffer
 from tests.integration.sql.given import NOW, PARTITIONS, created, published
+from tests.waiting import DEADLINE_S
 
 
 async def _raise(database: Database, epochs: dict[int, int], owner: str) -> None:
@@ -118,7 +119,7 @@ async def test_successor_waits_for_a_write_under_way(database: Database, ready_u
             decision = decide(run, Begun(NOW))
             await uow.instances.save([(run, decision)], NOW)
             await uow.commit()
-        assert await asyncio.wait_for(taking, 10) is WorkflowState.RUNNING
+        assert await asyncio.wait_for(taking, DEADLINE_S) is WorkflowState.RUNNING
 
 
 async def test_fence_does_not_keep_out_the_same_owner(postgresql_copy: str) -> None:
@@ -129,7 +130,7 @@ async def test_fence_does_not_keep_out_the_same_owner(postgresql_copy: str) -> N
         database.unit_of_work() as two,
     ):
         await one.fence({0: 0})
-        await asyncio.wait_for(two.fence({0: 0}), 5)
+        await asyncio.wait_for(two.fence({0: 0}), DEADLINE_S)
 
 
 async def test_old_owner_writes_nothing_after_the_takeover(

@@ -18,6 +18,7 @@ from shoal.sql import Database
 from shoal.sql.errors import SchemaMissing, SchemaTooNew
 from shoal.sql.migrate import VERSION_TABLE
 from shoal.sql.tables import metadata
+from tests.waiting import DEADLINE_S
 
 REPOSITORY = Path(__file__).parents[3]
 MIGRATE = """\
@@ -124,7 +125,7 @@ async def test_four_processes_may_migrate_at_once(empty_url: str) -> None:
             assert process.stdout is not None
             assert await process.stdout.readline() == b"ready\n"
         ended = await asyncio.wait_for(
-            asyncio.gather(*(process.communicate(b"go\n") for process in processes)), 60
+            asyncio.gather(*(process.communicate(b"go\n") for process in processes)), 2 * DEADLINE_S
         )
     finally:
         for process in processes:
