@@ -7,12 +7,14 @@ import pytest
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest
+from tests.waiting import STEADY_SESSION_S
 
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """One cluster for all tests that do no lasting harm; its folder has a space in its name."""
     folder = tmp_path_factory.mktemp("shared cluster")
+    (folder / "shoal.toml").write_text(f"[cluster]\nsession_timeout_s = {STEADY_SESSION_S}\n")
     with LocalCluster(folder, slots=8, api_port=free_port()) as running:
         yield running
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import httpx
 
+from tests.waiting import DEADLINE_S
+
 FINISHED = ("SUCCEEDED", "FAILED", "STOPPED")
 
 
@@ -16,7 +18,7 @@ class Rest:
         self.http = httpx.Client(
             base_url=f"{url}/api/v1",
             headers={"Authorization": f"Bearer {token}"},
-            timeout=60.0,
+            timeout=2 * DEADLINE_S,
             trust_env=False,
         )
 
@@ -73,7 +75,7 @@ class Rest:
         """The newest attempt of each task by name."""
         return {task["task"]: task for task in self.instance(instance_id)["tasks"]}
 
-    def wait_for(self, instance_id: int, *, timeout_s: float = 60.0) -> Any:
+    def wait_for(self, instance_id: int, *, timeout_s: float = 2 * DEADLINE_S) -> Any:
         """Wait until an instance has ended."""
         return self.until(
             lambda: self.instance(instance_id),
@@ -83,7 +85,7 @@ class Rest:
 
     @staticmethod
     def until(
-        look: Callable[[], Any], good: Callable[[Any], bool], *, timeout_s: float = 30.0
+        look: Callable[[], Any], good: Callable[[Any], bool], *, timeout_s: float = DEADLINE_S
     ) -> Any:
         """Look until what is seen is good; fail with what was seen last."""
         deadline = time.monotonic() + timeout_s

@@ -13,7 +13,7 @@ from tests.acceptance.test_up import nothing_left
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_example_pipeline_makes_its_report_without_any_java_installed(tmp_path: Path) -> None:
     examples = tmp_path / "examples"
     shutil.copytree(EXAMPLES, examples, ignore=shutil.ignore_patterns("output"))
@@ -42,7 +42,7 @@ def test_example_pipeline_makes_its_report_without_any_java_installed(tmp_path: 
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=840,
     )
     said = finished.stdout + finished.stderr
     assert finished.returncode == 0, said

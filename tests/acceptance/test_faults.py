@@ -13,6 +13,7 @@ import pytest
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest
+from tests.waiting import SERVICE_SESSION_S
 
 # A task writes when it starts and when it ends, and holds a lock meanwhile: a second one of the
 # same name at the same time finds the lock taken and says so.
@@ -46,8 +47,8 @@ def watched(cluster: LocalCluster) -> Iterator[None]:
 
 @pytest.fixture
 def frail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCluster]:
-    """A cluster of its own with short sessions, made to be hurt."""
-    monkeypatch.setenv("SHOAL_SESSION_TIMEOUT_S", "2")
+    """A cluster of its own, made to be hurt."""
+    monkeypatch.setenv("SHOAL_SESSION_TIMEOUT_S", str(SERVICE_SESSION_S))
     monkeypatch.setenv("SHOAL_MASTER_SWEEP_INTERVAL_S", "1")
     with (
         LocalCluster(tmp_path / "data", slots=4, api_port=free_port()) as running,

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.acceptance.rest import Rest
 
 
@@ -228,24 +230,25 @@ def test_schedule_fires_by_itself(rest: Rest) -> None:
     found = rest.until(
         lambda: rest.get("/instances", project="default", workflow="timed")["items"],
         lambda items: len(items) >= 3,
-        timeout_s=30,
     )
     rest.publish("timed", {"a": {}}, schedules=[])
     times = [i["logical_time"] for i in found]
     assert len(set(times)) == len(times), "one instance per fire time"
 
 
+@pytest.mark.timeout(600)
 def test_thousand_tasks_in_one_workflow(rest: Rest) -> None:
     tasks = {
         f"t{n:04d}": {"depends_on": [f"t{n - 100:04d}"] if n >= 100 else []} for n in range(1000)
     }
     rest.publish("thousand-tasks", tasks)
-    instance = rest.wait_for(rest.start("thousand-tasks"), timeout_s=110)
+    instance = rest.wait_for(rest.start("thousand-tasks"), timeout_s=500)
     assert instance["state"] == "SUCCEEDED"
     assert len(instance["tasks"]) == 1000
     assert {t["attempt"] for t in instance["tasks"]} == {1}
 
 
+@pytest.mark.timeout(600)
 def test_thousand_instances(rest: Rest) -> None:
     rest.publish("thousand-instances", {"a": {}})
     ids = [
@@ -273,7 +276,7 @@ def test_thousand_instances(rest: Rest) -> None:
             if cursor is None:
                 return count
 
-    rest.until(succeeded, lambda count: count == 1000, timeout_s=110)
+    rest.until(succeeded, lambda count: count == 1000, timeout_s=500)
 
 
 def test_events_tell_what_happened(rest: Rest) -> None:

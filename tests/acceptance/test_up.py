@@ -16,11 +16,12 @@ import psutil
 import pytest
 
 from tests.acceptance.rest import Rest
+from tests.waiting import DEADLINE_S
 
 SHOAL = [sys.executable, "-m", "shoal.client.cli"]
 
 
-def shoal(*words: str, timeout: float = 90) -> subprocess.CompletedProcess[str]:
+def shoal(*words: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
     """Run one command to its end."""
     return subprocess.run([*SHOAL, *words], capture_output=True, text=True, timeout=timeout)
 
@@ -39,13 +40,13 @@ def up(data: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
         if not url:
-            _, said = process.communicate(timeout=30)
+            _, said = process.communicate(timeout=DEADLINE_S)
             pytest.fail(f"shoal up did not start: {said}")
         yield process, url
     finally:
         if process.poll() is None:
             process.terminate()
-        process.communicate(timeout=90)
+        process.communicate(timeout=2 * DEADLINE_S)
 
 
 def family(data: Path) -> set[int]:
@@ -63,7 +64,7 @@ def family(data: Path) -> set[int]:
 
 def nothing_left(data: Path) -> bool:
     """Wait a moment for the last processes to go."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + DEADLINE_S
     while family(data):
         if time.monotonic() > deadline:
             return False
@@ -95,7 +96,7 @@ def test_ctrl_c_leaves_no_process_and_a_second_start_finds_everything(tmp_path: 
             instance_id = client.start("kept")
             assert client.wait_for(instance_id)["state"] == "SUCCEEDED"
         os.killpg(process.pid, signal.SIGINT)
-        assert process.wait(60) == 0
+        assert process.wait(2 * DEADLINE_S) == 0
     assert nothing_left(data)
     with up(data) as (_, url), rest(url, data) as client:
         found = client.instance(instance_id)
@@ -116,7 +117,7 @@ def test_second_ctrl_c_ends_running_tasks_at_once(tmp_path: Path) -> None:
             if line.startswith("stopping"):
                 break
         process.send_signal(signal.SIGINT)
-        process.wait(20)
+        process.wait(DEADLINE_S)
     assert nothing_left(data)
 
 
@@ -126,7 +127,7 @@ def test_kill_9_of_the_supervisor_leaves_no_process(tmp_path: Path) -> None:
         with rest(url, data) as client:
             sleeper(client, data)
         process.kill()
-        process.wait(10)
+        process.wait(DEADLINE_S)
         assert nothing_left(data)
 
 

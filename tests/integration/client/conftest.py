@@ -11,6 +11,7 @@ import pytest
 from shoal.client.cli import run
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
+from tests.waiting import STEADY_SESSION_S
 
 HELLO = Path(__file__).parents[3] / "examples" / "hello.py"
 
@@ -35,6 +36,7 @@ Shoal = Callable[..., Ended]
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """One master and one worker, in a folder with a space in its name."""
     folder = tmp_path_factory.mktemp("command line")
+    (folder / "shoal.toml").write_text(f"[cluster]\nsession_timeout_s = {STEADY_SESSION_S}\n")
     with LocalCluster(folder, masters=1, workers=1, slots=4, api_port=free_port()) as running:
         yield running
 

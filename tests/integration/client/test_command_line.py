@@ -11,6 +11,7 @@ import pytest
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from tests.integration.client.conftest import HELLO, Shoal, workflow
+from tests.waiting import DEADLINE_S
 
 
 def test_hello_is_published_run_and_shown(here: Shoal) -> None:
@@ -128,7 +129,7 @@ def test_a_run_is_paused_resumed_and_stopped(here: Shoal) -> None:
     assert (as_json.status, as_json.json["state"]) == (1, "REFUSED")
 
 
-def wait_for(seen: Callable[[], bool], timeout_s: float = 30.0) -> None:
+def wait_for(seen: Callable[[], bool], timeout_s: float = DEADLINE_S) -> None:
     """Look until it is so."""
     deadline = time.monotonic() + timeout_s
     while not seen():
@@ -160,10 +161,10 @@ def test_logical_time_is_in_the_zone_of_the_workflow(here: Shoal) -> None:
 
 
 def test_status_and_lists(here: Shoal, cluster: LocalCluster) -> None:
+    wait_for(lambda: "128 of 128 partitions have an owner" in here("status").out)
     status = here("status")
     assert status.status == 0
     assert f"✓ ok  Shoal 0.1.0 at {cluster.url}" in status.out
-    assert "128 of 128 partitions have an owner" in status.out
     found = here("status", "--json").json
     assert (len(found["masters"]), len(found["workers"]), found["api"]) == (1, 1, cluster.url)
     assert {t["name"] for t in here("task-types", "--json").json} >= {"SHELL", "PYTHON", "SPARK"}

@@ -18,6 +18,7 @@ import pytest
 
 from shoal.client.local.cluster import LocalCluster
 from tests.integration.client.conftest import HELLO, Shoal, workflow
+from tests.waiting import DEADLINE_S
 
 SHOAL = [sys.executable, "-m", "shoal.client.cli"]
 
@@ -35,7 +36,7 @@ class Terminal:
     master: int
     seen: str = ""
 
-    def read_until(self, pattern: str, timeout_s: float = 30.0) -> str:
+    def read_until(self, pattern: str, timeout_s: float = DEADLINE_S) -> str:
         deadline = time.monotonic() + timeout_s
         while not re.search(pattern, self.seen):
             left_s = deadline - time.monotonic()
@@ -45,7 +46,7 @@ class Terminal:
         assert re.search(pattern, self.seen), self.seen
         return self.seen
 
-    def end(self, timeout_s: float = 30.0) -> int:
+    def end(self, timeout_s: float = DEADLINE_S) -> int:
         while self._read():
             pass
         return self.process.wait(timeout_s)
@@ -160,7 +161,7 @@ def test_a_terminal_that_knows_ascii_only_gets_along(cluster: LocalCluster) -> N
         [*SHOAL, "status"],
         env=environment(cluster, PYTHONIOENCODING="ascii"),
         capture_output=True,
-        timeout=60,
+        timeout=DEADLINE_S,
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"? ok  Shoal" in done.stdout
@@ -173,7 +174,9 @@ def test_help_is_complete_and_loads_nothing_heavy() -> None:
         "'shoal.client.rest', 'shoal.client.sdk'};"
         "print(sorted(heavy & set(sys.modules)), status)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=DEADLINE_S
+    )
     assert done.stdout.splitlines()[-1] == "[] 0"
     for command in ("apply", "run", "instances", "instance", "logs", "pause", "resume", "stop",
                     "rerun", "recover", "workflows", "workflow", "status", "task-types",

@@ -67,7 +67,7 @@ def start(zk_chroot: str, tmp_path: Path) -> Iterator[Start]:
 
     def start(example: str, *arguments: str) -> Program:
         command = [sys.executable, str(EXAMPLES / f"{example}.py"), *arguments]
-        command += ["--zookeeper", f"{zk_chroot}/examples", "--session-timeout", "2"]
+        command += ["--zookeeper", f"{zk_chroot}/examples", "--session-timeout", "10"]
         programs.append(Program(tmp_path / f"output {len(programs)}", command))
         return programs[-1]
 

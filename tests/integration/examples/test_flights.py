@@ -23,7 +23,7 @@ def fetch(date: str, output: Path) -> subprocess.CompletedProcess[str]:
         env={"PATH": os.environ["PATH"], **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=110,
     )
 
 
@@ -38,7 +38,7 @@ def test_a_day_is_cut_out_and_passes_the_quality_rules(date: str, tmp_path: Path
         [sys.executable, str(FLIGHTS / "quality.py"), "--date", date, "--output", str(output)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=110,
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert json.loads((output / date / "quality.json").read_text())

@@ -29,7 +29,7 @@ def run(task: Task, parameters: Mapping[str, str], folder: Path) -> str:
         env={"SHOAL_PARAMETERS": str(given)},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=110,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -49,7 +49,7 @@ def test_a_reused_number_is_never_signalled(sleeper: subprocess.Popen[bytes]) ->
     assert process is not None
     proctree.signal_exactly(process._replace(start=process.start - 1), signal.SIGKILL)
     proctree.signal_exactly(process, signal.SIGTERM)
-    assert sleeper.wait(10) == -signal.SIGTERM  # so the SIGKILL before did not reach it
+    assert sleeper.wait(60) == -signal.SIGTERM  # so the SIGKILL before did not reach it
 
 
 def test_signalling_a_process_that_has_ended_does_nothing(
@@ -58,7 +58,7 @@ def test_signalling_a_process_that_has_ended_does_nothing(
     process = proctree.read_process(sleeper.pid)
     assert process is not None
     sleeper.kill()
-    sleeper.wait(10)
+    sleeper.wait(60)
     proctree.signal_exactly(process, signal.SIGKILL)
     assert proctree.read_process(sleeper.pid) is None
 
