@@ -29,7 +29,7 @@ from tests.chaos.logs import ApiLogs
 from tests.chaos.plan import Episode, Outcome, carry_out, draw
 from tests.chaos.report import RunInfo, render
 from tests.chaos.rest import Api
-from tests.chaos.sandbox import DiskRefused, make_mounts_private
+from tests.chaos.sandbox import Refused, make_mounts_private, make_network_private
 from tests.chaos.verdict import Verdict
 from tests.chaos.workload import Workload
 from tests.postgresql import PostgresqlMissing
@@ -87,7 +87,9 @@ async def run(
     """Run the whole suite once."""
     ledgers = folder / "ledger"
     marker = f"chaos-{os.getpid()}-{seed}"
-    async with Cluster(folder, Shape(options.session_timeout)) as cluster:
+    async with Cluster(
+        folder, Shape(options.session_timeout, routes_refused=options.routes_refused)
+    ) as cluster:
         tell(f"cluster is up in {folder}" + (f" ({why})" if (why := cluster.disk_refused) else ""))
         await asyncio.to_thread(audit.install, cluster.postgres.url)
         async with Api(cluster.url, cluster.token) as api:
@@ -108,6 +110,8 @@ async def run(
                 outcome.records,
                 asked=workload.asked,
                 marker=marker,
+                zookeeper=cluster.ensemble.hosts,
+                session_timeout_s=cluster.timeout_s,
             )
         finally:
             logs.close()
@@ -145,6 +149,17 @@ async def guarded(
     return await working
 
 
+def isolate() -> str:
+    """Take mounts and routes of our own; return why routes are not, "" if they are."""
+    with suppress(Refused):  # then the disk cannot be mounted either, which says why
+        make_mounts_private()
+    try:
+        make_network_private()
+    except Refused as error:
+        return str(error)
+    return ""
+
+
 def main(given: Sequence[str]) -> int:
     options = arguments(given)
     seed = options.seed or random.SystemRandom().randrange(1, 10**6)
@@ -158,8 +173,7 @@ def main(given: Sequence[str]) -> int:
         return EXIT_CLEAN
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
-    with suppress(DiskRefused):
-        make_mounts_private()
+    options.routes_refused = isolate()
     folder = Path(tempfile.mkdtemp(prefix="shoal-chaos-"))
     tell(f"FAULTS={options.faults} SEED={seed} in {folder}")
     begun = time.monotonic()

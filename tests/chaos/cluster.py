@@ -21,7 +21,7 @@ from tests.chaos.observer import LOOK_S, NotVisible, Observer, View
 from tests.chaos.ports import lasting_port
 from tests.chaos.postgres import Postgres
 from tests.chaos.role import Role, base_environment, still_alive
-from tests.chaos.sandbox import DiskRefused, SmallDisk
+from tests.chaos.sandbox import Refused, SmallDisk
 
 MASTERS = WORKERS = 3
 SLOTS = 4
@@ -43,6 +43,7 @@ class Shape:
     session_timeout_s: float = 3.0
     masters: int = MASTERS
     workers: int = WORKERS
+    routes_refused: str = ""  # why addresses cannot be cut off, "" if they can
 
 
 class Cluster:
@@ -130,7 +131,7 @@ class Cluster:
     def _mount(self) -> None:
         try:
             self.disk = SmallDisk(self.data / "workers" / f"worker-{self.shape.workers}", _DISK_MB)
-        except DiskRefused as error:
+        except Refused as error:
             self.disk_refused = str(error)
 
     def _role(self, kind: str, number: int) -> Role:
@@ -143,6 +144,7 @@ class Cluster:
             "SHOAL_SESSION_TIMEOUT_S": f"{self.timeout_s}",
             "SHOAL_LOG_FORMAT": "json",
         }
+        address = HOST if kind == "api" else f"127.0.{1 if kind == 'master' else 2}.{number}"
         arguments = [kind, "--data", str(self.data)]
         match kind:
             case "worker":
@@ -152,11 +154,12 @@ class Cluster:
                 server = [(HOST, self.postgres.port)]
                 database = self.network.link(f"{name} to the database", server)
                 settings["SHOAL_DATABASE_URL"] = self.postgres.url_at(database.ports[0])
+        arguments += ["--set", f"host={address}"]
         if kind == "api":
             arguments += ["--set", f"port={self._api_port}"]
         environment = base_environment() | settings
         log = self.data / "logs" / f"{name}.log"
-        return Role(name, arguments, environment, log, zookeeper, database)
+        return Role(name, address, arguments, environment, log, zookeeper, database)
 
     async def _watch(self) -> None:
         """Start again what ends by itself, as a supervisor of real services does."""

@@ -39,12 +39,16 @@ def draw(seed: int, count: int, makers: Mapping[str, Maker]) -> list[Episode]:
     episodes = []
     while faults:
         some = [faults.pop(0)]
-        if faults and dice.random() < _DOUBLE and not some[0].hurts & faults[0].hurts:
+        if faults and dice.random() < _DOUBLE and _may_join(some[0], faults[0]):
             some.append(faults.pop(0))
         episodes.append(
             Episode(dice.uniform(0.0, _MOST_PAUSE_S), some, dice.uniform(0.0, _MOST_PAUSE_S))
         )
     return episodes
+
+
+def _may_join(one: Fault, other: Fault) -> bool:
+    return not (one.alone or other.alone or one.hurts & other.hurts)
 
 
 @dataclass
@@ -147,6 +151,7 @@ def _record(
         # Of two faults at once neither figure is a takeover's.
         taken_over_s=fault.taken_over_s if alone else None,
         frozen_pids=fault.frozen_pids,
+        alone=alone,
         costs_workers=fault.costs_workers,
         spoils_disk=fault.spoils_disk,
     )

@@ -31,6 +31,7 @@ class Role:
     def __init__(
         self,
         name: str,
+        address: str,
         arguments: Sequence[str],
         environment: Mapping[str, str],
         log: Path,
@@ -38,6 +39,7 @@ class Role:
         database: Link | None,
     ) -> None:
         self.name, self.log = name, log
+        self.address = address  # of its server, its own
         self.kind = name.partition("-")[0]
         self.zookeeper, self.database = zookeeper, database
         self.held = False

@@ -1,7 +1,7 @@
 """What the suite may do to the machine only where nobody else sees it.
 
-A private mount name space holds a small file system for one worker. Everything in it goes with
-the suite's last process, also if that is killed.
+Mounts and routes of our own: a small file system for one worker, and addresses of the loopback
+network that can be cut off. Both go with the suite's last process, also if that is killed.
 """
 
 import ctypes
@@ -11,26 +11,45 @@ import subprocess
 from pathlib import Path
 
 _CLONE_NEWNS = 0x00020000
+_CLONE_NEWNET = 0x40000000
 _FILLER = "filler"
 
 
-class DiskRefused(Exception):
-    """A file system of our own cannot be mounted here: not root, or a container forbids it."""
+class Refused(Exception):
+    """The machine does not let us: not root, a container forbids it, or a program is missing."""
 
 
 def make_mounts_private() -> None:
     """Give this process, and those it starts from now on, mounts of their own.
 
-    Call it in the main thread before any other is started. Raises DiskRefused.
+    Call it in the main thread before any other is started. Raises Refused.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(_CLONE_NEWNS) != 0:
-        raise DiskRefused(f"no mount name space of our own: {os.strerror(ctypes.get_errno())}")
+    _unshare(_CLONE_NEWNS, "mounts")
     _run("mount", "--make-rprivate", "/")
 
 
+def make_network_private() -> None:
+    """Give this process, and those it starts from now on, a loopback network of their own.
+
+    They see no other. Call it in the main thread before any other is started. Raises Refused.
+    """
+    _run("ip", "-Version")  # without it the new network could not even be switched on
+    _unshare(_CLONE_NEWNET, "network")
+    _run("ip", "link", "set", "lo", "up")
+
+
+def cut_off(address: str) -> None:
+    """Let nothing through to a loopback address: packets vanish. Raises Refused."""
+    _run("ip", "route", "add", "blackhole", f"{address}/32", "table", "local")
+
+
+def let_through(address: str) -> None:
+    """End ``cut_off``."""
+    _run("ip", "route", "del", "blackhole", f"{address}/32", "table", "local")
+
+
 class SmallDisk:
-    """A file system of ``size_mb`` at ``folder`` that can be filled. Raises DiskRefused."""
+    """A file system of ``size_mb`` at ``folder`` that can be filled. Raises Refused."""
 
     def __init__(self, folder: Path, size_mb: int) -> None:
         self.folder = folder
@@ -59,10 +78,16 @@ class SmallDisk:
         _run("umount", "--lazy", str(self.folder))
 
 
+def _unshare(what: int, name: str) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(what) != 0:
+        raise Refused(f"no {name} of our own: {os.strerror(ctypes.get_errno())}")
+
+
 def _run(*command: str) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20)
     except OSError as error:
-        raise DiskRefused(str(error)) from error
+        raise Refused(str(error)) from error
     if done.returncode != 0:
-        raise DiskRefused(f"{' '.join(command)}: {done.stderr.strip()}")
+        raise Refused(f"{' '.join(command)}: {done.stderr.strip()}")

@@ -41,6 +41,8 @@ _SIMPLE: tuple[type[Fault], ...] = (
     network.FlapMaster,
     network.FlapWorker,
     network.CutMasterFromDatabase,
+    network.CutMasterFromWorkers,
+    network.CutWorkerFromMasters,
     network.SwallowClaim,
     network.SwallowDispatch,
     network.SwallowCommit,

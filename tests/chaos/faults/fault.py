@@ -26,6 +26,7 @@ class Fault(ABC):
     name: str
     # Two faults that hurt one of these at a time would be one fault of another kind.
     hurts: frozenset[str] = frozenset()
+    alone: ClassVar[bool] = False  # leaves nothing whole that another one could hurt
     costs_workers: ClassVar[bool] = True  # as in the record
     spoils_disk: ClassVar[bool] = False
 

@@ -4,10 +4,11 @@ import asyncio
 from typing import ClassVar
 
 from tests.chaos.cluster import Cluster
-from tests.chaos.faults.fault import Fault, effects, moved, new_session
+from tests.chaos.faults.fault import Fault, Skipped, effects, moved, new_session
 from tests.chaos.links import Link, Mode
 from tests.chaos.observer import View
 from tests.chaos.role import Role
+from tests.chaos.sandbox import cut_off, let_through
 
 _WAIT_S = 20.0  # for requests whose answers shall be lost
 _LOOK_S = 0.1
@@ -154,6 +155,41 @@ class CutMasterFromDatabase(_LinkFault):
 
     def bit(self, after: View) -> tuple[bool, str]:
         return True, f"{self._mode.name.lower()}; {effects(self.before, after)}"
+
+
+class _CutOff(_LinkFault):
+    """Nobody reaches the role's own server; it reaches everybody."""
+
+    async def strike(self, cluster: Cluster) -> None:
+        if cluster.shape.routes_refused:
+            raise Skipped(cluster.shape.routes_refused)
+        cut_off(self.role.address)
+
+    async def hold(self, cluster: Cluster) -> None:
+        await self.for_timeouts(cluster, self.dice.uniform(1.0, 4.0))
+
+    async def heal(self, cluster: Cluster) -> None:
+        if not cluster.shape.routes_refused:
+            let_through(self.role.address)
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        return True, f"{self.role.address} cut off; {effects(self.before, after)}"
+
+
+class CutMasterFromWorkers(_CutOff):
+    """It owns its partitions, but no worker can fetch from it or report to it."""
+
+    name = "cut-master-from-workers"
+    costs_workers = False
+    kind = "master"
+
+
+class CutWorkerFromMasters(_CutOff):
+    """No master can tell it to kill, nobody can read its logs."""
+
+    name = "cut-worker-from-masters"
+    costs_workers = False
+    kind = "worker"
 
 
 class _Swallow(_LinkFault):

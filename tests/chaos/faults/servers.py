@@ -123,7 +123,7 @@ class PowerCut(Fault):
     """Everything dies at the same moment, and comes back in any order."""
 
     name = "power-cut"
-    hurts = frozenset({"zookeeper", "database", "masters", "workers"})
+    alone = True
 
     async def begin(self, cluster: Cluster) -> None:
         self.target = "everything"

@@ -39,6 +39,7 @@ def test_two_faults_at_once_never_hurt_the_same_thing() -> None:
     assert doubles
     for one, other in doubles:
         assert not one.hurts & other.hurts
+        assert "power-cut" not in (one.name, other.name)
 
 
 def test_two_masters_die_only_while_nothing_hurts_the_third() -> None:
