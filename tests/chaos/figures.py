@@ -44,14 +44,14 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[max(0, ceil(share * len(ordered)) - 1)]
 
 
-def recoveries(_: Verdict, faults: Sequence[FaultRecord]) -> list[float]:
-    """From the end of the cause until the cluster was whole."""
-    return [f.recovery_s for f in faults if f.recovery_s is not None]
+def recoveries(_: Verdict | None, faults: Sequence[FaultRecord]) -> list[float]:
+    """From the end of the cause until the cluster was whole, of faults that came alone."""
+    return [f.recovery_s for f in faults if f.alone and f.recovery_s is not None]
 
 
-def takeovers(_: Verdict, faults: Sequence[FaultRecord]) -> list[float]:
-    """From the fault until live masters had all partitions."""
-    return [f.takeover_s for f in faults if f.takeover_s is not None]
+def takeovers(_: Verdict | None, faults: Sequence[FaultRecord]) -> list[float]:
+    """From the fault until live masters had all partitions, of faults that came alone."""
+    return [f.takeover_s for f in faults if f.alone and f.takeover_s is not None]
 
 
 def losses(verdict: Verdict, _: Sequence[FaultRecord]) -> Sequence[float]:

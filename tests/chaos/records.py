@@ -25,6 +25,8 @@ class FaultRecord:
     # Processes of the workload that were stopped with everything above them. Such a process can
     # not be killed by its worker while it is stopped: its lock lasts until it is thawed.
     frozen_pids: frozenset[int] = frozenset()
+    # Whether no other fault was there at the same time. If one was, times are not this one's own.
+    alone: bool = True
     # Whether attempts may be LOST by it. Otherwise each one that is was given up without reason.
     costs_workers: bool = True
     # Whether attempts may FAIL by it without the task's own doing.

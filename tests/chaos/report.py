@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from tests.chaos.figures import FIGURES, Figure, percentile
+from tests.chaos.figures import FIGURES, Figure, percentile, recoveries, takeovers
 from tests.chaos.records import FaultRecord
 from tests.chaos.verdict import Kind, Verdict
 
@@ -151,13 +151,14 @@ def _faults(faults: Sequence[FaultRecord]) -> str:
             name,
             str(len(records)),
             str(sum(record.bit for record in records)),
-            _times([r.recovery_s for r in records if r.recovery_s is not None]),
-            _times([r.takeover_s for r in records if r.takeover_s is not None]),
+            _times(recoveries(None, records)),
+            _times(takeovers(None, records)),
         ]
         for name, records in sorted(by_name.items())
     ]
     head = ["fault", "injected", "bit", "whole again after its end", "partitions taken over"]
-    return _table(head, rows) if rows else ""
+    note = "Times are of faults that came alone; some came together with another one."
+    return f"{_table(head, rows)}\n\n{note}" if rows else ""
 
 
 def _histogram(faults: Sequence[FaultRecord], info: RunInfo) -> str:

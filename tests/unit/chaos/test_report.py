@@ -25,6 +25,12 @@ def test_clean_run_is_reported_with_its_figures() -> None:
     assert "| instances | 12 |" in text
 
 
+def test_times_of_faults_in_company_are_not_held_against_a_figure() -> None:
+    crowded = replace(KILL, taken_over_s=99.0, recovered_s=98.0, alone=False)
+    assert is_met(R1, CLEAN, [KILL, crowded], INFO)
+    assert "| kill-master | 2 | 2 | p50 1.50 s, p99 1.50 s" in render(CLEAN, [KILL, crowded], INFO)
+
+
 def test_offences_are_listed() -> None:
     offence = Offence(Kind.LOST, "acknowledged command", "gone", 3, "a", 2)
     text = render(Verdict([offence] * 101), [], INFO)
