@@ -30,7 +30,10 @@ class ApiLogs:
         )
 
     def __call__(self, task_instance_id: int) -> bytes:
-        answer = self._http.get(f"/task-instances/{task_instance_id}/log/raw")
+        try:
+            answer = self._http.get(f"/task-instances/{task_instance_id}/log/raw")
+        except httpx.TransportError as error:
+            raise LogMissing(f"the API does not answer: {error!r}") from error
         if not answer.is_success:
             raise LogMissing(f"{answer.status_code} {answer.text}")
         return answer.content
