@@ -112,7 +112,8 @@ class Group:
             await asyncio.wait([joined, self._task], return_when=asyncio.FIRST_COMPLETED)
             self.raise_failure()
         except BaseException:
-            await background.stop(self._task)
+            # Perhaps the group has us as a member already and would wait for us.
+            await self.__aexit__(None, None, None)
             raise
         finally:
             joined.cancel()
