@@ -47,6 +47,7 @@ log = structlog.get_logger()
 BATCH = 250  # entries in one multi
 BATCHES_AT_ONCE = 8
 AT_ONCE = 2000  # single requests in flight
+TIMER_S = 0.001  # a timer may ring so much too early
 LISTS_AT_ONCE = 200  # lists of a bucket, with up to 1000 names each, in flight
 
 
@@ -185,7 +186,7 @@ class TaskQueue:
                 return_when=asyncio.FIRST_COMPLETED,
             )
             for head in heads:
-                if head.unblocks_in_s <= 0:
+                if head.unblocks_in_s <= TIMER_S:
                     head.expire()  # the task that was still claimed may no longer be
             return bool(done) or any(head.rung.is_set() for head in heads)
         finally:

@@ -96,7 +96,7 @@ async def page(session: ZkSession, after: Position, most: int) -> tuple[list[Ent
 
 def _parsed(group: str, outer: str, inner: str, names: Sequence[str]) -> list[Entry]:
     entries = []
-    for name in names:
+    for name in sorted(names):
         try:
             entries.append(parse(group, outer, inner, name))
         except ValueError:

@@ -37,3 +37,12 @@ async def test_absurd_counts_are_refused(session: ZkSession) -> None:
     for count in (0, 1001):
         with pytest.raises(ValueError, match="1 to 1000"):
             await prepare(session, count)
+
+
+async def test_tree_of_an_earlier_version_is_completed(session: ZkSession) -> None:
+    for path in ("/masters", "/workers", "/partitions", "/queue", "/claims"):
+        await session.create(path)
+    await session.create("/config", b'{"version": 1, "partitions": 3}')
+    assert await prepare(session, 5) == 3
+    assert await session.exists("/claims/00")
+    assert await session.exists("/claims/ff")
