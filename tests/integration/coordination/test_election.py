@@ -1,8 +1,6 @@
 """One candidate leads at a time, and whoever led before is refused."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 
@@ -51,16 +49,10 @@ class Recorder(ElectionListener):
         assert self.election.epoch is None
 
 
-@asynccontextmanager
-async def another(address: str) -> AsyncIterator[ZkSession]:
-    async with connect(address) as session:
-        yield session
-
-
 async def test_first_candidate_leads_and_everybody_can_see_it(
     session: ZkSession, zk_chroot: str
 ) -> None:
-    async with another(zk_chroot) as onlooker:
+    async with connect(zk_chroot) as onlooker:
         assert await leader_of(onlooker, "e") is None
         first, second = Recorder(session, "a"), Recorder(onlooker, "b")
         async with first.election:
@@ -82,7 +74,7 @@ async def test_first_candidate_leads_and_everybody_can_see_it(
 async def test_who_steps_back_is_followed_by_the_next_with_a_higher_epoch(
     session: ZkSession, zk_chroot: str
 ) -> None:
-    async with another(zk_chroot) as other:
+    async with connect(zk_chroot) as other:
         first, second = Recorder(session, "a"), Recorder(other, "b")
         async with first.election:
             await eventually(lambda: first.epochs)
@@ -131,7 +123,7 @@ async def test_cut_off_leader_stops_before_the_next_one_is_elected(
 
 async def test_writes_of_an_old_leader_are_refused(session: ZkSession, zk_chroot: str) -> None:
     await session.create("/report", b"")
-    async with another(zk_chroot) as other:
+    async with connect(zk_chroot) as other:
         first, second = Recorder(session, "a"), Recorder(other, "b")
         async with first.election:
             await eventually(lambda: first.epochs)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import BalancedJobs, GroupSettings, ZkSession
-from tests.integration.coordination.conftest import TIMEOUT_S, eventually
+from tests.integration.coordination.conftest import connect, eventually
 from tests.proxy import TcpProxy
 from tests.zookeeper import expire_session
 
@@ -66,25 +66,19 @@ async def process(
     assert not floor.wrong
 
 
-@asynccontextmanager
-async def another(address: str) -> AsyncIterator[ZkSession]:
-    async with ZkSession(address, session_timeout_s=TIMEOUT_S, close_timeout_s=1.0) as session:
-        yield session
-
-
 async def test_jobs_are_shared_and_only_what_must_move_moves(
     session: ZkSession, zk_chroot: str
 ) -> None:
     floor = Floor()
     async with process(floor, session, "one") as one:
-        await eventually(lambda: len(floor.running) == 9, 60)
+        await eventually(lambda: len(floor.running) == 9)
         assert one.running == set(JOBS)
-        async with another(zk_chroot) as other, process(floor, other, "two"):
-            await eventually(lambda: list(floor.running.values()).count("two") == 4, 60)
-            await eventually(lambda: len(floor.running) == 9, 60)
+        async with connect(zk_chroot) as other, process(floor, other, "two"):
+            await eventually(lambda: list(floor.running.values()).count("two") == 4)
+            await eventually(lambda: len(floor.running) == 9)
             assert len(floor.moved) == 9 + 4
-        await eventually(lambda: set(floor.running.values()) == {"one"}, 60)
-        await eventually(lambda: len(floor.running) == 9, 60)
+        await eventually(lambda: set(floor.running.values()) == {"one"})
+        await eventually(lambda: len(floor.running) == 9)
         assert len(floor.moved) == 9 + 4 + 4
     assert not floor.running
 
@@ -94,13 +88,13 @@ async def test_jobs_of_a_cut_off_process_end_before_they_begin_elsewhere(
 ) -> None:
     floor = Floor()  # in one process, so that a job that runs twice is noticed
     async with process(floor, proxied, "cut off"):
-        await eventually(lambda: len(floor.running) == 9, 60)
+        await eventually(lambda: len(floor.running) == 9)
         async with process(floor, session, "next"):
-            await eventually(lambda: len(floor.running) == 9 and len(floor.moved) == 13, 60)
+            await eventually(lambda: len(floor.running) == 9 and len(floor.moved) == 13)
             zk_proxy.freeze()
-            await eventually(lambda: list(floor.running.values()).count("next") == 9, 60)
+            await eventually(lambda: list(floor.running.values()).count("next") == 9)
             zk_proxy.heal()
-            await eventually(lambda: list(floor.running.values()).count("cut off") == 4, 60)
+            await eventually(lambda: list(floor.running.values()).count("cut off") == 4)
 
 
 async def test_expired_session_begins_the_jobs_anew_with_higher_epochs(
@@ -108,19 +102,19 @@ async def test_expired_session_begins_the_jobs_anew_with_higher_epochs(
 ) -> None:
     floor = Floor()
     async with process(floor, session, "one"):
-        await eventually(lambda: len(floor.running) == 9, 60)
+        await eventually(lambda: len(floor.running) == 9)
         await expire_session(session, zookeeper)
-        await eventually(lambda: len(floor.moved) == 18 and len(floor.running) == 9, 60)
+        await eventually(lambda: len(floor.moved) == 18 and len(floor.running) == 9)
 
 
 async def test_a_job_goes_to_a_process_that_knows_it(session: ZkSession, zk_chroot: str) -> None:
     floor = Floor()
     async with (
-        another(zk_chroot) as other,
+        connect(zk_chroot) as other,
         process(floor, session, "old", ["a", "b", "c/1"]),
         process(floor, other, "new", ["a", "b", "c/1", "d", "e"]),
     ):
-        await eventually(lambda: len(floor.running) == 5, 60)
+        await eventually(lambda: len(floor.running) == 5)
         assert floor.running["d"] == floor.running["e"] == "new"
 
 
@@ -128,5 +122,5 @@ async def test_a_job_that_fails_is_begun_again(session: ZkSession) -> None:
     floor = Floor()
     floor.fail = {"a"}
     async with process(floor, session, "one", ["a", "b"]):
-        await eventually(lambda: set(floor.running) == {"a", "b"}, 60)
+        await eventually(lambda: set(floor.running) == {"a", "b"})
     assert not floor.fail

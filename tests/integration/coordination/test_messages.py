@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ from shoal.coordination.messages import (
     waiting,
 )
 from shoal.coordination.messages.paths import PartitionPaths
-from tests.integration.coordination.conftest import TIMEOUT_S, eventually, put_request
+from tests.integration.coordination.conftest import connect, eventually, put_request
 from tests.proxy import TcpProxy
 from tests.zookeeper import expire_session
 
@@ -50,12 +49,6 @@ def consumer(
 async def producer(session: ZkSession) -> AsyncIterator[Producer]:
     async with Producer(session, "t", partitions=PARTITIONS) as producer:
         yield producer
-
-
-@asynccontextmanager
-async def another(address: str) -> AsyncIterator[ZkSession]:
-    async with ZkSession(address, session_timeout_s=TIMEOUT_S, close_timeout_s=1.0) as session:
-        yield session
 
 
 async def put(producer: Producer, *names: str, key: str | None = None) -> None:
@@ -207,7 +200,7 @@ async def test_message_that_kills_its_consumers_is_counted_across_them(
     await put(producer, "bad-1", "bad-2")
     settings = ConsumerSettings(ack_wait_s=300, max_deliveries=2)
     for attempt in (1, 2):
-        async with another(zk_chroot) as dying, consumer(dying, settings=settings) as receiver:
+        async with connect(zk_chroot) as dying, consumer(dying, settings=settings) as receiver:
             (delivery,) = await receive(receiver, 1)
             assert (delivery.id, delivery.attempt) == ("bad-1", attempt)
     async with consumer(session, settings=settings) as receiver:
@@ -224,10 +217,10 @@ async def test_consumers_share_and_a_leaver_hands_over_at_once(
     session: ZkSession, producer: Producer, zk_chroot: str
 ) -> None:
     async with consumer(session, "stays") as staying:
-        await eventually(lambda: len(staying.partitions) == PARTITIONS, 60)
-        async with another(zk_chroot) as other:
+        await eventually(lambda: len(staying.partitions) == PARTITIONS)
+        async with connect(zk_chroot) as other:
             async with consumer(other, "leaves") as leaving:
-                await eventually(lambda: len(leaving.partitions) == PARTITIONS // 2, 60)
+                await eventually(lambda: len(leaving.partitions) == PARTITIONS // 2)
                 theirs = leaving.partitions
                 assert not theirs & staying.partitions
                 key = next(k for k in map(str, range(99)) if partition_of(k, PARTITIONS) in theirs)
@@ -248,15 +241,15 @@ async def test_who_gives_a_partition_up_waits_for_what_is_being_worked_on(
     await put(producer, *(f"{key}-1" for key in keys.values()))
     async with consumer(session, "old") as old:
         received = await receive(old, PARTITIONS)
-        async with another(zk_chroot) as other:
+        async with connect(zk_chroot) as other:
             entering = asyncio.create_task(consumer(other, "new").__aenter__())
-            await eventually(lambda: len(old.partitions) == PARTITIONS // 2, 60)
+            await eventually(lambda: len(old.partitions) == PARTITIONS // 2)
             for delivery in received:  # also of those that are about to move
                 await delivery.ack()
             async with asyncio.timeout(60):
                 new = await entering
             try:
-                await eventually(lambda: len(new.partitions) == PARTITIONS // 2, 60)
+                await eventually(lambda: len(new.partitions) == PARTITIONS // 2)
                 assert await waiting(session, "t") == 0
             finally:
                 await new.__aexit__(None, None, None)
@@ -266,7 +259,7 @@ async def test_owner_that_lost_its_session_cannot_acknowledge_any_more(
     session: ZkSession, producer: Producer, zk_chroot: str, zookeeper: ZooKeeperServer
 ) -> None:
     await put(producer, "a-1")
-    async with another(zk_chroot) as other, consumer(other) as receiver:
+    async with connect(zk_chroot) as other, consumer(other) as receiver:
         (first,) = await receive(receiver, 1)
         await expire_session(other, zookeeper)
         (again,) = await receive(receiver, 1)
@@ -337,7 +330,7 @@ async def test_put_whose_answer_was_lost_stores_the_message_once(
         zk_proxy.swallow_from = put_request()
         second = asyncio.create_task(put(producer, "a-2"))
         third = asyncio.create_task(put(producer, "a-3"))
-        await eventually(lambda: zk_proxy.swallow_replies, 30)
+        await eventually(lambda: zk_proxy.swallow_replies)
         zk_proxy.drop()
         zk_proxy.heal()
         async with asyncio.timeout(60):
@@ -354,7 +347,7 @@ async def test_producers_at_once_lose_nothing_and_number_without_gaps(
     session: ZkSession, zk_chroot: str
 ) -> None:
     async with (
-        another(zk_chroot) as other,
+        connect(zk_chroot) as other,
         Producer(session, "t", partitions=1) as one,
         Producer(other, "t") as two,
     ):
@@ -380,7 +373,7 @@ async def test_ids_are_forgotten_after_their_window_and_not_before(session: ZkSe
         await put(producer, "c-1")
         now_s += 500
         await put(producer, "a-1")
-        await eventually(lambda: not producer._forgetting, 30)
+        await eventually(lambda: not producer._forgetting)
         assert len((await session.children("/messages/t/000/ids")).names) == 2
         ids = [p for p in await nodes_below(session, "/messages/t/000/ids") if p.count("/") == 7]
         assert len(ids) == 2  # of "c-1" and of the last "a-1"
@@ -425,7 +418,7 @@ async def test_a_long_backlog_is_taken_over_in_order_and_leaves_no_znodes(
             seen[delivery.key].append(int(delivery.id.split("-")[1]))
             await delivery.ack()
 
-    async with another(zk_chroot) as other, consumer(other) as receiver:
+    async with connect(zk_chroot) as other, consumer(other) as receiver:
         await consume(receiver, 600)
     async with consumer(session) as receiver:
         await consume(receiver, 700)

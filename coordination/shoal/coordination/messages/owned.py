@@ -111,6 +111,8 @@ class OwnedPartition:
                 self.backlog.untake(number)
                 self._on_news()
                 raise
+            if self._is_over:  # while we waited for the answer: somebody else may have it by now
+                return None
             if message is None:
                 self._done(number)
                 return None
