@@ -21,7 +21,7 @@ from tests.chaos.records import FaultRecord
 from tests.chaos.verdict import Kind, Offence, Verdict
 from tests.chaos.workload import Asked
 
-MOST_LOGS = 2000
+MOST_LOGS = 600  # each is a request
 
 
 def check(

@@ -44,9 +44,9 @@ class ApiLogs:
 
 
 def judge(evidence: Evidence, read: LogReader, most: int) -> Iterator[Offence]:
-    """Yield the logs that are not what was printed, among the ``most`` newest that ran."""
+    """Yield the logs that are not what was printed, among ``most`` from the whole time."""
     ran = [attempt for attempt in evidence.attempts if attempt.id in evidence.runs_of]
-    for attempt in ran[-most:]:
+    for attempt in ran[:: -(-len(ran) // most) or 1]:
         try:
             log = read(attempt.id)
         except LogMissing as error:
