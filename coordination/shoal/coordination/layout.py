@@ -20,6 +20,7 @@ All paths are below the session's chroot.
 
 import asyncio
 import json
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from shoal.coordination.errors import Mismatch, NodeExists, NoNode, TransactionFailed
@@ -98,6 +99,7 @@ def messages(topic: str) -> str:
     return f"{MESSAGES}/{encode_name(topic)}"
 
 
+@lru_cache(maxsize=1000)  # the same few names stand in the paths of a million entries
 def encode_name(name: str) -> str:
     """Return ``name`` as one path element: any text can name a group or a member."""
     if not name:
