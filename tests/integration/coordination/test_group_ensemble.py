@@ -43,7 +43,7 @@ async def test_the_death_of_the_leading_server_moves_nothing(
 async def test_without_a_quorum_all_is_lost_and_with_it_shared_out_again(
     bench: Bench, ensemble: Ensemble
 ) -> None:
-    a, b = await bench.join("a", timeout_s=4.0), await bench.join("b", timeout_s=4.0)
+    a, b = await bench.join("a", timeout_s=8.0), await bench.join("b", timeout_s=8.0)
     await bench.shared_out(a, b)
     since = len(bench.ledger.told)
     for server in ensemble.servers[1:]:

@@ -3,8 +3,9 @@
 import asyncio
 
 from shoal.coordination import Ownership, ZkSession, layout, prepare
+from tests.integration.coordination.conftest import connect
+from tests.waiting import DEADLINE_S
 
-DEADLINE_S = 30.0
 ROUND_TRIPS = 20  # far more than it takes to find the node and to do something about it
 
 
@@ -38,7 +39,7 @@ class Notes:
 
 async def test_nobody_owns_a_partition_while_its_old_owner_finishes(zk_chroot: str) -> None:
     notes = Notes()
-    async with ZkSession(zk_chroot, session_timeout_s=10.0) as session:
+    async with connect(zk_chroot) as session:
         await prepare(session, 2)
         async with asyncio.timeout(DEADLINE_S), notes.ownership(session, "old") as ownership:
             ownership.set_wanted({1})
@@ -54,8 +55,8 @@ async def test_owner_node_of_another_session_is_left_alone(zk_chroot: str) -> No
     notes = Notes()
     notes.may_release.set()
     async with (
-        ZkSession(zk_chroot, session_timeout_s=10.0) as theirs,
-        ZkSession(zk_chroot, session_timeout_s=10.0) as ours,
+        connect(zk_chroot) as theirs,
+        connect(zk_chroot) as ours,
     ):
         await prepare(theirs, 2)
         epoch = (await theirs.create(layout.owner(1), b"{}", ephemeral=True)).czxid

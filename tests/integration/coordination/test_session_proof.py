@@ -3,8 +3,8 @@
 import asyncio
 
 from shoal.coordination import ZkSession
-
-DEADLINE_S = 30.0
+from tests.integration.coordination.conftest import connect
+from tests.waiting import DEADLINE_S
 
 
 async def _silence(session: ZkSession) -> None:
@@ -14,17 +14,18 @@ async def _silence(session: ZkSession) -> None:
     await asyncio.wait([session._heartbeat])
 
 
-async def test_connection_alone_proves_nothing(session: ZkSession) -> None:
+async def test_connection_alone_proves_nothing(zk_chroot: str) -> None:
     """The server may have ended a session whose client still believes to be connected."""
-    await _silence(session)
-    async with asyncio.timeout(DEADLINE_S):
-        await session.unproven()
-    assert not session.is_proven
+    async with connect(zk_chroot, session_timeout_s=2.0) as session:
+        await _silence(session)
+        async with asyncio.timeout(DEADLINE_S):
+            await session.unproven()
+        assert not session.is_proven
 
 
 async def test_read_proves_nothing(zk_chroot: str) -> None:
     """A follower that is cut off from its leader goes on answering reads."""
-    async with ZkSession(zk_chroot, session_timeout_s=10.0) as session:
+    async with connect(zk_chroot) as session:
         await _silence(session)
         await session.sync("/")
         before = session.proven_until
