@@ -166,6 +166,45 @@ async def test_several_tasks_may_iterate_and_none_starves(
     assert await waiting(session, "t") == 0
 
 
+@pytest.mark.parametrize("what", ["tail", "waiting"])
+async def test_message_that_comes_while_a_partition_is_taken_over_is_not_overlooked(
+    session: ZkSession, zk_chroot: str, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    async with connect(zk_chroot) as other, Producer(other, "t", partitions=1) as producer:
+        put_already: list[bool] = []
+
+        def putting_after(read: Any) -> Any:
+            async def read_then_put(path: str, **options: Any) -> Any:
+                try:
+                    return await read(path, **options)
+                finally:
+                    if path == f"/messages/t/000/{what}" and not put_already:
+                        put_already.append(True)
+                        await put(producer, "a-1")
+
+            return read_then_put
+
+        for call in ("get", "children"):
+            monkeypatch.setattr(session, call, putting_after(getattr(session, call)))
+        async with consumer(session) as receiver:
+            (delivery,) = await receive(receiver, 1)
+            assert delivery.id == "a-1"
+            assert put_already
+
+
+async def test_bytes_that_no_producer_wrote_are_delivered_as_they_are(
+    session: ZkSession, producer: Producer
+) -> None:
+    await put(producer, "a-1")
+    place = PartitionPaths("t", partition_of("a", PARTITIONS))
+    await session.set(place.message(0), b"\xff\x00 not a message")
+    async with consumer(session) as receiver:
+        (delivery,) = await receive(receiver, 1)
+        assert (delivery.id, delivery.payload) == ("", b"\xff\x00 not a message")
+        await delivery.ack()
+    assert await waiting(session, "t") == 0
+
+
 # ---------------------------------------------------------------------- poison
 
 

@@ -20,6 +20,10 @@ def encode(message: Message) -> bytes:
 
 
 def decode(data: bytes) -> Message:
+    """Return the message in ``data``. What no producer wrote is one without id and key."""
     head, _, payload = data.partition(b"\n")
-    fields = json.loads(head)
-    return Message(fields["id"], fields["key"], payload, fields["at"])
+    try:
+        fields = json.loads(head)
+        return Message(str(fields["id"]), str(fields["key"]), payload, float(fields["at"]))
+    except (ValueError, KeyError, TypeError):
+        return Message("", "", data, 0.0)

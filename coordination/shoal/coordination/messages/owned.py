@@ -156,13 +156,13 @@ class OwnedPartition:
         await self._session.sync(self._paths.root)
         ledger = json.loads((await self._session.get(self._paths.ledger)).data)
         self._counts = {int(number): count for number, count in ledger.items()}
+        await self._read_tail()
+        self._position = self._next
+        # After the tail: whatever has a number below it is in one of these.
         try:
             names = (await self._session.children(self._paths.waiting)).names
         except NoNode:
             names = []
-        # After the list: what is not in its buckets has a number that comes later.
-        await self._read_tail()
-        self._position = self._next
         self._buckets = deque(sorted(map(int, names)))
 
     async def _run(self) -> None:
