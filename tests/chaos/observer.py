@@ -39,7 +39,8 @@ class View:
     """One look. ``members`` by pid; ``owners`` and ``rows`` by partition."""
 
     members: Mapping[int, Member] = field(default_factory=dict)
-    owners: Mapping[int, tuple[str, int]] = field(default_factory=dict)  # owner znode: id, session
+    # Of the owner's znode: id, session, epoch.
+    owners: Mapping[int, tuple[str, int, int]] = field(default_factory=dict)
     rows: Mapping[int, tuple[str | None, int]] = field(default_factory=dict)  # owner, epoch
     lost: int = 0  # attempts LOST so far
     events: int = 0  # newest event
@@ -49,10 +50,10 @@ class View:
         if set(self.members) != {*masters, *workers}:
             return f"members {sorted(self.members)}, not {sorted({*masters, *workers})}"
         sessions = {self.members[pid].id: self.members[pid].session for pid in masters}
-        owned = [n for n, (owner, session) in self.owners.items() if sessions.get(owner) == session]
+        owned = [n for n, (owner, of, _) in self.owners.items() if sessions.get(owner) == of]
         if len(owned) < len(self.rows):
             return f"{len(self.rows) - len(owned)} partitions have no live owner"
-        taken = [n for n in owned if self.rows[n][0] == self.owners[n][0]]
+        taken = [n for n in owned if self.rows[n] == (self.owners[n][0], self.owners[n][2])]
         if len(taken) < len(self.rows):
             return f"{len(self.rows) - len(taken)} partitions are not taken in the database"
         return ""
@@ -136,13 +137,13 @@ class Observer:
             if node is not None
         ]
 
-    async def _owners(self, partitions: Collection[int]) -> dict[int, tuple[str, int]]:
+    async def _owners(self, partitions: Collection[int]) -> dict[int, tuple[str, int, int]]:
         nodes = await asyncio.gather(
             *(self._session.get(layout.owner(number)) for number in partitions),
             return_exceptions=True,
         )
         return {
-            number: (json.loads(node.data)["owner_id"], node.stat.session_id)
+            number: (json.loads(node.data)["owner_id"], node.stat.session_id, node.stat.czxid)
             for number, node in zip(partitions, _nodes(nodes), strict=True)
             if node is not None
         }

@@ -121,6 +121,16 @@ class Role:
             lines = file.read().decode("utf-8", "replace").splitlines()
         return lines[-1][:300] if lines else ""
 
+    def log_size(self) -> int:
+        """Return the length of its log: what comes later is news."""
+        return self.log.stat().st_size
+
+    def said(self, words: bytes, since: int) -> int:
+        """Return how often its log has ``words`` after the first ``since`` bytes."""
+        with self.log.open("rb") as file:
+            file.seek(since)
+            return file.read().count(words)
+
     # -- the processes below a worker ----------------------------------------------------------
 
     def supervisors(self) -> list[int]:

@@ -29,6 +29,7 @@ class _LinkFault(Fault):
         self.target = self.role.name
         self.pid = self.role.pid
         self.exits = len(self.role.exits)
+        self._log_start = self.role.log_size()
         await self.strike(cluster)
 
     async def strike(self, cluster: Cluster) -> None:
@@ -40,6 +41,8 @@ class _LinkFault(Fault):
         said = "new session" if new else "session kept"
         if len(self.role.exits) > self.exits:
             new, said = True, "the role ended and was restarted"
+        elif gave_up := self.role.said(b'"partitions lost"', self._log_start):
+            new, said = True, f"{said}, partitions given up in doubt {gave_up} times"
         bit = new or moved(self.before, after) > 0 or after.lost > self.before.lost
         return bit, f"{said}; {effects(self.before, after)}"
 

@@ -25,7 +25,7 @@ class _Armed(RoleFault):
 
     async def strike(self, cluster: Cluster) -> None:
         await asyncio.to_thread(self.role.stop)
-        self._log_start = self.role.log.stat().st_size
+        self._log_start = self.role.log_size()
         self.role.start(self.points)
 
     async def heal(self, cluster: Cluster) -> None:
@@ -100,9 +100,7 @@ class LoseAnswers(_Armed):
         self._lost = lost
 
     def _count(self) -> int:
-        with self.role.log.open("rb") as log:
-            log.seek(self._log_start)
-            return log.read().count(b"FailpointReached: ")
+        return self.role.said(b"FailpointReached: ", self._log_start)
 
     def bit(self, after: View) -> tuple[bool, str]:
         return self._lost > 0, f"{self._lost} answers lost; {effects(self.before, after)}"

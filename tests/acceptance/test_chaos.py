@@ -1,0 +1,97 @@
+"""The fault suite in short: one fault of each family, a fixed seed, nothing may be wrong."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.postgresql import PostgresqlMissing, find_binaries
+
+ROOT = Path(__file__).parents[2]
+SEED = 3
+FAULTS = (
+    "kill-master",
+    "kill-worker",
+    "pause-master-3T",
+    "kill-zookeeper-leader",
+    "expire-session-worker",
+    "restart-postgresql",
+    "swallow-commit",
+    "failpoint:dispatch.before_put",
+)
+# Long, for a machine that is busy with other things must not be taken for one that is dead.
+SESSION_TIMEOUT_S = 6.0
+BOUND_S = 840
+
+
+@pytest.fixture
+def suite_environment(tmp_path: Path) -> dict[str, str]:
+    """Everything below ``tmp_path``; no coverage, which would slow twenty processes down."""
+    try:
+        find_binaries()
+    except PostgresqlMissing as error:
+        if os.environ.get("CI"):
+            pytest.fail(f"the fault suite needs PostgreSQL in CI: {error}")
+        pytest.skip(str(error))
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("COV_CORE")}
+    return {**kept, "TMPDIR": str(tmp_path)}
+
+
+def run_suite(arguments: Sequence[str], environment: dict[str, str]) -> tuple[int, str]:
+    """Run the suite; return its exit status and output. It is stopped if it takes too long."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.chaos", *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=BOUND_S)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=60)
+        pytest.fail(f"not over after {BOUND_S} s:\n{output}")
+    finally:
+        process.kill()
+    return process.returncode, output
+
+
+def processes_of(folder: Path) -> Iterator[str]:
+    """Yield the command lines of processes that have to do with ``folder``."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue  # it has ended meanwhile
+            if str(folder) in command:
+                yield command
+
+
+@pytest.mark.timeout(960)
+def test_nothing_is_lost_doubled_stuck_or_leaked(
+    suite_environment: dict[str, str], tmp_path: Path
+) -> None:
+    report = tmp_path / "report.md"
+    status, output = run_suite(
+        [
+            *("--only", ",".join(FAULTS), "--faults", str(len(FAULTS)), "--seed", str(SEED)),
+            *("--session-timeout", str(SESSION_TIMEOUT_S), "--report", str(report)),
+        ],
+        suite_environment,
+    )
+    assert status == 0, output
+    text = report.read_text()
+    assert ": **clean**" in text
+    injected = re.findall(r"^\d\d:\d\d:\d\d \d+/\d+ (\S+) ", output, re.MULTILINE)
+    assert sorted(injected) == sorted(name.replace(":", "-") for name in FAULTS)
+    assert list(processes_of(tmp_path)) == []
