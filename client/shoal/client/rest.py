@@ -5,7 +5,7 @@ Synchronous; one client belongs to one thread at a time. Answers are the API's J
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -296,12 +296,17 @@ class ShoalClient:
             yield size, response.iter_bytes()
 
     def follow_log(
-        self, task_instance_id: int, offset: int = 0, patience_s: float = 60.0
+        self,
+        task_instance_id: int,
+        offset: int = 0,
+        patience_s: float = 60.0,
+        *,
+        is_lost: Callable[[], bool] = lambda: False,
     ) -> Iterator[LogChunk]:
         """Yield a log as it is written, and last a chunk with ``end`` set.
 
         Interruptions are mended where the text broke off. Raises LogBroken if the log cannot be
-        continued for ``patience_s``.
+        continued for ``patience_s``, or if it cannot be had and ``is_lost`` says not to wait.
         """
         path = f"/task-instances/{task_instance_id:d}/log/follow"
         broken_since: float | None = None
@@ -321,7 +326,7 @@ class ShoalClient:
                     return
                 case "problem":
                     broken_since = broken_since or time.monotonic()
-                    if time.monotonic() - broken_since > patience_s:
+                    if time.monotonic() - broken_since > patience_s or is_lost():
                         raise LogBroken(task_instance_id, event.json().get("detail", ""))
 
     def events(

@@ -3,11 +3,14 @@
 import sqlite3
 from contextlib import AsyncExitStack, closing
 
+import pytest
+
 from shoal.api.services import Services
 from shoal.coordination import layout
 from shoal.coordination.membership import Membership
 from shoal.coordination.queue_entry import Entry
 from shoal.core.settings import ClusterSettings
+from shoal.sql.errors import DatabaseUnavailable
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, problem_of
 from tests.integration.api.fake_worker import seen
 
@@ -115,3 +118,17 @@ async def test_task_types_show_their_parameters(api: Api) -> None:
     schema = found["SHELL"]["params_schema"]
     assert "script" in schema["required"]
     assert schema["additionalProperties"] is False
+
+
+async def test_cluster_is_shown_without_the_database(
+    api: Api, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(**_: object) -> None:
+        raise DatabaseUnavailable("no connection")
+
+    monkeypatch.setattr(services.database, "unit_of_work", away)
+    found = (await api.client.get(f"{PREFIX}/cluster")).json()
+    assert found["backlog"] is None
+    nothing = {"open_instances": None, "pending_commands": None}
+    assert found["partitions"][0] == {"index": 0, "owner": None, "epoch": 0, **nothing}
+    assert found["zookeeper"]["state"] == "CONNECTED"

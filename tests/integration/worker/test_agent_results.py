@@ -1,11 +1,18 @@
 """Results that no master has committed yet."""
 
 import asyncio
+import signal
 from pathlib import Path
 
+from shoal.core.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
 from tests.fake_master import FakeMaster
-from tests.integration.worker.agent_kit import InProcessWorker, eventually
+from tests.integration.worker.agent_kit import (
+    InProcessWorker,
+    WorkerProcess,
+    eventually,
+    the_worker,
+)
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
@@ -34,3 +41,45 @@ async def test_claim_is_held_until_the_result_is_committed(
     async with asyncio.timeout(DEADLINE_S):
         while await master.queue.claimed([number]):
             await asyncio.sleep(0.01)
+
+
+async def test_result_that_the_disk_refuses_is_reported_all_the_same(
+    master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
+) -> None:
+    """It is not stored, so until a master has it, it lives and dies with this agent."""
+    await the_worker(master.session)
+    folder = cluster.data / "workers" / "w" / "1" / "spool"
+    folder.rmdir()
+    folder.touch()  # a file in the folder's place: nothing can be written below it
+    number = await master.submit("SHELL", {"script": "true"})
+    assert (await master.table.ended(number, timeout_s=DEADLINE_S)).state == "SUCCEEDED"
+    bad = await master.submit("SHELL", {"script": "exit 3"})
+    task = await master.table.ended(bad, timeout_s=DEADLINE_S)
+    assert task.report is not None
+    assert (task.state, task.report.exit_code) == ("FAILED", 3)
+    assert "cannot store the exit record" in task.report.reason
+
+
+async def test_result_that_was_neither_stored_nor_reported_ends_as_a_loss(
+    master: FakeMaster, cluster: ClusterSettings, tmp_path: Path
+) -> None:
+    """The claim goes with the worker, so the masters run the task again."""
+    go = tmp_path / "go"
+    with WorkerProcess(cluster) as worker:
+        await the_worker(master.session)
+        folder = cluster.data / "workers" / "w" / "1" / "spool"
+        folder.rmdir()
+        folder.touch()
+        script = f"until [ -e '{go}' ]; do sleep 0.02; done"
+        number = await master.submit("SHELL", {"script": script})
+        await master.table.wait(number, "RUNNING", timeout_s=DEADLINE_S)
+        await master.disown(number % 4)
+        go.touch()
+        await eventually(lambda: "result not stored" in worker.log)
+        assert await master.queue.claimed([number]) == {number}
+        worker.signal(signal.SIGKILL)
+        await worker.wait()
+    async with asyncio.timeout(DEADLINE_S):
+        while await master.queue.claimed([number]):
+            await asyncio.sleep(0.01)
+    assert master.table.tasks[number].state == "RUNNING"  # for the master to declare LOST

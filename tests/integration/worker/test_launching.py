@@ -178,11 +178,11 @@ async def test_a_failed_start_says_why(
     assert (await run(launcher, site.request("a", "true"))).outcome is Outcome.SUCCEEDED
 
 
-async def test_an_unwritable_record_fails_the_attempt_with_the_reason(
+async def test_a_result_that_cannot_be_stored_stays_what_it_is_and_says_so(
     launcher: Launcher, site: Site
 ) -> None:
     record = await run(launcher, site.request("a", "true", record_path=Path("/dev/null/a.json")))
-    assert (record.outcome, record.exit_code, record.durable) == (Outcome.FAILED, 0, False)
+    assert (record.outcome, record.exit_code, record.durable) == (Outcome.SUCCEEDED, 0, False)
     assert "cannot store the exit record" in record.reason
     assert "/dev/null" in record.reason
     assert (await run(launcher, site.request("b", "true"))).durable

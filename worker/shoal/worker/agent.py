@@ -19,7 +19,9 @@ from shoal.core import failpoints
 from shoal.worker.agent_attempts import Attempt, Attempts
 from shoal.worker.agent_runner import Runner
 from shoal.worker.claims import Claimer
+from shoal.worker.disk import DiskGuard
 from shoal.worker.launching import SHORTEST_PATIENCE_S, Launcher
+from shoal.worker.log_limit import LogLimit
 from shoal.worker.reporting import Reporter
 from shoal.worker.settings import WorkerSettings
 
@@ -47,10 +49,13 @@ class Agent:
         launcher: Launcher,
         attempts: Attempts,
         tasks: asyncio.TaskGroup,
+        disk: DiskGuard,
+        log_limit: LogLimit,
         about: Mapping[str, Any],
     ) -> None:
         self._settings, self._session, self._queue = settings, session, queue
         self._launcher, self._attempts, self._tasks = launcher, attempts, tasks
+        self._disk, self._log_limit = disk, log_limit
         self._about = about  # what never changes of the member's data
 
     def renew_lease(self) -> None:
@@ -78,7 +83,8 @@ class Agent:
         """
         self.renew_lease()
         unsubscribe = self._session.on_state(self._session_changed)
-        lasting = [self._tasks.create_task(loop) for loop in (reporter.run(), self._keep_lease())]
+        loops = (reporter.run(), self._keep_lease(), self._log_limit.watch())
+        lasting = [self._tasks.create_task(loop) for loop in loops]
         try:
             async with member:
                 ready.set()
@@ -86,6 +92,9 @@ class Agent:
                 until_stop = [
                     self._tasks.create_task(self._claim_in_every_session(claimer, runner)),
                     self._tasks.create_task(self._publish_load(member)),
+                    self._tasks.create_task(
+                        self._disk.watch(lambda: member.update(self.member_data))
+                    ),
                 ]
                 await stop.wait()
                 log.info("worker stopping", running=self._attempts.occupied)
@@ -151,7 +160,8 @@ class Agent:
     @property
     def member_data(self) -> dict[str, Any]:
         """What the worker tells of itself in ZooKeeper."""
-        return {**self._about, "running": self._attempts.occupied}
+        paused = {"paused": self._disk.shortage} if self._disk.shortage else {}
+        return {**self._about, "running": self._attempts.occupied, **paused}
 
     async def _publish_load(self, member: Membership) -> None:
         """Keep ``running`` in the member's data true, at most a second late."""

@@ -33,6 +33,8 @@ class Attempt:
         self.launched: Launched | None = None
         self.work: asyncio.Task[object] | None = None  # its task type at work
         self.work_dir: Path | None = None
+        self.log_path: Path | None = None  # while a process may write to it
+        self.log_dropped = 0  # bytes that the limit has cost it so far
         self.over = asyncio.Event()  # no process of it lives or will: its log is complete
 
     @property

@@ -33,6 +33,7 @@ from shoal.worker.attempt import ExitRecord, LaunchRequest, Outcome
 from shoal.worker.context import AttemptContext, Prepared, prepare
 from shoal.worker.launcher import LEASE_LOST
 from shoal.worker.launching import Launcher, LauncherDied, LauncherUnavailable, LaunchFailed
+from shoal.worker.log_limit import LogLimit
 from shoal.worker.logs import LogStore
 from shoal.worker.reporting import Reporter
 from shoal.worker.spool import Spool
@@ -69,12 +70,13 @@ class Runner:
         launcher: Launcher,
         reporter: Reporter,
         tasks: asyncio.TaskGroup,
+        log_limit: LogLimit,
         *,
         renew_lease: Callable[[], None],
         drop_claims: Callable[[Sequence[Attempt]], None],
     ) -> None:
         self._around, self._attempts, self._launcher = surroundings, attempts, launcher
-        self._reporter, self._tasks = reporter, tasks
+        self._reporter, self._tasks, self._log_limit = reporter, tasks, log_limit
         self._renew_lease, self._drop_claims = renew_lease, drop_claims
 
     # -- from outside -----------------------------------------------------------------------
@@ -185,7 +187,7 @@ class Runner:
         )
         attempt.require_wanted()
         self._renew_lease()
-        attempt.launching = True
+        attempt.launching, attempt.log_path = True, request.log_path
         try:
             failpoints.hit("launch.before_start")
             launched = attempt.launched = await self._launcher.launch(request)
@@ -234,6 +236,7 @@ class Runner:
 
     async def _take_record(self, attempt: Attempt, record: ExitRecord) -> None:
         """Make a result, or not, of an attempt that the launcher has stored the end of."""
+        await self._log_limit.finish(attempt, record.log_bytes)
         if attempt.over.is_set():
             return
         if was_interrupted(record):
@@ -243,6 +246,10 @@ class Runner:
             record = replace(record, outcome=Outcome.FAILED, reason=attempt.deserted)
         failpoints.hit("record.after_exit")
         self._attempts.end(attempt)
+        if not record.durable:
+            # Reported all the same, until a master has it; if this agent dies before that, the
+            # claim is gone and the attempt is LOST: run again, not forgotten.
+            log.error("result not stored", task_instance=attempt.id, reason=record.reason)
         self._reporter.add(*result(record))
         log.info(
             "task ended",
@@ -287,6 +294,7 @@ class Runner:
     async def _abandon(self, attempt: Attempt, why: str) -> None:
         """End without a result: the claim goes, and with it the attempt is LOST."""
         log.warning("task interrupted", task_instance=attempt.id, why=why)
+        await self._log_limit.finish(attempt, 0)
         self._attempts.end(attempt)
         self._reporter.drop_start(attempt.id)
         await self._clean_up(attempt.id, attempt)
@@ -302,7 +310,12 @@ class Runner:
                 remove_tree(work_dir)
             self._around.spool.remove(str(task_instance_id))
 
-        await asyncio.to_thread(remove)
+        try:
+            await asyncio.to_thread(remove)
+        except OSError as error:
+            # A broken disk is no reason to end the others. A result that comes back after a
+            # restart is reported again, which masters recognise.
+            log.error("result not removed", task_instance=task_instance_id, error=str(error))
 
     async def _stop_superseded(self, attempt: Attempt) -> None:
         attempt.interrupted = attempt.interrupted or "the master has given this attempt up"

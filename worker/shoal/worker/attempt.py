@@ -77,8 +77,8 @@ class ExitRecord:
     Exactly one of ``exit_code`` and ``signal`` is set. ``started_at`` and ``finished_at`` are
     seconds since the Unix epoch. ``max_rss_kb`` is the largest resident size of any single process
     that was waited for (never below the launcher's own, about 10 MB), ``cpu_s`` the sum of all.
-    ``durable`` is not in the file: False if the file could not be written (disk full …); the
-    reason says why then, and such an attempt never counts as SUCCEEDED.
+    ``log_bytes`` is the size of the log at the end. ``durable`` is not in the file: False if the
+    file could not be written (disk full …); the reason says why then.
     """
 
     id: str
@@ -92,6 +92,7 @@ class ExitRecord:
     max_rss_kb: int
     cpu_s: float
     context: Mapping[str, Any]
+    log_bytes: int = 0
     durable: bool = True
 
     @classmethod

@@ -18,6 +18,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import RpcError
 from shoal.worker.agent_attempts import Attempt, Attempts
 from shoal.worker.agent_masters import Masters, delay_s
+from shoal.worker.disk import DiskGuard
 
 log = structlog.get_logger()
 
@@ -39,6 +40,7 @@ class Claimer:
         queue: TaskQueue,
         masters: Masters,
         attempts: Attempts,
+        disk: DiskGuard,
         *,
         group: str,
         worker_id: str,
@@ -46,7 +48,8 @@ class Claimer:
         on_refused: Callable[[Attempt], None],
     ) -> None:
         self._session, self._queue, self._masters = session, queue, masters
-        self._attempts, self._group, self._worker_id = attempts, group, worker_id
+        self._attempts, self._disk = attempts, disk
+        self._group, self._worker_id = group, worker_id
         self._on_payload, self._on_refused = on_payload, on_refused
 
     async def run(self) -> None:
@@ -80,6 +83,7 @@ class Claimer:
         if not self._attempts.free:
             await self._attempts.changed()
             return []
+        await self._disk.enough()
         failpoints.hit("claim.before_multi")
         claims = await self._queue.claim(self._group, self._attempts.free, self._worker_id)
         if claims:

@@ -22,7 +22,7 @@ import select
 import signal
 import time
 
-from shoal.worker.launcher_attempt import FAILED, SUCCEEDED, Attempt
+from shoal.worker.launcher_attempt import Attempt
 from shoal.worker.launcher_child import CATCHABLE, Program, run_child
 from shoal.worker.launcher_link import AgentLink
 from shoal.worker.launcher_reaper import Reaper
@@ -291,8 +291,6 @@ class Launcher:
                 record["reason"] = f"{record['reason']}; the log may be incomplete: {job.log_error}"
             if job.error:
                 record["reason"] = f"{record['reason']}; cannot store the exit record: {job.error}"
-                if record["outcome"] == SUCCEEDED:
-                    record["outcome"] = FAILED
             del self._attempts[str(record["id"])]
             self._link.send("exited", durable=job.error is None, record=record)
 

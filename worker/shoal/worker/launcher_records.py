@@ -26,6 +26,11 @@ class Job:
         self.error: str | None = None
         self.log_error: str | None = None
 
+    def judge(self, error: str | None, log_error: str | None, log_bytes: int) -> None:
+        """Note what became of record and log."""
+        self.error, self.log_error = error, log_error
+        self.record["log_bytes"] = log_bytes
+
 
 class RecordWriter:
     """Stores records in batches, one batch at a time."""
@@ -86,7 +91,7 @@ class RecordWriter:
         self._results.clear()
         for index, job in enumerate(done):
             if index < len(lines):
-                job.error, job.log_error = json.loads(lines[index])
+                job.judge(*json.loads(lines[index]))
             else:
                 job.error = "the process that stores exit records was killed"
         return done
@@ -96,7 +101,9 @@ def _work(jobs: list[Job], write_end: int) -> None:
     """Store all jobs and send one line per job. Never returns."""
     try:
         _store(jobs)
-        report = "".join(json.dumps([job.error, job.log_error]) + "\n" for job in jobs).encode()
+        report = "".join(
+            json.dumps([job.error, job.log_error, job.record["log_bytes"]]) + "\n" for job in jobs
+        ).encode()
         while report:
             report = report[os.write(write_end, report) :]
     finally:
@@ -105,29 +112,31 @@ def _work(jobs: list[Job], write_end: int) -> None:
 
 def _store(jobs: list[Job]) -> None:
     for job in jobs:
-        job.log_error = _attempted(_sync_log, job.log_path)
-        job.error = _attempted(write_record, job.record_path, job.record)
+        job.record["log_bytes"] = 0
+        job.log_error = _attempted(job.log_path, _sync_log, job)
+        job.error = _attempted(job.record_path, write_record, job.record_path, job.record)
     for folder in {os.path.dirname(job.record_path) for job in jobs}:
-        if error := _attempted(sync_folder, folder):
+        if error := _attempted(folder, sync_folder, folder):
             for job in jobs:
                 if os.path.dirname(job.record_path) == folder:
                     job.error = job.error or error
 
 
-def _attempted(step: Callable[..., None], *args: object) -> str | None:
+def _attempted(path: str, step: Callable[..., None], *arguments: object) -> str | None:
     try:
-        step(*args)
+        step(*arguments)
     except OSError as error:
-        return f"{error.filename or args[0]}: {error.strerror or error}"
+        return f"{error.filename or path}: {error.strerror or error}"
     return None
 
 
-def _sync_log(path: str) -> None:
+def _sync_log(job: Job) -> None:
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        fd = os.open(job.log_path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:  # the task removed its own log
         return
     try:
+        job.record["log_bytes"] = os.fstat(fd).st_size
         os.fdatasync(fd)
     finally:
         os.close(fd)

@@ -32,9 +32,14 @@ class LogNotFound(ShoalError):
 
 
 class LogStore:
-    """All logs below ``root``: ``{workflow}/{workflow instance}/{task instance}.log``."""
+    """All logs below ``root``: ``{workflow}/{workflow instance}/{task instance}.log``.
 
-    def __init__(self, root: Path) -> None:
+    A log that may still grow shows no more than ``limit`` bytes: what is behind them will be cut
+    off (see log_limit.py).
+    """
+
+    def __init__(self, root: Path, limit: int | None = None) -> None:
+        self.limit = limit
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root = root.resolve()
 
@@ -94,8 +99,12 @@ class LogStore:
         task_instance_id: int,
         offset: int,
         limit: int,
+        *,
+        growing: bool = False,
     ) -> tuple[bytes, int]:
         """Return at most ``limit`` bytes from ``offset``, and the size of the whole log now.
+
+        ``growing`` says that the attempt is not over.
 
         Behind the end there are no bytes. Blocks for the disk. Raises ValueError for a negative
         number, BadLogAddress, LogNotFound.
@@ -104,6 +113,8 @@ class LogStore:
             raise ValueError(f"offset {offset} and limit {limit} must not be negative")
         with self.open_read(workflow, workflow_instance_id, task_instance_id) as file:
             size = os.fstat(file.fileno()).st_size
+            if growing and self.limit is not None:
+                size = min(size, self.limit)
             return _read_fully(file, offset, min(limit, max(0, size - offset))), size
 
     async def follow(
@@ -123,7 +134,7 @@ class LogStore:
         self.path(*address)
         while True:
             over = finished.is_set()  # looked at before reading: what came earlier is read below
-            while chunk := await asyncio.to_thread(self._read_chunk, address, offset):
+            while chunk := await asyncio.to_thread(self._read_chunk, address, offset, not over):
                 offset += len(chunk)
                 yield chunk
             if over:
@@ -134,9 +145,9 @@ class LogStore:
             except TimeoutError:
                 continue
 
-    def _read_chunk(self, address: tuple[str, int, int], offset: int) -> bytes:
+    def _read_chunk(self, address: tuple[str, int, int], offset: int, growing: bool) -> bytes:
         try:
-            return self.read_range(*address, offset, CHUNK)[0]
+            return self.read_range(*address, offset, CHUNK, growing=growing)[0]
         except LogNotFound:
             return b""
 

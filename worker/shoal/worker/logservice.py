@@ -6,6 +6,7 @@ negative one counts from the log's present end.
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import NoReturn
 
 import grpc
@@ -41,8 +42,10 @@ class LogService(LogServiceServicer):
         finished = self._live(request.log) is None
         limit = min(max(0, request.limit), LONGEST_VIEW)
         try:
-            offset = await self._offset(address, request.offset)
-            data, size = await asyncio.to_thread(self._store.read_range, *address, offset, limit)
+            offset = await self._offset(address, request.offset, growing=not finished)
+            data, size = await asyncio.to_thread(
+                partial(self._store.read_range, *address, offset, limit, growing=not finished)
+            )
         except LogNotFound as error:
             if finished:
                 await _refuse(context, error)
@@ -60,7 +63,7 @@ class LogService(LogServiceServicer):
         try:
             if attempt is None and not await asyncio.to_thread(self._store.exists, *address):
                 await context.abort(grpc.StatusCode.NOT_FOUND, _unknown(request.log))
-            offset = await self._offset(address, request.offset)
+            offset = await self._offset(address, request.offset, growing=attempt is not None)
             over = attempt.over if attempt is not None else _already()
             async for data in self._store.follow(*address, over, offset):
                 yield pb.LogChunk(data=data, offset=offset)
@@ -73,13 +76,14 @@ class LogService(LogServiceServicer):
     ) -> AsyncIterator[pb.LogChunk]:
         """Send what there is now."""
         address = _address(request.log)
+        limit = self._store.limit if self._live(request.log) is not None else None
         try:
             file = await asyncio.to_thread(self._store.open_read, *address)
         except (BadLogAddress, LogNotFound, OSError) as error:
             await _refuse(context, error)
         offset = 0
         with file:
-            while data := await asyncio.to_thread(file.read, CHUNK):
+            while data := await asyncio.to_thread(file.read, _next(offset, limit)):
                 yield pb.LogChunk(data=data, offset=offset)
                 offset += len(data)
 
@@ -88,14 +92,21 @@ class LogService(LogServiceServicer):
         attempt = self._attempts.get(log.task_instance_id)
         return None if attempt is None or attempt.over.is_set() else attempt
 
-    async def _offset(self, address: Address, offset: int) -> int:
+    async def _offset(self, address: Address, offset: int, *, growing: bool) -> int:
         if offset >= 0:
             return offset
         try:
-            _, size = await asyncio.to_thread(self._store.read_range, *address, 0, 0)
+            _, size = await asyncio.to_thread(
+                partial(self._store.read_range, *address, 0, 0, growing=growing)
+            )
         except LogNotFound:
             return 0
         return max(0, size + offset)
+
+
+def _next(offset: int, limit: int | None) -> int:
+    """Return how many bytes to read next."""
+    return CHUNK if limit is None else max(0, min(CHUNK, limit - offset))
 
 
 def _address(log: pb.LogRef) -> Address:

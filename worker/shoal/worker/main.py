@@ -6,7 +6,7 @@ import secrets
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,7 +30,9 @@ from shoal.worker.agent_results import result, was_interrupted
 from shoal.worker.agent_runner import Runner, Surroundings
 from shoal.worker.attempt import ExitRecord
 from shoal.worker.claims import Claimer
+from shoal.worker.disk import DiskGuard
 from shoal.worker.launching import Launcher
+from shoal.worker.log_limit import LogLimit
 from shoal.worker.logs import LogStore
 from shoal.worker.logservice import LogService
 from shoal.worker.proctree import become_subreaper
@@ -122,7 +124,11 @@ async def _run(
     await stack.enter_async_context(launcher)
     queue, attempts = TaskQueue(session), Attempts(settings.slots)
     masters = Masters(Owners(session), channels)
-    store, spool = LogStore(home.folders.logs), Spool(home.folders.spool)
+    log_limit = LogLimit(attempts, settings.log_limit_mb)
+    store = LogStore(home.folders.logs, log_limit.limit)
+    spool = Spool(home.folders.spool)
+    folders = (home.folders.work, home.folders.logs, home.folders.spool)
+    disk = DiskGuard(folders, settings.min_free_mb)
     surroundings = Surroundings(
         worker_id=worker_id,
         work_root=home.folders.work,
@@ -134,7 +140,7 @@ async def _run(
     )
     about = _about(settings, home)
     async with asyncio.TaskGroup() as tasks:
-        agent = Agent(settings, session, queue, launcher, attempts, tasks, about)
+        agent = Agent(settings, session, queue, launcher, attempts, tasks, disk, log_limit, about)
         reporter = Reporter(masters, lambda report, committed: runner.settled(report, committed))
         runner = Runner(
             surroundings,
@@ -142,6 +148,7 @@ async def _run(
             launcher,
             reporter,
             tasks,
+            log_limit,
             renew_lease=agent.renew_lease,
             drop_claims=agent.drop_claims,
         )
@@ -150,6 +157,7 @@ async def _run(
             queue,
             masters,
             attempts,
+            disk,
             group=settings.group,
             worker_id=worker_id,
             on_payload=runner.start,
@@ -164,6 +172,7 @@ async def _run(
         about["address"] = address
         try:
             await report_leftovers(spool, reporter)
+            await disk.look()  # before the first claim
             member = Membership(session, layout.WORKERS, worker_id, agent.member_data)
             await agent.run(member, claimer, reporter, runner, stop, at_once, ready)
         finally:
@@ -180,7 +189,8 @@ async def report_leftovers(spool: Spool, reporter: Reporter) -> None:
             log.warning("spool file is no result", entry=entry.id, error=repr(error))
             continue
         if was_interrupted(record):
-            await asyncio.to_thread(spool.remove, entry.id)
+            with suppress(OSError):  # the next start tries again
+                await asyncio.to_thread(spool.remove, entry.id)
         else:
             log.info("result from before the restart", task_instance=entry.id)
             reporter.add(*reported)

@@ -43,6 +43,10 @@ class WorkerSettings(BaseSettings):
     spool_dir: Path | None = None  # results that no master has committed yet
     kill_grace_s: float = Field(default=5.0, ge=0)  # between TERM and KILL
     drain_s: float = Field(default=30.0, ge=0)  # running attempts may finish when we are stopped
+    # The rest of a longer log is dropped, the task goes on; MiB, 0: no limit.
+    log_limit_mb: int = Field(default=256, ge=0)
+    # No further tasks while less is free on the disk of a folder above; MiB, 0: never mind.
+    min_free_mb: int = Field(default=200, ge=0)
     # Further variables of this process that tasks get: names, separated by commas or spaces.
     env_pass: Annotated[tuple[str, ...], NoDecode] = ()
 

@@ -99,17 +99,59 @@ def _show(client: "ShoalClient", attempt: "TaskInstanceJson") -> None:
 def _follow(client: "ShoalClient", attempt: "TaskInstanceJson") -> None:
     from shoal.client.cli.output import say
     from shoal.client.cli.terminal_text import harmless
+    from shoal.client.errors import LogBroken
 
     terminal = sys.stdout.isatty()
     if attempt["started_at"] is None and attempt["finished_at"] is None:
         say(f"{attempt['task']} has not started; its log will follow", "dim")
-    for chunk in client.follow_log(attempt["id"]):
-        sys.stdout.write(harmless(chunk.data) if terminal else chunk.data)
-        sys.stdout.flush()
-    if terminal:
-        ended = client.task_instance(attempt["id"])
+
+    def is_lost() -> bool:
+        return client.task_instance(attempt["id"])["state"] == "LOST"
+
+    broken: LogBroken | None = None
+    try:
+        for chunk in client.follow_log(attempt["id"], is_lost=is_lost):
+            sys.stdout.write(harmless(chunk.data) if terminal else chunk.data)
+            sys.stdout.flush()
+    except LogBroken as error:
+        broken = error
+    ended = _see_the_end(client, attempt)
+    if terminal or ended["state"] == "LOST":
         reason = f": {ended['reason']}" if ended["reason"] else ""
         say(f"{ended['task']} {ended['state']}{reason}", "dim")
+    if ended["state"] == "LOST":
+        say(_what_follows(client, ended))
+    if broken is not None:
+        raise broken
+
+
+# How long the state of an attempt may take to follow the end of its log: a worker that is lost is
+# so only when its session has run out.
+PATIENCE_S = 30.0
+
+
+def _see_the_end(client: "ShoalClient", attempt: "TaskInstanceJson") -> "TaskInstanceJson":
+    """Return the attempt as it ended, or as it is if that takes too long."""
+    import time
+
+    deadline, pause_s = time.monotonic() + PATIENCE_S, 0.05
+    while True:
+        found = client.task_instance(attempt["id"])
+        if found["finished_at"] is not None or time.monotonic() > deadline:
+            return found
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, 1.0)
+
+
+def _what_follows(client: "ShoalClient", lost: "TaskInstanceJson") -> str:
+    """Say which attempt takes the place of a lost one."""
+    from shoal.client.cli.run_view import newest_attempts
+
+    instance = client.instance(lost["workflow_instance_id"])
+    newest = newest_attempts(instance["tasks"]).get(lost["task"], lost)
+    if newest["attempt"] > lost["attempt"]:
+        return f"attempt {newest['attempt']} follows: shoal logs -f {newest['id']}"
+    return f"no further attempt was made; the instance is {instance['state']}"
 
 
 def _download(

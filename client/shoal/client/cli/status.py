@@ -70,13 +70,13 @@ def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partition
     for worker in cluster["workers"]:
         if worker["paused"]:
             console.print(_check(False, f"{worker['id']} takes no tasks: {worker['paused']}"))
-    if partitions:
-        console.print()
-        console.print(_partitions(cluster).table(console.width))
     waiting = _queues(cluster)
     if waiting.rows:
         console.print()
         console.print(waiting.table(console.width))
+    if partitions:
+        console.print()
+        console.print(_partitions(cluster).table(console.width))
 
 
 def _check(ok: bool, text: str) -> "Text":
