@@ -5,12 +5,11 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from shoal.coordination import Group, GroupListener, GroupSettings, Partition, ZkSession
-from tests.waiting import eventually
+from tests.waiting import DEADLINE_S, STEADY_SESSION_S, eventually
 
 # Quick to begin and to notice; patient with a machine that is busy with something else.
 QUICK = GroupSettings(rebalance_timeout_s=60.0, initial_rebalance_delay_s=0.05, reread_s=1.0)
-PATIENCE_S = 60.0
-LONG_S = 15.0  # a session timeout that no stall of a busy machine reaches
+PATIENCE_S = DEADLINE_S
 
 Hook = Callable[[frozenset[Partition]], Awaitable[None]]
 
@@ -107,6 +106,7 @@ class Bench:
 
     def __init__(self, address: str, name: str = "g") -> None:
         self.address, self.name = address, name
+        self.patience_s = PATIENCE_S
         self.ledger = Ledger()
         self.peers: dict[str, Peer] = {}
 
@@ -117,7 +117,7 @@ class Bench:
         address: str | None = None,
         topics: Mapping[str, int] | None = None,
         settings: GroupSettings = QUICK,
-        timeout_s: float = LONG_S,
+        timeout_s: float = STEADY_SESSION_S,
         **options: Any,
     ) -> Peer:
         """A member that has not entered yet."""
@@ -158,7 +158,7 @@ class Bench:
             )
             return stable and sum(sizes) == count and max(sizes) - min(sizes) <= 1
 
-        await eventually(is_even, PATIENCE_S)
+        await eventually(is_even, self.patience_s)
 
     async def close(self) -> None:
         for peer in self.peers.values():

@@ -275,3 +275,30 @@ async def test_owner_that_changes_while_it_is_read_is_not_remembered(tree: ZkSes
     assert info is not None
     assert info.owner_id == "m1"  # that was true when it was read
     assert await owners.owner_of(1) is None
+
+
+async def test_released_returns_when_somebody_else_can_have_it(session: ZkSession) -> None:
+    recorder = Recorder(session, "a")
+    async with recorder.ownership as ownership:
+        ownership.set_wanted([1, 2])
+        await eventually(lambda: len(recorder.all("acquired")) == 2)
+        ownership.set_wanted([2])
+        await ownership.released([1])
+        assert recorder.all("released") == [1]
+        assert set(ownership.owned()) == {2}
+        assert set(await Owners(session).all_owners(4)) == {2}
+        await ownership.released([1, 3])  # at once: not held anyway
+
+
+async def test_released_returns_when_the_ownership_is_lost(
+    session: ZkSession, zookeeper: ZooKeeperServer
+) -> None:
+    recorder = Recorder(session, "a")
+    async with recorder.ownership as ownership:
+        ownership.set_wanted([1])
+        await eventually(lambda: recorder.all("acquired"))
+        releasing = asyncio.create_task(ownership.released([1]))
+        await expire_session(session, zookeeper)
+        async with asyncio.timeout(30):
+            await releasing
+        assert recorder.all("lost") == [{1}]

@@ -1,6 +1,7 @@
 """One membership, from the registration to its end: look, step, tell, ask, and again."""
 
 import asyncio
+import random
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
@@ -31,6 +32,11 @@ log = structlog.get_logger()
 # Fraction of the rebalance timeout after which a slow callback is stopped: before others can have
 # evicted its member and taken what it holds.
 PATIENCE = 0.9
+# A change is looked at after a random pause of up to so many seconds for each member: they read
+# and write one after the other then, and not all at once, when only one of all writes succeeds.
+SPREAD_S = 0.003
+# Every write that came too late doubles that pause, up to so many seconds.
+LONGEST_PAUSE_S = 1.0
 
 
 class Expelled(Exception):
@@ -56,6 +62,8 @@ class Life:
         self._leaving = leaving  # set by the group when its block is left
         self._on_view = on_view
         self._look = asyncio.Event()  # something changed, perhaps
+        self._spread_s = 0.0
+        self._collisions = 0  # writes in a row that came too late
         self._absent: dict[str, float] = {}  # static members without a session, since when
 
     async def live(self, former_id: str) -> None:
@@ -98,6 +106,9 @@ class Life:
     # ------------------------------------------------------------------ looking
 
     async def _see(self) -> View:
+        if self._look.is_set():
+            pause_s = min(self._spread_s * 2**self._collisions, LONGEST_PAUSE_S)
+            await asyncio.sleep(random.uniform(0, pause_s))
         self._look.clear()
         try:
             view = await self._session.retry(lambda: self._store.read(self._changed))
@@ -106,6 +117,7 @@ class Life:
                 await self._store.touch(self._member.id, self._data)
         except NoNode as error:
             raise Expelled(str(error)) from error
+        self._spread_s = SPREAD_S * len(view.metadata.members)
         if view.metadata.state is GroupState.DEAD:
             raise CoordinatorNotAvailable(view.metadata.name)
         self._on_view(view.metadata)
@@ -207,8 +219,11 @@ class Life:
             return False
         try:
             await self._store.write(decision.group, view.version)
-        except (BadVersion, ConnectionLoss) as error:
-            log.debug("group not written", member=self._member.id, error=str(error))
+            self._collisions = 0
+        except BadVersion:
+            self._collisions = min(self._collisions + 1, 10)
+        except ConnectionLoss as error:
+            log.debug("group perhaps not written", member=self._member.id, error=str(error))
         except NoNode as error:
             raise Expelled(str(error)) from error
         return True

@@ -39,6 +39,7 @@ class GroupStore:
         self._session, self._name = session, name
         self._initial_rebalance_delay_s = initial_rebalance_delay_s
         self.clock = EnsembleClock()
+        self._last: tuple[int, GroupMetadata] | None = None  # mzxid: and what was read then
 
     async def read(self, watch: WatchCallback | None = None) -> View:
         """``watch`` fires when the group or its members change. Raises NoNode, Mismatch."""
@@ -47,8 +48,12 @@ class GroupStore:
             self._session.get(layout.group(self._name), watch=watch),
             self._session.children(layout.group_members(self._name), watch=watch),
         )
-        metadata = decode(node.data, self._name, self._initial_rebalance_delay_s)
-        return View(metadata, node.stat.version, frozenset(map(layout.decode_name, members.names)))
+        if self._last is None or self._last[0] != node.stat.mzxid:
+            group = decode(node.data, self._name, self._initial_rebalance_delay_s)
+            self._last = node.stat.mzxid, group
+        return View(
+            self._last[1], node.stat.version, frozenset(map(layout.decode_name, members.names))
+        )
 
     async def write(self, metadata: GroupMetadata, version: int) -> None:
         """Raises BadVersion if somebody else was quicker, and NoNode."""

@@ -1,0 +1,87 @@
+"""Masters share the partitions as a group; a change of masters moves only what must move."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from shoal.coordination import GroupMetadata, Members, Owners, layout, read_group
+from shoal.coordination.errors import CoordinatorNotAvailable
+from shoal.coordination.group import Delete, decide
+from shoal.coordination.group.codec import encode
+from shoal.coordination.owners import OwnerInfo
+from shoal.master.main import GROUP
+from tests.integration.master.conftest import Bench
+
+DEADLINE_S = 60.0
+
+
+async def owned(bench: Bench, good: Callable[[dict[int, OwnerInfo]], bool]) -> dict[int, OwnerInfo]:
+    """Return who owns what, once that is as it should be."""
+    owners = Owners(bench.session)
+    async with asyncio.timeout(DEADLINE_S):
+        while not good(found := await owners.all_owners(8)):
+            await asyncio.sleep(0.01)
+    return found
+
+
+def sizes(owners: dict[int, OwnerInfo]) -> list[int]:
+    return sorted(Counter(owner.owner_id for owner in owners.values()).values())
+
+
+async def test_a_newcomer_gets_its_share_and_nothing_else_changes_hands(bench: Bench) -> None:
+    async with bench.master(), bench.master():
+        before = await owned(bench, lambda found: sizes(found) == [4, 4])
+        async with bench.master():
+            after = await owned(bench, lambda found: sizes(found) == [2, 3, 3])
+            moved = [number for number in range(8) if after[number] != before[number]]
+            assert len(moved) == 2
+            assert all(after[number].epoch > before[number].epoch for number in moved)
+        last = await owned(bench, lambda found: sizes(found) == [4, 4])
+        assert all(last[number] == after[number] for number in range(8) if number not in moved)
+        stored = await bench_epochs(bench)
+        assert stored == {number: owner.epoch for number, owner in last.items()}
+
+
+async def bench_epochs(bench: Bench) -> dict[int, int]:
+    """The epochs in the database, once they are as high as those of the owners."""
+    owners = await owned(bench, lambda found: len(found) == 8)
+    async with asyncio.timeout(DEADLINE_S):
+        while True:
+            async with bench.database.unit_of_work(read_only=True) as uow:
+                rows = {row.index: row.epoch for row in await uow.partitions.all()}
+            if all(rows[number] >= owner.epoch for number, owner in owners.items()):
+                return rows
+            await asyncio.sleep(0.01)
+
+
+async def test_the_group_names_its_leader_as_the_members_do(bench: Bench) -> None:
+    assert (await read_group(bench.session, GROUP)).leader is None
+    async with bench.master(), bench.master(), Members(bench.session, layout.MASTERS) as members:
+        await owned(bench, lambda found: sizes(found) == [4, 4])
+        group = await read_group(bench.session, GROUP)
+        assert {member.client_id for member in group.members.values()} == set(members.current())
+        assert group.leader is not None
+        assert group.leader.client_id in members.current()
+        assert group.assignor == "cooperative-sticky"
+    left = await read_group(bench.session, GROUP)
+    assert left.members == {}
+    assert left.generation >= group.generation
+
+
+async def test_a_master_whose_group_is_no_more_ends_and_says_so(bench: Bench) -> None:
+    async with bench.master() as master:
+        await owned(bench, lambda found: sizes(found) == [8])
+        await delete_group(bench)
+        async with asyncio.timeout(DEADLINE_S):
+            with pytest.raises(ExceptionGroup) as caught:
+                await master
+        assert caught.group_contains(CoordinatorNotAvailable)
+    await owned(bench, lambda found: not found)
+
+
+async def delete_group(bench: Bench) -> None:
+    """Mark the masters' group as deleted, whatever its masters write meanwhile."""
+    group: GroupMetadata = decide(await read_group(bench.session, GROUP), Delete(), 0.0).group
+    await bench.session.set(layout.group(GROUP), encode(group))
