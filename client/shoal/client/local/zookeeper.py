@@ -88,6 +88,9 @@ if os.getppid() != int(sys.argv[1]):
 os.execv(sys.argv[2], sys.argv[2:])
 """
 
+# The most it may take: enough for a million waiting tasks (0.75 kB each). An idle server stays
+# at some 80 MB all the same.
+HEAP_MB = 1024
 PROBE_TIMEOUT_S = 0.25  # a server that is still loading takes the question and never answers
 PROBE_INTERVAL_S = 0.02
 TAIL_LINES = 15
@@ -105,7 +108,7 @@ class ZooKeeperServer:
     """
 
     def __init__(
-        self, data_dir: Path, port: int, java: Java, *, heap_mb: int = 256, tick_ms: int = 500
+        self, data_dir: Path, port: int, java: Java, *, heap_mb: int = HEAP_MB, tick_ms: int = 500
     ) -> None:
         self.data_dir, self.port, self.java = data_dir.absolute(), port, java
         self.heap_mb, self.tick_ms = heap_mb, tick_ms
