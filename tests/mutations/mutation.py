@@ -56,7 +56,7 @@ class Mutation:
     breaks: Promise
     edits: tuple[Edit, ...]
     killers: tuple[str, ...]
-    limit_s: float = 120.0
+    limit_s: float = 300.0
 
     def check(self, root: Path) -> None:
         """Raise DoesNotApply unless every edit fits the tree at ``root``."""

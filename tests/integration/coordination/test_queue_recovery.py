@@ -13,22 +13,28 @@ def _entry(number: int) -> Entry:
 
 
 async def test_claim_that_somebody_else_made_meanwhile_is_theirs(
-    session: ZkSession, proxied: ZkSession, zk_proxy: TcpProxy
+    zk_chroot: str, zk_proxied: str, zk_proxy: TcpProxy
 ) -> None:
     """The request of the first never arrived; what it finds afterwards is the second's work."""
-    await prepare(session, 4)
-    ours, theirs = TaskQueue(session), TaskQueue(proxied)
-    await ours.put([_entry(number) for number in range(6)])
-    await theirs.claim("default", 1, "theirs")
-    zk_proxy.freeze()
-    claiming = asyncio.create_task(theirs.claim("default", 2, "theirs"))
-    await asyncio.sleep(0)  # it sends its request, on the entries that it knows
-    taken = {claim.entry for claim in await ours.claim("default", 4, "ours")}
-    zk_proxy.drop()
-    zk_proxy.heal()
-    assert not taken & {claim.entry for claim in await claiming}
-    holders = await ours.claims()
-    assert {holders[entry.task_instance_id] for entry in taken} == {"ours"}
+    async with (
+        ZkSession(zk_chroot, session_timeout_s=30.0) as straight,
+        ZkSession(zk_proxied, session_timeout_s=30.0, close_timeout_s=1.0) as proxied,
+    ):
+        await prepare(straight, 4)
+        second, first = TaskQueue(straight), TaskQueue(proxied)
+        await second.put([_entry(number) for number in range(6)])
+        await first.claim("default", 1, "first")
+        zk_proxy.freeze()
+        claiming = asyncio.create_task(
+            proxied.retry(lambda: first.claim("default", 2, "first"), timeout_s=DEADLINE_S)
+        )
+        await asyncio.sleep(0)  # it sends its request, on the entries that it knows
+        taken = {claim.entry for claim in await second.claim("default", 4, "second")}
+        zk_proxy.drop()
+        zk_proxy.heal()
+        assert not taken & {claim.entry for claim in await claiming}
+        holders = await second.claims()
+        assert {holders[entry.task_instance_id] for entry in taken} == {"second"}
 
 
 async def test_entry_whose_bell_was_not_heard_is_found_all_the_same(session: ZkSession) -> None:

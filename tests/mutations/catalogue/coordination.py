@@ -102,10 +102,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.SELF_FENCE,
         _OWNERSHIP,
         ("wait_s = vanished_at + self._takeover_delay_s - time.monotonic()", "wait_s = 0.0"),
-        (
-            f"{_TESTS}/test_ownership.py::"
-            "test_takeover_waits_after_an_owner_that_vanished_but_not_after_a_release",
-        ),
+        (f"{_TESTS}/test_ownership.py::test_takeover_waits_after_an_owner_that_vanished",),
     ),
     mutation(
         "results of a transaction are not looked at",
@@ -184,8 +181,9 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a leader's transactions do not carry its epoch",
         Promise.FENCED_OWNERSHIP,
         _FENCE,
-        ("return Check(path, stat.version)", "return Check(path)"),
+        ("return Check(path, node.stat.version)", "return Check(path)"),
         (f"{_TESTS}/test_election.py::test_writes_of_an_old_leader_are_refused",),
+        also={_FENCE: ("return Check(path, stat.version)", "return Check(path)")},
     ),
     mutation(
         "a former leader raises the fence again",

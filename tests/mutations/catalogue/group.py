@@ -100,8 +100,8 @@ MUTATIONS: tuple[Mutation, ...] = (
             "                _ = asyncio.create_task(self._tell(step))\n",
         ),
         (
-            "tests/integration/coordination/test_group.py::"
-            "test_only_what_must_move_moves_and_the_old_owner_finishes_first",
+            "tests/integration/coordination/test_group_order.py::"
+            "test_nobody_gets_a_partition_while_its_old_owner_finishes",
         ),
     ),
     mutation(

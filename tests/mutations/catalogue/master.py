@@ -7,7 +7,9 @@ _RPC = "master/shoal/master/rpc.py"
 _DECIDE = "core/shoal/core/decide.py"
 _SWEEP = "master/shoal/master/sweep.py"
 _FENCES = "tests/integration/master/test_fences.py"
+_KEEPER = "master/shoal/master/partitions.py"
 _TESTS = "tests/integration/master"
+_KEEPS = f"{_TESTS}/test_keeper.py"
 _CORE = "tests/unit/core/test_decide.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -65,6 +67,44 @@ MUTATIONS: tuple[Mutation, ...] = (
         _ENGINE,
         ("if item.partition not in self.epochs:", "if False:"),
         (f"{_FENCES}::test_event_for_a_partition_that_was_given_up_is_refused",),
+    ),
+    mutation(
+        "a revocation returns before the partition is free",
+        Promise.FENCED_OWNERSHIP,
+        _KEEPER,
+        ("await self.ownership.released(revoked)", "pass"),
+        (f"{_KEEPS}::test_revoked_partition_is_free_when_its_revocation_returns",),
+    ),
+    mutation(
+        "the engine works on while its partition is given up",
+        Promise.FENCED_OWNERSHIP,
+        _KEEPER,
+        ("await self._engine.drop([partition])", "pass"),
+        (f"{_KEEPS}::test_revoked_partition_is_free_when_its_revocation_returns",),
+    ),
+    mutation(
+        "the engine works on without a proven session",
+        Promise.SELF_FENCE,
+        _KEEPER,
+        ("await self._engine.drop(partitions)", "pass"),
+        (f"{_KEEPS}::test_partition_is_dropped_when_the_session_cannot_be_proven",),
+    ),
+    mutation(
+        "the epoch of a living successor is outgrown",
+        Promise.FENCED_OWNERSHIP,
+        _KEEPER,
+        ("ours = [p for p in fenced if await self._is_ours(p)]", "ours = list(fenced)"),
+        (f"{_KEEPS}::test_epoch_of_a_living_successor_is_not_outgrown",),
+    ),
+    mutation(
+        "who lets go deletes the node of a successor",
+        Promise.FENCED_OWNERSHIP,
+        "coordination/shoal/coordination/ownership.py",
+        (
+            "            if node.stat.session_id == self._session.session_id:\n",
+            "            if True:\n",
+        ),
+        (f"{_KEEPS}::test_epoch_of_a_living_successor_is_not_outgrown",),
     ),
     mutation(
         "an event changes a run of another partition",

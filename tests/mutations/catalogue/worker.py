@@ -41,10 +41,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.SELF_FENCE,
         _GUARD,
         ("if due is not None and time.monotonic() >= due:", "if False:"),
-        (
-            f"{_TESTS}/test_dying.py::"
-            "test_a_launcher_that_does_not_act_on_its_lease_is_killed_by_its_guards[launcher]",
-        ),
+        (f"{_TESTS}/test_lease.py::test_tasks_of_a_launcher_that_stands_still_end_with_the_lease",),
     ),
     mutation(
         "the launcher starts tasks without a lease",
@@ -71,7 +68,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         _LAUNCHER,
         ("self._close(AGENT_GONE)", "pass"),
         (
-            f"{_TESTS}/test_agent_leaving.py::test_killed_agent_takes_its_tasks_along_and_reports_nothing_of_them",
+            f"{_TESTS}/test_dying.py::"
+            "test_nothing_survives_if_up_to_three_of_four_are_killed_in_one_instant[agent]",
         ),
     ),
     mutation(

@@ -1,0 +1,127 @@
+"""What the keeper of a master's partitions owes to whoever owns them next."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from shoal.coordination import Bells, Partition, ZkSession, layout, prepare
+from shoal.master.engine import Engine
+from shoal.master.main import utc_now
+from shoal.master.partitions import PartitionKeeper
+from shoal.sql import Database
+from tests.proxy import TcpProxy
+
+DEADLINE_S = 30.0
+ZERO = frozenset({Partition("partitions", 0)})
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Return as soon as ``condition`` holds."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+class Master:
+    """A keeper, its engine, and what is around them."""
+
+    def __init__(self, session: ZkSession, database: Database, bells: Bells) -> None:
+        self.session, self.database = session, database
+        self.engine = Engine(database, lambda _: asyncio.sleep(0), utc_now, 500)
+        self.keeper = PartitionKeeper(session, "m", "host:1", self.engine, bells, 0.0)
+
+    async def own(self) -> int:
+        """Own partition 0; return the epoch."""
+        await self.keeper.on_assigned(ZERO)
+        await until(lambda: 0 in self.engine.epochs)
+        return self.engine.epochs[0]
+
+    async def raise_epoch(self, epoch: int) -> None:
+        """Let the database know of another owner."""
+        async with self.database.unit_of_work() as uow:
+            await uow.partitions.raise_epochs({0: epoch}, "another")
+            await uow.commit()
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    async with Database(f"sqlite:///{tmp_path}/shoal.db") as database:
+        await database.migrate()
+        async with database.unit_of_work() as uow:
+            await uow.partitions.ensure(1)
+            await uow.commit()
+        yield database
+
+
+@asynccontextmanager
+async def running(session: ZkSession, database: Database) -> AsyncIterator[Master]:
+    await prepare(session, 1)
+    async with Bells(session, lambda _: None) as bells:
+        master = Master(session, database, bells)
+        work = asyncio.create_task(master.keeper.work())
+        try:
+            async with master.keeper.ownership:
+                yield master
+            assert not work.done(), work
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+
+
+@pytest.fixture
+async def master(zk_chroot: str, database: Database) -> AsyncIterator[Master]:
+    async with (
+        ZkSession(zk_chroot, session_timeout_s=30.0) as session,
+        running(session, database) as master,
+    ):
+        yield master
+
+
+async def test_revoked_partition_is_free_when_its_revocation_returns(master: Master) -> None:
+    await master.own()
+    async with master.engine._lock:  # a batch is being decided
+        revoking = asyncio.create_task(master.keeper.on_revoked(ZERO))
+        for _ in range(20):
+            await master.session.sync("/")
+        assert not revoking.done()
+        assert await master.session.exists(layout.owner(0))
+    async with asyncio.timeout(DEADLINE_S):
+        await revoking
+    assert master.engine.epochs == {}
+    assert not await master.session.exists(layout.owner(0))
+
+
+async def test_partition_is_dropped_when_the_session_cannot_be_proven(
+    zk_proxied: str, zk_proxy: TcpProxy, database: Database
+) -> None:
+    async with (
+        ZkSession(zk_proxied, session_timeout_s=2.0, close_timeout_s=1.0) as session,
+        running(session, database) as master,
+    ):
+        await master.own()
+        zk_proxy.freeze()
+        try:
+            await until(lambda: not master.engine.epochs)
+        finally:
+            zk_proxy.heal()
+
+
+async def test_epoch_of_a_living_successor_is_not_outgrown(master: Master, zk_chroot: str) -> None:
+    epoch = await master.own()
+    won = {0: (epoch, asyncio.get_running_loop().create_future())}
+    # While our node stands, a higher epoch is of a tree that is gone.
+    await master.raise_epoch(epoch + 100)
+    assert await master.keeper._outgrow({0}, won) == {0: epoch + 101}
+    # Once somebody else's stands there, it is theirs.
+    async with ZkSession(zk_chroot, session_timeout_s=30.0) as theirs:
+        await theirs.delete(layout.owner(0))
+        successor = await theirs.create(layout.owner(0), b"{}", ephemeral=True)
+        await master.raise_epoch(epoch + 200)
+        assert await master.keeper._outgrow({0}, won) == {}
+        # And letting go of what we have not noticed to have lost does not harm them.
+        async with asyncio.timeout(DEADLINE_S):
+            await master.keeper.on_revoked(ZERO)
+        assert (await theirs.get(layout.owner(0))).stat.czxid == successor.czxid
