@@ -2,11 +2,15 @@
 
 import os
 import signal
+import sqlite3
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +28,7 @@ echo "start $SHOAL_TASK" >> "$dir/ledger"
 sleep 0.3
 echo "end $SHOAL_TASK" >> "$dir/ledger"
 """
+GATE = 'until [ -e "$dir/gate" ]; do sleep 0.2; done\n'
 
 
 @contextmanager
@@ -64,13 +69,33 @@ def rest(frail: LocalCluster) -> Iterator[Rest]:
     client.close()
 
 
-def start_ledger(rest: Rest, folder: Path, tasks: int) -> int:
-    """Start a workflow of layered tasks that keep a ledger."""
+@contextmanager
+def another_master(cluster: LocalCluster) -> Iterator[subprocess.Popen[bytes]]:
+    """A further master, as ``shoal master`` in another terminal."""
+    log = cluster.data / "logs" / "master-added.log"
+    command = [sys.executable, "-m", "shoal.client.local.roles", "master"]
+    with log.open("wb") as output:
+        master = subprocess.Popen(
+            [*command, "--data", str(cluster.data)], stdout=output, stderr=output
+        )
+    try:
+        yield master
+    finally:
+        master.terminate()
+        master.wait()
+
+
+def start_ledger(rest: Rest, folder: Path, tasks: int, *, gated: bool = False) -> int:
+    """Start a workflow of layered tasks that keep a ledger.
+
+    ``gated``: the last layer waits until the file "gate" is there.
+    """
+    scripts = [LEDGER] * (tasks - 8) + [(GATE if gated else "") + LEDGER] * 8
     rest.publish(
         "ledger",
         {
-            f"t{n:02d}": {"script": LEDGER, "depends_on": [f"t{n - 8:02d}"] if n >= 8 else []}
-            for n in range(tasks)
+            f"t{n:02d}": {"script": script, "depends_on": [f"t{n - 8:02d}"] if n >= 8 else []}
+            for n, script in enumerate(scripts)
         },
         parameters={"dir": str(folder)},
     )
@@ -130,3 +155,63 @@ def test_zookeeper_restart_loses_nothing(frail: LocalCluster, rest: Rest, tmp_pa
     instance = rest.wait_for(instance_id)
     assert instance["state"] == "SUCCEEDED"
     assert not [line for line in lines(tmp_path) if line.startswith("DOUBLE")]
+
+
+def pid_of(master: Any) -> int:
+    """A master's id is host-pid-random."""
+    return int(master["id"].split("-")[-2])
+
+
+def shares(cluster: Any) -> dict[int, int]:
+    """How many partitions each master owns, by its process id."""
+    return {pid_of(master): len(master["partitions"]) for master in cluster["masters"]}
+
+
+def shared_out(rest: Rest, sizes: list[int], without: int | None = None) -> Any:
+    """Return the cluster once its masters own so many partitions, and ``without`` has gone."""
+    return rest.until(
+        lambda: rest.get("/cluster"),
+        lambda seen: sorted(shares(seen).values()) == sizes and without not in shares(seen),
+        timeout_s=90,
+    )
+
+
+def partition_of_instance(cluster: LocalCluster, instance_id: int) -> int:
+    """Look it up in the database: the API keeps that to itself."""
+    with closing(sqlite3.connect(cluster.data / "shoal.db")) as database:
+        query = "SELECT partition FROM workflow_instance WHERE id = ?"
+        return int(database.execute(query, [instance_id]).fetchone()[0])
+
+
+@pytest.mark.timeout(900)
+def test_adding_and_removing_a_master_disturbs_no_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The removed one is the one that runs the workflow."""
+    monkeypatch.setenv("SHOAL_SESSION_TIMEOUT_S", "30")  # a busy machine ends no session
+    tasks = 300 if os.environ.get("CI") else 1000
+    with (
+        LocalCluster(tmp_path / "data", slots=4, api_port=free_port()) as running,
+        closing(Rest(running.url, running.token)) as rest,
+    ):
+        before = shared_out(rest, [64, 64])
+        instance_id = start_ledger(rest, tmp_path, tasks, gated=True)
+        partition = partition_of_instance(running, instance_id)
+        rest.until(lambda: lines(tmp_path), lambda seen: len(seen) >= 8)
+        with another_master(running) as added:
+            after = shared_out(rest, [42, 43, 43])
+            leaver = next(pid_of(m) for m in after["masters"] if partition in m["partitions"])
+            os.kill(leaver, signal.SIGTERM)
+            shared_out(rest, [64, 64], without=leaver)
+            (tmp_path / "gate").touch()  # not before the masters have changed
+            instance = rest.wait_for(instance_id, timeout_s=400)
+            assert (leaver == added.pid) == (added.poll() is not None)
+        attempts = rest.instance(instance_id, attempts="all")["tasks"]
+    assert instance["state"] == "SUCCEEDED"
+    assert Counter((a["attempt"], a["state"]) for a in attempts) == {(1, "SUCCEEDED"): tasks}
+    assert Counter(lines(tmp_path)) == Counter(
+        f"{word} t{n:02d}" for n in range(tasks) for word in ("start", "end")
+    )
+    epochs = [{p["index"]: p["epoch"] for p in seen["partitions"]} for seen in (before, after)]
+    moved = [index for index, epoch in epochs[0].items() if epochs[1][index] != epoch]
+    assert len(moved) == shares(after)[added.pid]
