@@ -41,6 +41,8 @@ FAULTS ?= 60
 chaos: .venv/dev  ## the fault suite: kills, pauses, partitions, lost answers, full disks (15 minutes)
 	sh tests/provision.sh
 	FAULTS=$(FAULTS) SEED=$(SEED) $(BIN)/python -m tests.chaos
+	@# And would the tests notice if one of the safety checks were gone?
+	$(BIN)/python -m tests.mutations
 
 check: .venv/dev  ## format, lint, types, import contracts
 	$(BIN)/ruff format --check --quiet .

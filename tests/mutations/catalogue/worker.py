@@ -213,7 +213,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "an agent whose launcher and guards are dead kills nothing",
         Promise.KILLED_MEANS_DEAD,
         "worker/shoal/worker/launching.py",
-        ("if self._adopts_orphans:", "if False:"),
+        ("await asyncio.to_thread(kill_children, os.getsid(0))", "pass"),
         (
             f"{_TESTS}/test_dying.py::"
             "test_nothing_survives_if_up_to_three_of_four_are_killed_in_one_instant"
