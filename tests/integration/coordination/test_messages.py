@@ -399,23 +399,45 @@ async def test_producers_at_once_lose_nothing_and_number_without_gaps(
 
 
 async def test_ids_are_forgotten_after_their_window_and_not_before(session: ZkSession) -> None:
-    now_s = 1_000_000.0
+    start_s = now_s = 1_000_000.0
+    ids = "/messages/t/000/ids"
     async with Producer(
         session, "t", partitions=1, id_window_s=100, clock=lambda: now_s
     ) as producer:
-        for _ in range(5):
-            await put(producer, "a-1")
-            now_s += 99  # always within the window of the put before, or of its own
-            await put(producer, f"b-{now_s}")
-        assert await waiting(session, "t") > 5
-        now_s += 500
-        await put(producer, "c-1")
-        now_s += 500
-        await put(producer, "a-1")
+        await put(producer, "b-1")
+        for seconds in (50, 100, 149):
+            now_s = start_s + seconds
+            await put(producer, "a-1", "a-1")
+        assert await waiting(session, "t") == 2
+        for seconds in (250, 400):  # two new generations: those of "b-1" and "a-1" go
+            now_s = start_s + seconds
+            await put(producer, f"c-{seconds}")
+        await put(producer, "a-1", "b-1")
+        assert await waiting(session, "t") == 6
         await eventually(lambda: not producer._forgetting)
+        assert len((await session.children(ids)).names) == 2
+        kept = [path for path in await nodes_below(session, ids) if path.count("/") == 7]
+        assert len(kept) == 4  # "c-250"; "c-400", "a-1" and "b-1"
+
+
+async def test_producers_forget_ids_at_the_same_time(session: ZkSession, zk_chroot: str) -> None:
+    now_s = 1_000_000.0
+    async with connect(zk_chroot) as other:
+        options: dict[str, Any] = {"partitions": 1, "id_window_s": 1.0, "clock": lambda: now_s}
+        producers = [Producer(line, "t", **options) for line in (session, other)]
+        async with producers[0], producers[1]:
+            for number in range(6):
+                now_s += 10
+                await asyncio.gather(
+                    *(put(each, *(f"k-{number}-{n}" for n in range(5))) for each in producers)
+                )
+            await eventually(lambda: not any(each._forgetting for each in producers))
+            # Who was about to put may have made an old generation anew; it goes with the next.
+            now_s += 10
+            await put(producers[0], "k-last")
+            await eventually(lambda: not producers[0]._forgetting)
         assert len((await session.children("/messages/t/000/ids")).names) == 2
-        ids = [p for p in await nodes_below(session, "/messages/t/000/ids") if p.count("/") == 7]
-        assert len(ids) == 2  # of "c-1" and of the last "a-1"
+        assert await waiting(session, "t") == 31
 
 
 async def test_too_large_a_message_is_refused_with_what_to_do(producer: Producer) -> None:

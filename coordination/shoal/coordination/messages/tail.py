@@ -108,24 +108,29 @@ class Tail:
     async def forget_ids(self) -> None:
         """Delete all generations of ids but the present one and the one before.
 
-        If that fails in the middle, the rest goes with the next generation.
+        Others may do the same at the same time. If it fails, the rest goes with the next one.
         """
         try:
             state, _ = await self._read()
-            for name in (await self._session.children(self._paths.ids)).names:
+            for name in await self._names(self._paths.ids):
                 if int(name) < state.generation - 1:
                     await self._delete_all(f"{self._paths.ids}/{name}")
         except CoordinationError as error:
             log.info("ids not forgotten", tail=self._paths.tail, error=str(error))
 
     async def _delete_all(self, generation: str) -> None:
-        for name in (await self._session.children(generation)).names:
+        for name in await self._names(generation):
             bucket = f"{generation}/{name}"
-            ids = (await self._session.children(bucket)).names
-            deletes = [self._session.submit_delete(f"{bucket}/{each}") for each in ids]
-            await _all(*deletes)
+            ids = await self._names(bucket)
+            await _all(*(self._session.submit_delete(f"{bucket}/{each}") for each in ids))
             await _all(self._session.submit_delete(bucket))
         await _all(self._session.submit_delete(generation))
+
+    async def _names(self, path: str) -> list[str]:
+        try:
+            return (await self._session.children(path)).names
+        except NoNode:
+            return []
 
 
 async def _all(*deletes: "asyncio.Future[None]") -> None:
