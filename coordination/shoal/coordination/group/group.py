@@ -54,7 +54,8 @@ class Group:
     stop (eager) or keep working (cooperative) while the group rebalances follows from the
     assignors, so all of them must be of one kind (ValueError). ``instance_id`` makes the member
     static: a process that begins again under it in time gets the same partitions, and nobody
-    else notices. ``client_id`` and ``data`` (JSON) are for people and programs that look on.
+    else notices. ``client_id`` and ``data`` (JSON) are for people and programs that look on, by
+    ``read_group(session, name)`` and ``Members(session, layout.group_members(name))``.
 
     Entering returns when the group has taken the member in; what it gets it hears later. Leaving
     lets ``on_revoked`` finish, and then leaves; it takes 0.9 of the rebalance timeout and one
