@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -30,6 +30,7 @@ from tests.chaos.plan import Episode, Outcome, carry_out, draw
 from tests.chaos.report import RunInfo, render
 from tests.chaos.rest import Api
 from tests.chaos.sandbox import Refused, make_mounts_private, make_network_private
+from tests.chaos.stalls import StallWatch
 from tests.chaos.verdict import Verdict
 from tests.chaos.workload import Workload
 from tests.postgresql import PostgresqlMissing
@@ -87,39 +88,47 @@ async def run(
     """Run the whole suite once."""
     ledgers = folder / "ledger"
     marker = f"chaos-{os.getpid()}-{seed}"
-    async with Cluster(
-        folder, Shape(options.session_timeout, routes_refused=options.routes_refused)
-    ) as cluster:
+    shape = Shape(options.session_timeout, routes_refused=options.routes_refused)
+    async with AsyncExitStack() as stack:
+        stalls = stack.enter_context(StallWatch(options.session_timeout))
+        cluster = await stack.enter_async_context(Cluster(folder, shape))
         tell(f"cluster is up in {folder}" + (f" ({why})" if (why := cluster.disk_refused) else ""))
         await asyncio.to_thread(audit.install, cluster.postgres.url)
-        async with Api(cluster.url, cluster.token) as api:
-            workload = Workload(api, seed=seed, ledger=ledgers, rate=options.rate, marker=marker)
-            await workload.start()
-            outcome = await carry_out(cluster, episodes, tell)
-            tell("faults are over, waiting for all instances to end")
-            await workload.stop()
-            left = await workload.drained(_DRAIN_S)
+        api = await stack.enter_async_context(Api(cluster.url, cluster.token))
+        workload = Workload(api, seed=seed, ledger=ledgers, rate=options.rate, marker=marker)
+        await workload.start()
+        outcome = await carry_out(cluster, episodes, tell)
+        tell("faults are over, waiting for all instances to end")
+        await workload.stop()
+        left = await workload.drained(_DRAIN_S)
         tell("checking")
-        logs = ApiLogs(cluster.url, cluster.token)
-        try:
-            verdict = await asyncio.to_thread(
-                check,
-                cluster.postgres.url,
-                ledger.read(ledgers),
-                logs,
-                outcome.records,
-                asked=workload.asked,
-                marker=marker,
-                zookeeper=cluster.ensemble.hosts,
-                session_timeout_s=cluster.timeout_s,
-            )
-        finally:
-            logs.close()
+        outcome.records += stalls.records
+        verdict = await asyncio.to_thread(judge, cluster, workload, outcome, ledgers, marker)
         result = Result(verdict, outcome, open_instances=left)
         result.exits = [text for role in cluster.roles for text in role.exits]
         await cluster.stop_roles()
         result.leftovers = cluster.leftovers
     return result
+
+
+def judge(
+    cluster: Cluster, workload: Workload, outcome: Outcome, ledgers: Path, marker: str
+) -> Verdict:
+    """Let the checker look at everything, while the cluster is up but at rest."""
+    logs = ApiLogs(cluster.url, cluster.token)
+    try:
+        return check(
+            cluster.postgres.url,
+            ledger.read(ledgers),
+            logs,
+            outcome.records,
+            asked=workload.asked,
+            marker=marker,
+            zookeeper=cluster.ensemble.hosts,
+            session_timeout_s=cluster.timeout_s,
+        )
+    finally:
+        logs.close()
 
 
 def notes(result: Result) -> str:

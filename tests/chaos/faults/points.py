@@ -14,7 +14,7 @@ _DEATH_S = 45.0  # for the process to come to the point
 _LOOK_S = 0.05
 # Points that are passed often: which hit it is, is left to chance.
 _OFTEN = ("store.", "dispatch.", "fetch.", "report.", "claim.", "launch.", "record.")
-_MOST_HITS = 12
+_MOST_HITS = 5
 _ANSWERS = 10  # to be lost
 
 
