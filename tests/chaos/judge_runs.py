@@ -13,8 +13,8 @@ from tests.chaos.verdict import Kind, Offence
 LOSS_SLACK_S = 30.0
 # How far the clocks of the database's rows and of the ledger may seem to be apart.
 CLOCK_SLACK_S = 0.1
-# States in which an attempt's process may have been at work before.
-_HELD_ONCE = frozenset({"SUCCEEDED", "FAILED", "KILLED", "LOST"})
+# States in which an attempt's process may be at work, or have been.
+_HELD = frozenset({"CLAIMED", "RUNNING", "SUCCEEDED", "FAILED", "KILLED", "LOST"})
 
 
 def judge(evidence: Evidence) -> Iterator[Offence]:
@@ -56,7 +56,12 @@ def loss_delays(evidence: Evidence) -> list[float]:
 
 def frozen_overlaps(evidence: Evidence) -> int:
     """Count duplicates of runs that were frozen with their whole node: bounded, not avoidable."""
-    return sum(_met_frozen(evidence, row) for row in evidence.duplicates)
+    met = {row.task_instance_id for row in evidence.duplicates if _met_frozen(evidence, row)}
+    for of_task in evidence.runs_of_task.values():
+        for _, second in overlaps(of_task):
+            if _met_frozen(evidence, second.start):
+                met.add(second.start.task_instance_id)
+    return len(met)
 
 
 def _offence(kind: Kind, rule: str, row: Row, text: str) -> Offence:
@@ -71,6 +76,8 @@ def _concurrent(evidence: Evidence) -> Iterator[Offence]:
     for of_task in evidence.runs_of_task.values():
         for first, second in overlaps(of_task):
             assert first.end is not None
+            if _met_frozen(evidence, second.start):
+                continue
             text = (
                 f"started at {second.start.boot_ns} ns, before attempt {first.start.attempt} "
                 f"ended at {first.end.boot_ns} ns"
@@ -109,7 +116,7 @@ def _known(evidence: Evidence) -> Iterator[Offence]:
         if stored is None or (stored.instance, stored.task, stored.number) != key:
             text = f"task instance {row.task_instance_id} is {stored} in the database"
             yield _offence(Kind.ILLEGAL, "run without attempt", row, text)
-        elif key not in claimed or stored.state not in _HELD_ONCE:
+        elif key not in claimed or stored.state not in _HELD:
             text = f"ran, but was never claimed; it is {stored.state}"
             yield _offence(Kind.ILLEGAL, "run without claim", row, text)
 

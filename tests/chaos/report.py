@@ -14,6 +14,7 @@ from tests.chaos.records import FaultRecord
 from tests.chaos.verdict import Kind, Verdict
 
 MOST_OFFENCES = 100
+STALL = "machine-stall"
 _BUCKETS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)  # upper bounds, in session timeouts
 _BAR = 40  # characters
 
@@ -51,9 +52,12 @@ class RunInfo:
 
 
 def render(verdict: Verdict, faults: Sequence[FaultRecord], info: RunInfo) -> str:
-    """Return the whole report."""
+    """Return the whole report. Stalls of the machine are no faults, and are told apart."""
+    stalls = [fault for fault in faults if fault.name == STALL]
+    faults = [fault for fault in faults if fault.name != STALL]
     parts = [
         _head(verdict, faults, info),
+        _stalls(stalls),
         _offences(verdict),
         _figures(verdict, faults, info),
         _faults(faults),
@@ -85,6 +89,16 @@ def _head(verdict: Verdict, faults: Sequence[FaultRecord], info: RunInfo) -> str
         )
     kinds = [kind for kind in Kind if kind is not Kind.BLIND or found[kind]]
     return "\n".join(lines) + "\n\n" + _table(kinds, [[str(found[kind]) for kind in kinds]])
+
+
+def _stalls(stalls: Sequence[FaultRecord]) -> str:
+    if not stalls:
+        return ""
+    lengths = [fault.healed_s - fault.began_s for fault in stalls]
+    return (
+        f"The machine itself stood still {len(stalls)} times, {sum(lengths):.1f} s together, "
+        f"at most {max(lengths):.1f} s: attempts may be LOST by that as by a fault."
+    )
 
 
 def _offences(verdict: Verdict) -> str:

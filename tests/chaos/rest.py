@@ -91,6 +91,11 @@ class Api:
                 return
             query["cursor"] = answer["next"]
 
+    async def pending_commands(self) -> int | None:
+        """Return how many commands nobody has carried out yet; None if that is not known now."""
+        backlog = (await self.request("GET", "/cluster"))["backlog"]
+        return None if backlog is None else int(backlog["pending_commands"])
+
     async def state(self, instance_id: int) -> str:
         """Return the state of an instance."""
         return str((await self.request("GET", f"/instances/{instance_id}"))["state"])

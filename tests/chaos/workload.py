@@ -95,10 +95,13 @@ class Workload:
         left: list[int] | None = None
         try:
             async with asyncio.timeout(timeout_s):
-                while (left := await self._resume_paused()) or self._plots:
-                    for plot in self._plots:
-                        if plot.done():
-                            plot.result()
+                while True:
+                    busy = self._busy()
+                    # Before the look at instances: what is carried out later has no command now.
+                    pending = await self._api.pending_commands()
+                    left = await self._resume_paused()
+                    if not (busy or left) and pending == 0:
+                        break
                     await asyncio.sleep(_LOOK_S)
         except TimeoutError:
             if left is None:
@@ -108,6 +111,13 @@ class Workload:
                 plot.cancel()
             await asyncio.gather(*self._plots, return_exceptions=True)
         return left
+
+    def _busy(self) -> bool:
+        """Say whether commands are still to come. Raises what a plot has failed with."""
+        for plot in self._plots:
+            if plot.done():
+                plot.result()
+        return bool(self._plots)
 
     async def _resume_paused(self) -> list[int]:
         """Return the open instances; those that are paused go on."""

@@ -360,6 +360,11 @@ EXCUSED: Mapping[str, Evidence] = {
     "claimed just before the quorum was lost": replace(
         CLEAN, faults=[*CLEAN.faults, QUORUM_LOSS], session_timeout_s=2.0
     ),
+    "done when it thawed": replace(
+        CLEAN,
+        rows=[*CLEAN.rows, replace(ROWS[2], kind=RowKind.END, boot_ns=11 * 10**9)],
+        faults=[replace(CLEAN.faults[0], frozen_pids=frozenset({112}))],
+    ),
     "frozen beyond its end": replace(
         CLEAN,
         rows=[*CLEAN.rows, replace(ROWS[2], kind=RowKind.CHILD, boot_ns=9 * 10**9)],
@@ -385,6 +390,12 @@ def test_completed_run_that_was_lost_is_counted_as_a_rerun() -> None:
     assert counts(CLEAN)["re-runs"] == 0
     ended = replace(ROWS[2], kind=RowKind.END, boot_ns=78 * 10**8)
     assert counts(replace(CLEAN, rows=[*CLEAN.rows, ended]))["re-runs"] == 1
+
+
+def test_overlap_with_a_frozen_node_is_counted() -> None:
+    assert counts(EXCUSED["frozen with its node"])["overlaps with frozen nodes"] == 1
+    assert counts(EXCUSED["done when it thawed"])["overlaps with frozen nodes"] == 1
+    assert counts(CLEAN)["overlaps with frozen nodes"] == 0
 
 
 def test_time_of_a_stop_is_measured_where_no_fault_is_near() -> None:

@@ -39,6 +39,14 @@ def test_offences_are_listed() -> None:
     assert "- and 1 more" in text
 
 
+def test_stall_of_the_machine_is_no_fault() -> None:
+    stall = replace(KILL, name="machine-stall", began_s=50.0, healed_s=53.0)
+    text = render(CLEAN, [KILL, stall], INFO)
+    assert "**clean**, 1 faults" in text
+    assert "stood still 1 times, 3.0 s together, at most 3.0 s" in text
+    assert "| machine-stall |" not in text
+
+
 def test_figure_without_a_fault_is_left_out() -> None:
     assert "| R1 |" not in render(CLEAN, [replace(KILL, name="kill-api")], INFO)
 

@@ -25,6 +25,7 @@ class FakeApi:
         self.commands: dict[str, dict[str, Any]] = {}
         self.workflows: dict[str, dict[str, Any]] = {}
         self.paused: set[int] = set()
+        self.late = 0  # commands that are carried out one after the other, at each look
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.requests += 1
@@ -46,6 +47,9 @@ class FakeApi:
         if path.startswith("/commands/"):
             command = next(c for c in self.commands.values() if f"/commands/{c['id']}" == path)
             return httpx.Response(200, json=command)
+        if path == "/cluster":
+            self.late -= self.late > 0
+            return httpx.Response(200, json={"backlog": {"pending_commands": self.late}})
         if path == "/instances":
             items = [{"id": number, "state": "PAUSED"} for number in sorted(self.paused)]
             return httpx.Response(200, json={"items": items, "next": None})
@@ -106,6 +110,15 @@ async def test_workload_remembers_all_that_was_acknowledged(
     assert all(asked.acknowledged for asked in workload.asked)
     assert fake.workflows["ticker"]["schedules"][0]["enabled"] is False
     assert Counter(asked.type for asked in workload.asked)["START"] >= 20
+
+
+async def test_instances_of_pending_commands_are_waited_for(
+    fake: FakeApi, api: Api, tmp_path: Path
+) -> None:
+    workload = Workload(api, seed=3, ledger=tmp_path, rate=1, marker="run")
+    fake.late = 20
+    assert await workload.drained(60) == []
+    assert fake.late == 0
 
 
 async def test_open_instances_are_named_when_time_is_up(
