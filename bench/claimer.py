@@ -19,14 +19,17 @@ from bench.workload import GROUP
 from shoal.coordination import TaskQueue, ZkSession
 
 
-async def claim(queue: TaskQueue, name: str, claims: int, size: int) -> dict[str, Any]:
+async def claim(
+    session: ZkSession, queue: TaskQueue, name: str, claims: int, size: int
+) -> dict[str, Any]:
     """Claim ``claims`` times in a row."""
     latencies: list[int] = []
     tasks: list[int] = []
     lost_before, began = queue.lost_races, time.monotonic_ns()
     for _ in range(claims):
         sent = time.monotonic_ns()
-        got = await queue.claim(GROUP, size, name)
+        # A machine that stands still for long breaks connections; workers try again, too.
+        got = await session.retry(lambda: queue.claim(GROUP, size, name))
         latencies.append(time.monotonic_ns() - sent)
         tasks += [claim.entry.task_instance_id for claim in got]
     return {
@@ -51,14 +54,15 @@ async def serve(address: str, names: list[str]) -> None:
             await stack.enter_async_context(ZkSession(address, session_timeout_s=30, name=name))
             for name in names
         ]
-        queues = dict(zip(names, map(TaskQueue, sessions), strict=True))
+        queues = [TaskQueue(session) for session in sessions]
+        claimers = list(zip(sessions, queues, names, strict=True))
         say("ready")
         while line := await asyncio.to_thread(sys.stdin.readline):
             command = json.loads(line)
             answers = await asyncio.gather(
-                *(claim(queue, name, **command) for name, queue in queues.items())
+                *(claim(*claimer, command["claims"], command["size"]) for claimer in claimers)
             )
-            for queue, answer in zip(queues.values(), answers, strict=True):
+            for queue, answer in zip(queues, answers, strict=True):
                 await queue.release(answer["tasks"])
             say(json.dumps(answers))
 
