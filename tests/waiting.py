@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-DEADLINE_S = 60.0
+DEADLINE_S = 100.0
 # Timeouts of ZooKeeper sessions. A standstill of half of it may cost a service what it holds.
 SERVICE_SESSION_S = 10.0  # of masters and workers that tests kill, freeze and cut off
 STEADY_SESSION_S = 40.0  # of sessions that are closed in order: nobody waits for it to pass

@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.acceptance.rest import Rest
 
 
@@ -236,7 +234,6 @@ def test_schedule_fires_by_itself(rest: Rest) -> None:
     assert len(set(times)) == len(times), "one instance per fire time"
 
 
-@pytest.mark.timeout(600)
 def test_thousand_tasks_in_one_workflow(rest: Rest) -> None:
     tasks = {
         f"t{n:04d}": {"depends_on": [f"t{n - 100:04d}"] if n >= 100 else []} for n in range(1000)
@@ -248,7 +245,6 @@ def test_thousand_tasks_in_one_workflow(rest: Rest) -> None:
     assert {t["attempt"] for t in instance["tasks"]} == {1}
 
 
-@pytest.mark.timeout(600)
 def test_thousand_instances(rest: Rest) -> None:
     rest.publish("thousand-instances", {"a": {}})
     ids = [

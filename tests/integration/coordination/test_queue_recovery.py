@@ -4,8 +4,7 @@ import asyncio
 
 from shoal.coordination import Entry, TaskQueue, ZkSession, prepare
 from tests.proxy import TcpProxy
-
-DEADLINE_S = 30.0
+from tests.waiting import DEADLINE_S
 
 
 def _entry(number: int) -> Entry:

@@ -5,8 +5,7 @@ import asyncio
 from shoal.coordination import ZkSession
 from shoal.core.states import TaskState
 from tests.integration.master.conftest import Bench
-
-DEADLINE_S = 30.0
+from tests.waiting import DEADLINE_S
 
 
 async def test_task_whose_claim_lives_is_left_alone(bench: Bench, zk_chroot: str) -> None:

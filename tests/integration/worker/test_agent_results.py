@@ -7,16 +7,10 @@ from pathlib import Path
 from shoal.core.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
 from tests.fake_master import FakeMaster
-from tests.integration.worker.agent_kit import (
-    InProcessWorker,
-    WorkerProcess,
-    eventually,
-    the_worker,
-)
+from tests.integration.worker.agent_kit import InProcessWorker, WorkerProcess, the_worker
+from tests.waiting import DEADLINE_S, eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
-
-DEADLINE_S = 30.0
 
 
 async def test_claim_is_held_until_the_result_is_committed(

@@ -12,7 +12,6 @@ from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, log_text
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
-pytestmark = pytest.mark.timeout(300)  # Spark takes its time to start
 
 SCRIPT = """\
 import os, sys
@@ -46,7 +45,7 @@ async def test_spark_application_runs_to_its_end(
         "name": "tiny job",
     }
     number = await master.submit("SPARK", params, parameters={"day": "Friday"})
-    task = await master.table.ended(number, timeout_s=240)
+    task = await master.table.ended(number, timeout_s=500)
     text = log_text(cluster.data, number)
     assert task.state == "SUCCEEDED", text
     said = [line for line in text.splitlines() if " WARN" not in line]
@@ -65,7 +64,7 @@ async def test_failing_application_fails_the_task_with_its_code(
 ) -> None:
     params = {"script": "import sys; print('bye'); sys.exit(5)", "master": "local[1]"}
     number = await master.submit("SPARK", params)
-    task = await master.table.ended(number, timeout_s=240)
+    task = await master.table.ended(number, timeout_s=500)
     assert task.state == "FAILED"
     assert task.report is not None
     assert task.report.exit_code == 5
