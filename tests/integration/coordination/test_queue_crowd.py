@@ -16,7 +16,7 @@ from tests.integration.coordination.conftest import connect
 from tests.waiting import eventually
 from tests.zookeeper import expire_session
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 CROWD = 8
 
 

@@ -18,7 +18,7 @@ from shoal.master.sweep import Sweeper
 from tests.integration.master.conftest import Bench
 from tests.unit.core.driving import START, spec
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 
 
 async def gone(queue: TaskQueue, entries: Collection[Entry]) -> None:
