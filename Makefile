@@ -37,7 +37,7 @@ test: .venv/dev check  ## every test: unit, integration, acceptance (a few minut
 	$(BIN)/pytest --cov --cov-report=term
 
 # FAULTS=1000 for the long form; SEED=… replays the faults of an earlier run.
-FAULTS ?= 60
+FAULTS ?= 45
 chaos: .venv/dev  ## the fault suite: kills, pauses, partitions, lost answers, full disks (15 minutes)
 	sh tests/provision.sh
 	FAULTS=$(FAULTS) SEED=$(SEED) $(BIN)/python -m tests.chaos

@@ -13,11 +13,11 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import structlog
 
@@ -35,7 +35,8 @@ from tests.chaos.verdict import Verdict
 from tests.chaos.workload import Workload
 from tests.postgresql import PostgresqlMissing
 
-EXIT_CLEAN, EXIT_OFFENCES, EXIT_USAGE, EXIT_NO_POSTGRESQL = 0, 1, 2, 3
+EXIT_CLEAN, EXIT_OFFENCES, EXIT_USAGE, EXIT_NO_POSTGRESQL, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+FAULTS = 45  # by default: every kind once, in some ten minutes on two cores
 _DRAIN_S = 300.0
 
 
@@ -60,7 +61,7 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
     """Return the parsed command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     env = os.environ.get
-    parser.add_argument("--faults", type=int, default=int(env("FAULTS") or 60))
+    parser.add_argument("--faults", type=int, default=int(env("FAULTS") or FAULTS))
     parser.add_argument("--seed", type=int, default=int(env("SEED") or 0), help="0: a new one")
     parser.add_argument("--session-timeout", type=float, default=env("SESSION_TIMEOUT") or 4.0)
     parser.add_argument("--rate", type=float, default=0.7, help="new instances a second")
@@ -83,19 +84,18 @@ def say(text: str, stream: TextIO = sys.stdout) -> None:
 
 
 async def run(
-    options: argparse.Namespace, seed: int, episodes: Sequence[Episode], folder: Path
+    shape: Shape, seed: int, rate: float, episodes: Sequence[Episode], folder: Path
 ) -> Result:
-    """Run the whole suite once."""
+    """Run the whole suite once, with ``rate`` new instances a second."""
     ledgers = folder / "ledger"
     marker = f"chaos-{os.getpid()}-{seed}"
-    shape = Shape(options.session_timeout, routes_refused=options.routes_refused)
     async with AsyncExitStack() as stack:
-        stalls = stack.enter_context(StallWatch(options.session_timeout))
+        stalls = stack.enter_context(StallWatch(shape.session_timeout_s))
         cluster = await stack.enter_async_context(Cluster(folder, shape))
         tell(f"cluster is up in {folder}" + (f" ({why})" if (why := cluster.disk_refused) else ""))
         await asyncio.to_thread(audit.install, cluster.postgres.url)
         api = await stack.enter_async_context(Api(cluster.url, cluster.token))
-        workload = Workload(api, seed=seed, ledger=ledgers, rate=options.rate, marker=marker)
+        workload = Workload(api, seed=seed, ledger=ledgers, rate=rate, marker=marker)
         await workload.start()
         outcome = await carry_out(cluster, episodes, tell)
         tell("faults are over, waiting for all instances to end")
@@ -147,11 +147,9 @@ def notes(result: Result) -> str:
     )
 
 
-async def guarded(
-    options: argparse.Namespace, seed: int, episodes: Sequence[Episode], folder: Path
-) -> Result:
-    """Run the suite; SIGINT and SIGTERM stop it in order, with all its processes."""
-    working = asyncio.ensure_future(run(options, seed, episodes, folder))
+async def guarded(work: Coroutine[Any, Any, Result]) -> Result:
+    """Do the work; SIGINT and SIGTERM stop it in order, with all its processes."""
+    working = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, working.cancel)
@@ -169,6 +167,37 @@ def isolate() -> str:
     return ""
 
 
+def conduct(options: argparse.Namespace, seed: int, episodes: Sequence[Episode]) -> int:
+    """Run the suite, write the report; return the exit status.
+
+    The folder stays if it was asked for, and if it could tell more than the report does.
+    """
+    shape = Shape(options.session_timeout, routes_refused=isolate())
+    folder = Path(tempfile.mkdtemp(prefix="shoal-chaos-"))
+    tell(f"FAULTS={options.faults} SEED={seed} in {folder}")
+    begun = time.monotonic()
+    keep = True
+    try:
+        result = asyncio.run(guarded(run(shape, seed, options.rate, episodes, folder)))
+        keep = options.keep or not result.is_clean
+    except (PostgresqlMissing, asyncio.CancelledError):
+        keep = options.keep
+        raise
+    finally:
+        if keep:
+            tell(f"everything is kept in {folder}")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    duration_s = time.monotonic() - begun
+    command = f"make chaos FAULTS={options.faults} SEED={seed}"
+    info = RunInfo(seed, duration_s, shape.session_timeout_s, command)
+    report = render(result.verdict, result.outcome.records, info) + notes(result) + "\n"
+    say(report)
+    if options.report:
+        options.report.write_text(report)
+    return EXIT_CLEAN if result.is_clean else EXIT_OFFENCES
+
+
 def main(given: Sequence[str]) -> int:
     options = arguments(given)
     seed = options.seed or random.SystemRandom().randrange(1, 10**6)
@@ -182,33 +211,14 @@ def main(given: Sequence[str]) -> int:
         return EXIT_CLEAN
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
-    options.routes_refused = isolate()
-    folder = Path(tempfile.mkdtemp(prefix="shoal-chaos-"))
-    tell(f"FAULTS={options.faults} SEED={seed} in {folder}")
-    begun = time.monotonic()
-    keep = options.keep
     try:
-        result = asyncio.run(guarded(options, seed, draw(seed, options.faults, makers), folder))
-        keep = keep or not result.is_clean
+        return conduct(options, seed, draw(seed, options.faults, makers))
     except PostgresqlMissing as error:
         say(str(error), sys.stderr)
         return EXIT_NO_POSTGRESQL
     except asyncio.CancelledError:
         tell("interrupted")
-        return EXIT_OFFENCES
-    finally:
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
-    info = RunInfo(
-        seed, time.monotonic() - begun, options.session_timeout, f"make chaos SEED={seed}"
-    )
-    report = render(result.verdict, result.outcome.records, info) + notes(result) + "\n"
-    say(report)
-    if options.report:
-        options.report.write_text(report)
-    if keep:
-        tell(f"everything is kept in {folder}")
-    return EXIT_CLEAN if result.is_clean else EXIT_OFFENCES
+        return EXIT_INTERRUPTED
 
 
 if __name__ == "__main__":
