@@ -1,10 +1,12 @@
 """The examples of the coordination library, as real processes of which one is killed."""
 
+import json
 import re
 import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,17 +15,25 @@ from typing import Protocol
 import psutil
 import pytest
 
+from tests.waiting import SERVICE_SESSION_S, STEADY_SESSION_S
+
 EXAMPLES = Path(__file__).parents[3] / "examples" / "coordination"
 PATIENCE_S = 90
+
+TO_BE_KILLED = ("--session-timeout", str(SERVICE_SESSION_S))
+
+pytestmark = pytest.mark.timeout(600)  # several processes start, each with all its imports
 
 
 class Program:
     """A running example whose output goes into a file."""
 
-    def __init__(self, output: Path, command: list[str]) -> None:
-        self._output = output
-        with output.open("wb") as file:
-            self.process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
+    def __init__(self, folder: Path, command: list[str]) -> None:
+        self._output = folder / f"output {uuid.uuid4().hex}"
+        with self._output.open("wb") as file:
+            self.process = subprocess.Popen(
+                command, cwd=folder, stdout=file, stderr=subprocess.STDOUT
+            )
 
     @property
     def output(self) -> str:
@@ -62,13 +72,17 @@ class Start(Protocol):
 
 @pytest.fixture
 def start(zk_chroot: str, tmp_path: Path) -> Iterator[Start]:
-    """Start an example in a tree of its own; whatever still runs is killed in the end."""
+    """Start an example beside a cluster's data folder; whatever runs in the end is killed."""
     programs: list[Program] = []
+    data = tmp_path / ".shoal"
+    data.mkdir()
+    (data / "cluster.json").write_text(json.dumps({"zookeeper": zk_chroot}))
 
     def start(example: str, *arguments: str) -> Program:
         command = [sys.executable, str(EXAMPLES / f"{example}.py"), *arguments]
-        command += ["--zookeeper", f"{zk_chroot}/examples", "--session-timeout", "10"]
-        programs.append(Program(tmp_path / f"output {len(programs)}", command))
+        if not {"--help", "--session-timeout"} & set(arguments):
+            command += ["--session-timeout", str(STEADY_SESSION_S)]
+        programs.append(Program(tmp_path, command))
         return programs[-1]
 
     yield start
@@ -76,8 +90,16 @@ def start(zk_chroot: str, tmp_path: Path) -> Iterator[Start]:
         program.kill()
 
 
+@pytest.mark.parametrize("example", ["election", "jobs", "messages", "autoscale"])
+def test_help_says_what_one_sees(start: Start, example: str) -> None:
+    program = start(example, "--help")
+    assert program.process.wait(PATIENCE_S) == 0
+    assert f"python examples/coordination/{example}.py" in program.output
+    assert "-9" in program.output
+
+
 def test_a_killed_leader_is_followed_and_nothing_is_counted_twice(start: Start) -> None:
-    alice = start("election", "--name", "alice")
+    alice = start("election", "--name", "alice", *TO_BE_KILLED)
     alice.says("alice counts", 2)
     bob = start("election", "--name", "bob")
     bob.says("bob sees alice lead")
@@ -102,7 +124,7 @@ def test_jobs_of_a_killed_process_are_taken_over_by_the_others(start: Start) -> 
     one.says("one begins", 6)
     two = start("jobs", "--name", "two", "--jobs", jobs)
     two.says("two begins", 3)
-    three = start("jobs", "--name", "three", "--jobs", jobs)
+    three = start("jobs", "--name", "three", "--jobs", jobs, *TO_BE_KILLED)
     three.says("three begins", 2)
     two.until(lambda: len(two.find("two ends")) == 1, "two giving up one job")
     assert len(one.find("one ends")) == 3 + 1
@@ -127,9 +149,11 @@ def running(program: Program) -> set[str]:
 def test_messages_of_a_killed_consumer_are_delivered_again_and_none_is_lost(start: Start) -> None:
     one = start("messages", "consume", "--name", "one", "--work", "0.05", "--ack-wait", "60")
     # This one never gets done with anything.
-    two = start("messages", "consume", "--name", "two", "--work", "600", "--ack-wait", "60")
-    projects = [f"--project=p{number}" for number in range(8)]
-    put = ["messages", "produce", "--count", "5", *projects]
+    slow = ("--work", "600", "--ack-wait", "60")
+    two = start("messages", "consume", "--name", "two", *slow, *TO_BE_KILLED)
+    # Enough of them for each consumer to have some.
+    projects = [f"--project=p{number}" for number in range(20)]
+    put = ["messages", "produce", "--count", "3", *projects]
     one.says("one waits for messages")
     two.says("two waits for messages")
     for _ in range(2):  # the second time adds nothing
@@ -138,11 +162,11 @@ def test_messages_of_a_killed_consumer_are_delivered_again_and_none_is_lost(star
     (stuck,) = two.says(r"two has (\S+),")
     two.kill()
     done = r"one is done with (\S+)"
-    one.says(done, 40)
+    one.says(done, 60)
     assert f"one has {stuck}, attempt 2" in one.output
-    expected = {f"p{project}-hello-{number}" for project in range(8) for number in range(1, 6)}
+    expected = {f"p{project}-hello-{number}" for project in range(20) for number in range(1, 4)}
     assert Counter(one.find(done)) == Counter(expected)
-    for project in range(8):
+    for project in range(20):
         numbers = one.find(rf"one is done with p{project}-hello-(\d)")
         assert numbers == sorted(numbers)
     one.ends(signal.SIGTERM)
@@ -167,7 +191,7 @@ def test_a_poisonous_message_ends_among_the_dead_letters_and_can_be_put_again(st
 
 def test_consumers_come_with_the_messages_and_go_with_them(start: Start) -> None:
     options = ["--interval", "0.3", "--cool-down", "0.5", "--max", "3"]
-    one = start("autoscale", "--name", "one", *options)
+    one = start("autoscale", "--name", "one", *options, *TO_BE_KILLED)
     one.says(r"one: 0 wait, consumers \[\d+\]")
     two = start("autoscale", "--name", "two", *options)
     two.says("two stands for election")
