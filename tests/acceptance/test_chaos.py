@@ -5,11 +5,14 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import psutil
 import pytest
 
+from tests.chaos.role import still_alive
 from tests.postgresql import PostgresqlMissing, find_binaries
 
 ROOT = Path(__file__).parents[2]
@@ -42,9 +45,8 @@ def suite_environment(tmp_path: Path) -> dict[str, str]:
     return {**kept, "TMPDIR": str(tmp_path)}
 
 
-def run_suite(arguments: Sequence[str], environment: dict[str, str]) -> tuple[int, str]:
-    """Run the suite; return its exit status and output. It is stopped if it takes too long."""
-    process = subprocess.Popen(
+def start_suite(arguments: Sequence[str], environment: dict[str, str]) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
         [sys.executable, "-m", "tests.chaos", *arguments],
         cwd=ROOT,
         env=environment,
@@ -54,6 +56,11 @@ def run_suite(arguments: Sequence[str], environment: dict[str, str]) -> tuple[in
         text=True,
         start_new_session=True,
     )
+
+
+def run_suite(arguments: Sequence[str], environment: dict[str, str]) -> tuple[int, str]:
+    """Run the suite; return its exit status and output. It is stopped if it takes too long."""
+    process = start_suite(arguments, environment)
     try:
         output, _ = process.communicate(timeout=BOUND_S)
     except subprocess.TimeoutExpired:
@@ -95,3 +102,27 @@ def test_nothing_is_lost_doubled_stuck_or_leaked(
     injected = re.findall(r"^\d\d:\d\d:\d\d \d+/\d+ (\S+) ", output, re.MULTILINE)
     assert sorted(injected) == sorted(name.replace(":", "-") for name in FAULTS)
     assert list(processes_of(tmp_path)) == []
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_process_outlives_an_interrupted_suite(
+    suite_environment: dict[str, str], number: signal.Signals
+) -> None:
+    with start_suite(["--faults", "1", "--only", "kill-api"], suite_environment) as process:
+        assert process.stdout is not None
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if "cluster is up" in line:
+                break
+        else:
+            pytest.fail("".join(said))
+        below = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(number)
+    # Twelve of the suite's own, and those below them; more if work has begun.
+    assert len(below) >= 12
+    deadline = time.monotonic() + 120
+    while (alive := still_alive(below)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert alive == []
