@@ -215,3 +215,6 @@ def test_adding_and_removing_a_master_disturbs_no_task(
     epochs = [{p["index"]: p["epoch"] for p in seen["partitions"]} for seen in (before, after)]
     moved = [index for index, epoch in epochs[0].items() if epochs[1][index] != epoch]
     assert len(moved) == shares(after)[added.pid]
+    [leader] = [master["id"] for master in after["masters"] if master["leads"]]
+    assert after["group"]["leader"] == leader
+    assert after["group"]["generation"] > before["group"]["generation"]

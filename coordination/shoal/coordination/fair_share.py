@@ -75,7 +75,7 @@ class FairShare(GroupListener):
 
     async def on_revoked(self, partitions: frozenset[Partition]) -> None:
         self._want(self._wanted - partitions)
-        await self._ownership.given_up(self._numbers(partitions))
+        await self._ownership.released(self._numbers(partitions))
 
     async def on_lost(self, partitions: frozenset[Partition]) -> None:
         # If only the group has given us up, and the session is alive, we still own them: they

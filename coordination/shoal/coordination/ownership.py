@@ -45,8 +45,10 @@ class Ownership:
 
     SUSPENDED changes nothing by itself. When ``session.proven_until`` passes, and when the
     session is LOST, everything is lost; it is acquired again, with higher epochs, once a session
-    is proven. On a clean release the parent of the owner node records it, so that a successor
-    knows that it need not wait; after an owner that vanished it waits ``takeover_delay_s``.
+    is proven. What is not wanted any more by then is let go of: a session in doubt may have gone
+    on, and others would wait for our node for ever. On a clean release the parent of the owner
+    node records it, so that a successor knows that it need not wait; after an owner that vanished
+    it waits ``takeover_delay_s``.
 
     ``owner_path`` says where the owner node of a partition is. Its parent is made if it is missing;
     its data is ours, and nothing but owner nodes may come and go below it (one lasting node may be
@@ -75,6 +77,7 @@ class Ownership:
         self._held: dict[int, _Hold] = {}  # every partition that we work on
         self._epochs: dict[int, int] = {}  # what we own
         self._last_epochs: dict[int, int] = {}
+        self._leftover: set[int] = set()  # not owned, but perhaps a node of ours stands
         self._ready = False  # the session is proven
         self._idle = asyncio.Event()  # nothing is held
         self._idle.set()
@@ -103,22 +106,15 @@ class Ownership:
                 hold.unwanted.set()
         self._begin_holds()
 
-    async def given_up(self, partitions: Iterable[int]) -> None:
+    async def released(self, partitions: Iterable[int]) -> None:
         """Return when those of ``partitions`` that are not wanted any more are not ours either.
 
-        Their ``on_released`` has run and their owner nodes are gone.
+        Their ``on_released`` has run and their owner nodes are gone; or they were lost, and
+        ``on_lost`` has run.
         """
         named = frozenset(partitions)
-        while holds := [self._held[p].task for p in named & self._held.keys() - self._wanted]:
-            await asyncio.wait(holds)
-
-    async def released(self, partitions: Iterable[int]) -> None:
-        """Return when we have let go of ``partitions``, which are not wanted any more.
-
-        Their nodes are gone then, or they are lost and ``on_lost`` has been told.
-        """
-        holds = [self._held[partition] for partition in partitions if partition in self._held]
-        await asyncio.gather(*(hold.gone.wait() for hold in holds))
+        while unwanted := named & self._held.keys() - self._wanted:
+            await asyncio.gather(*(self._held[partition].gone.wait() for partition in unwanted))
 
     def owned(self) -> Mapping[int, int]:
         """Return the epoch of each partition that we own and can prove to own at this moment.
@@ -151,6 +147,7 @@ class Ownership:
         lost = frozenset(self._epochs)
         self._epochs.clear()
         self._held.clear()
+        self._leftover |= holds.keys()
         self._idle.set()
         if lost:
             log.warning("partitions lost", owner=self.owner_id, partitions=sorted(lost))
@@ -161,10 +158,12 @@ class Ownership:
     def _begin_holds(self) -> None:
         if not self._ready:
             return
-        for partition in self._wanted - self._held.keys():
+        for partition in (self._wanted | self._leftover) - self._held.keys():
             task = background.start(self._hold(partition), f"hold partition {partition}")
-            self._held[partition] = _Hold(task)
+            self._held[partition] = hold = _Hold(task)
             self._idle.clear()
+            if partition not in self._wanted:
+                hold.unwanted.set()
 
     async def _hold(self, partition: int) -> None:
         """The whole life of one ownership, from wanting to releasing.
@@ -174,6 +173,9 @@ class Ownership:
         await asyncio.sleep(0)  # until set_wanted has noted us
         hold = self._held[partition]
         epoch = await self._acquire(partition, hold)
+        if epoch is None and partition in self._leftover:
+            await self._delete(partition)
+        self._leftover.discard(partition)
         if epoch is not None:
             self._epochs[partition] = self._last_epochs[partition] = epoch
             log.debug("partition acquired", partition=partition, epoch=epoch)
@@ -220,6 +222,7 @@ class Ownership:
                     vanished_at, wait_s = None, self._reread_s
             except CoordinationError as error:
                 wait_s = 0.0
+                self._leftover.add(partition)  # perhaps the node was created
                 if not error.retriable:
                     log.warning("acquiring failed", partition=partition, error=str(error))
                     wait_s = RETRY_S

@@ -118,7 +118,7 @@ async def test_who_gives_up_can_wait_until_the_owner_node_is_gone(tree: ZkSessio
     async with owner(tree, "m1", {1, 2}) as recorder:
         await eventually(lambda: set(recorder.ownership.owned()) == {1, 2})
         recorder.ownership.set_wanted({2})
-        await recorder.ownership.given_up({1, 2, 3})  # 2 is still wanted, 3 was never ours
+        await recorder.ownership.released({1, 2, 3})  # 2 is still wanted, 3 was never ours
         assert recorder.all("released") == [1]
         assert set(await Owners(tree).all_owners(128)) == {2}
 
@@ -277,28 +277,48 @@ async def test_owner_that_changes_while_it_is_read_is_not_remembered(tree: ZkSes
     assert await owners.owner_of(1) is None
 
 
-async def test_released_returns_when_somebody_else_can_have_it(session: ZkSession) -> None:
-    recorder = Recorder(session, "a")
-    async with recorder.ownership as ownership:
-        ownership.set_wanted([1, 2])
-        await eventually(lambda: len(recorder.all("acquired")) == 2)
-        ownership.set_wanted([2])
-        await ownership.released([1])
-        assert recorder.all("released") == [1]
-        assert set(ownership.owned()) == {2}
-        assert set(await Owners(session).all_owners(4)) == {2}
-        await ownership.released([1, 3])  # at once: not held anyway
+async def test_what_was_lost_and_is_not_wanted_any_more_is_left_to_others(
+    session: ZkSession, zk_proxied: str, zk_proxy: TcpProxy
+) -> None:
+    """The session was in doubt and goes on, so its nodes do not go by themselves."""
+    async with ZkSession(zk_proxied, session_timeout_s=10.0, name="doubted") as doubted:
+        recorder = Recorder(doubted, "a")
+        async with recorder.ownership as ownership:
+            ownership.set_wanted([1, 2])
+            await eventually(lambda: len(recorder.all("acquired")) == 2, 60)
+            before, session_id = ownership.owned(), doubted.session_id
+            zk_proxy.freeze()
+            await eventually(lambda: recorder.all("lost"), 60)
+            ownership.set_wanted([2])
+            zk_proxy.heal()
+            await eventually(lambda: ownership.owned().keys() == {2}, 60)
+            async with asyncio.timeout(60):
+                while (owners := await Owners(session).all_owners(4)).keys() != {2}:
+                    await asyncio.sleep(0.01)
+            assert owners[2].epoch > before[2]
+            assert doubted.session_id == session_id
 
 
-async def test_released_returns_when_the_ownership_is_lost(
+class Stuck(Recorder):
+    """Never finishes what it is to release."""
+
+    async def _released(self, partition: int) -> None:
+        self._note("releasing", partition)
+        await asyncio.Event().wait()
+
+
+async def test_waiting_for_a_release_ends_when_the_ownership_is_lost(
     session: ZkSession, zookeeper: ZooKeeperServer
 ) -> None:
-    recorder = Recorder(session, "a")
+    recorder = Stuck(session, "a")
     async with recorder.ownership as ownership:
         ownership.set_wanted([1])
         await eventually(lambda: recorder.all("acquired"))
+        ownership.set_wanted([])
         releasing = asyncio.create_task(ownership.released([1]))
+        await eventually(lambda: recorder.all("releasing"))
+        assert not releasing.done()
         await expire_session(session, zookeeper)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await releasing
         assert recorder.all("lost") == [{1}]
