@@ -199,6 +199,15 @@ class Cluster:
 
         await self._until(taken, timeout_s)
 
+    async def owns(self, master: Role) -> bool:
+        """Whether a master has stored that some partition is its own; False if nobody can say."""
+        try:
+            ids = {m.id for m in await self.observer.masters() if m.pid == master.pid}
+            rows = await self.observer.rows()
+        except NotVisible:
+            return False
+        return any(owner in ids for owner, _ in rows.values())
+
     async def _whole(self) -> tuple[str, View]:
         down = [role.name for role in self.roles if not role.running]
         if down:

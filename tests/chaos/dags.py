@@ -11,7 +11,7 @@ from typing import Any
 TASK_PROGRAM = Path(__file__).parent / "task.py"
 MARKER = "chaos_run"  # the parameter that marks every process of the workload
 MARKER_VARIABLE = f"SHOAL_PARAM_{MARKER.upper()}"
-TICKER = "ticker"  # the workflow with a schedule
+TICKER, TICKERS = "ticker", 6  # the workflows with schedules
 
 _STRATEGIES = ("continue", "continue", "finish_running", "fail_fast", "ignore")
 _RUN_WHEN = ("all_success",) * 14 + ("all_done",) * 2 + ("one_success", "any_failed", "always")
@@ -49,11 +49,21 @@ def random_workflow(name: str, rng: random.Random, site: Site) -> dict[str, Any]
     )
 
 
-def ticker(site: Site, *, enabled: bool) -> dict[str, Any]:
-    """Return a workflow of one quick task that a schedule starts every two seconds."""
-    schedule = {"cron": "*/2 * * * * ?", "enabled": enabled}
+def tickers(site: Site, *, enabled: bool) -> list[dict[str, Any]]:
+    """Return workflows of one quick task; together their schedules fire every two seconds.
+
+    Several, so that every master has some: a workflow's schedules belong to one partition.
+    """
     tasks = [{"name": "tick", **_program({"s": 0, "lines": 1}, site)}]
-    return _workflow(TICKER, site, tasks, schedules=[schedule])
+    return [
+        _workflow(
+            f"{TICKER}-{number}",
+            site,
+            tasks,
+            schedules=[{"cron": f"{2 * number}/{2 * TICKERS} * * * * ?", "enabled": enabled}],
+        )
+        for number in range(TICKERS)
+    ]
 
 
 def _workflow(name: str, site: Site, tasks: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:

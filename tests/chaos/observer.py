@@ -18,7 +18,7 @@ from shoal.coordination.nodes import Node
 T = TypeVar("T")
 
 LOOK_S = 0.1
-_ANSWER_S = 5.0  # a look that takes longer has failed
+_ANSWER_S = 20.0  # a look that takes longer has failed
 
 
 class NotVisible(Exception):

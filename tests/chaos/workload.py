@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.dags import Site, random_workflow, ticker
+from tests.chaos.dags import Site, random_workflow, tickers
 from tests.chaos.rest import Api, Refused
 
 WORKFLOWS = 16
@@ -76,7 +76,8 @@ class Workload:
             definition = random_workflow(f"random-{number:02d}", self._rng, self._site)
             await self._api.publish(definition)
             self._names.append(definition["name"])
-        await self._api.publish(ticker(self._site, enabled=True))
+        for definition in tickers(self._site, enabled=True):
+            await self._api.publish(definition)
         self._generator = asyncio.create_task(self._generate())
 
     async def stop(self) -> None:
@@ -85,7 +86,8 @@ class Workload:
             self._generator.cancel()
             with suppress(asyncio.CancelledError):
                 await self._generator
-        await self._api.publish(ticker(self._site, enabled=False))
+        for definition in tickers(self._site, enabled=False):
+            await self._api.publish(definition)
 
     async def drained(self, timeout_s: float) -> list[int]:
         """Wait until every instance has ended; return those that have not after ``timeout_s``.

@@ -68,6 +68,8 @@ class KillAtPoint(_Armed):
                     return False  # nothing of it could be lost: look again soon
                 worker.kill()  # the watch starts it again
             case "release.after_drop":
+                if not await cluster.owns(self.role):
+                    return False  # it has nothing yet that it could give up
                 self.role.signal(signal.SIGTERM)
         return True
 

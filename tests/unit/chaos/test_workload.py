@@ -5,6 +5,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -108,8 +109,12 @@ async def test_workload_remembers_all_that_was_acknowledged(
         k: {c["id"]} for k, c in fake.commands.items()
     }
     assert all(asked.acknowledged for asked in workload.asked)
-    assert fake.workflows["ticker"]["schedules"][0]["enabled"] is False
-    assert Counter(asked.type for asked in workload.asked)["START"] >= 20
+    ticking = [w for name, w in fake.workflows.items() if name.startswith("ticker")]
+    assert ticking
+    assert not any(schedule["enabled"] for w in ticking for schedule in w["schedules"])
+    assert (
+        Counter(asked.type for asked in workload.asked)["START"] >= 15
+    )  # at most three more for each
 
 
 async def test_instances_of_pending_commands_are_waited_for(
@@ -127,7 +132,12 @@ async def test_open_instances_are_named_when_time_is_up(
     workload = Workload(api, seed=3, ledger=tmp_path, rate=1, marker="run")
     fake.paused |= {5, 6}
     monkeypatch.setattr(FakeApi, "_accept", lambda *_: httpx.Response(202, json={"id": 1}))
-    assert await workload.drained(0.5) == [5, 6]
+    left: list[int] = []
+    for patience_s in (0.5, 5, 50):  # enough for one look, on however slow a machine
+        with suppress(TimeoutError):
+            left = await workload.drained(patience_s)
+            break
+    assert left == [5, 6]
 
 
 def test_same_seed_gives_the_same_definitions(tmp_path: Path) -> None:
