@@ -102,7 +102,10 @@ async def test_nothing_survives_if_up_to_three_of_four_are_killed_in_one_instant
     await eventually(lambda: not site.survivors())
     # All that watched over them goes, too; what an agent that lives has is its new launcher.
     await eventually(lambda: not any(alive(pids[each]) for each in WATCHERS if each != "agent"))
-    assert alive(process.pid) == ("agent" not in victims)
+    if "agent" in victims:
+        await eventually(lambda: not alive(process.pid))
+    else:
+        assert process.poll() is None
 
 
 async def test_a_killed_launcher_takes_its_attempts_along_and_is_replaced(
@@ -157,6 +160,20 @@ async def test_a_killed_guard_ends_its_launcher_in_good_order(
     assert (await (await launcher.launch(site.request("b", "true"))).wait()).exit_code == 0
 
 
+@pytest.mark.parametrize("guard_of", [guardian_of, sentinel_of], ids=["guardian", "sentinel"])
+async def test_a_stopped_guard_does_not_stop_its_agent(
+    agent: tuple[subprocess.Popen[str], int],
+    site: Site,
+    guard_of: Callable[[int], int],
+) -> None:
+    process, launcher_pid = agent
+    guard_pid = guard_of(launcher_pid)
+    os.kill(guard_pid, signal.SIGSTOP)
+    os.kill(launcher_pid, signal.SIGKILL)
+    await eventually(lambda: not site.survivors() and not alive(guard_pid))
+    assert process.poll() is None
+
+
 async def hang(
     launcher: Launcher, site: Site, *who: Callable[[int], int]
 ) -> tuple[Launched, float]:
@@ -198,6 +215,7 @@ async def test_a_launcher_that_does_not_act_on_its_lease_is_killed_by_its_guards
 ) -> None:
     launched, deadline = await hang(launcher, site, *stopped)
     old = launcher.pid
+    launcher.extend_lease(deadline + 600)  # which it does not read any more
     with pytest.raises(LauncherDied):
         await launched.wait()
     assert asyncio.get_running_loop().time() >= deadline

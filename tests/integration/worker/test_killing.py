@@ -91,6 +91,55 @@ async def test_a_chain_of_processes_that_keeps_running_away_is_caught(
     assert not site.survivors()
 
 
+# Each process holds one of 100 places, until it dies, and goes on forking all the time.
+BOMB = """
+import fcntl, os, random, signal, time
+
+places = os.open("places", os.O_RDWR | os.O_CREAT)
+
+def takes_a_place():
+    for _ in range(5):
+        try:
+            fcntl.lockf(places, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, random.randrange(100))
+            return True
+        except OSError:
+            pass
+
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+end = time.monotonic() + 90  # a safety net for the machine if the test fails
+takes_a_place()
+print("ready", flush=True)
+while time.monotonic() < end:
+    if os.fork():
+        time.sleep(0.01)
+        continue
+    random.seed()
+    os.setsid()
+    if not takes_a_place():
+        os._exit(0)
+    print("ready", flush=True)
+"""
+
+
+async def test_a_fork_bomb_is_killed_faster_than_it_grows(launcher: Launcher, site: Site) -> None:
+    (site.work / "bomb.py").write_text(BOMB)
+    launched = await launcher.launch(site.marked("bomb", "exec python3 -S -E bomb.py"))
+    neighbour = await launcher.launch(site.request("neighbour", "sleep", "1000"))
+    await site.until_ready("bomb", 50)
+    await launcher.kill("bomb", "enough", 0)
+    record = await asyncio.wait_for(launched.wait(), 60)
+    assert record.outcome is Outcome.KILLED
+    assert not site.survivors()
+    assert alive(neighbour.pid)
+
+
+async def test_tasks_run_with_the_priority_of_the_worker(launcher: Launcher, site: Site) -> None:
+    """The launcher may take precedence, they do not."""
+    show = "import os; print(os.getpriority(os.PRIO_PROCESS, 0))"
+    await (await launcher.launch(site.request("a", "python3", "-S", "-c", show))).wait()
+    assert int(site.log("a")) == os.getpriority(os.PRIO_PROCESS, 0)
+
+
 DECOY = "1_1000.sh"  # digits that careless parsers take for process numbers
 
 

@@ -1,8 +1,10 @@
 import os
+import select
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,56 @@ def test_a_reused_number_is_never_signalled(sleeper: subprocess.Popen[bytes]) ->
     proctree.signal_exactly(process._replace(start=process.start - 1), signal.SIGKILL)
     proctree.signal_exactly(process, signal.SIGTERM)
     assert sleeper.wait(60) == -signal.SIGTERM  # so the SIGKILL before did not reach it
+
+
+@pytest.fixture
+def family() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A child of ours, and the number of its own child."""
+    with subprocess.Popen(["sh", "-c", "sleep 1000 & echo $!; wait"], stdout=-1) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        yield parent, child
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        parent.kill()
+
+
+PICKS = """
+import os, subprocess
+from shoal.worker import proctree
+
+proctree.become_subreaper()  # or orphans would go elsewhere
+parent = subprocess.Popen(["sh", "-c", "sleep 1000 & echo $!; wait"], stdout=-1)
+child = int(parent.stdout.readline())
+other = subprocess.Popen(["sleep", "1000"])
+proctree.kill_below(lambda pid: pid == parent.pid)
+print(parent.wait(), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), other.poll())
+other.kill()
+"""
+
+
+def test_picked_children_are_killed_with_all_below_and_nobody_else() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", PICKS], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert run.stdout.split() == ["-9", "-9", "None"]
+
+
+def test_child_of_somebody_with_a_reused_number_is_left_alone(
+    family: tuple[subprocess.Popen[bytes], int],
+) -> None:
+    parent, child = family
+    process, known = proctree.read_process(child), proctree.read_process(parent.pid)
+    assert process is not None
+    assert known is not None
+    pin = os.pidfd_open(child)
+    other = known._replace(start=known.start - 1)  # who had the number when we looked
+    proctree._kill_relative(process, {parent.pid: other})
+    proctree._kill_relative(process, {})
+    signal.pidfd_send_signal(pin, 0)  # raises if it has ended
+    proctree._kill_relative(process, {parent.pid: known})
+    assert select.select([pin], [], [], 60)[0]
+    os.close(pin)
 
 
 def test_signalling_a_process_that_has_ended_does_nothing(

@@ -49,8 +49,12 @@ IGNORED_SIGNALS = (
 class Launcher:
     """The event loop. One per process: it reaps every child and owns the signal handlers."""
 
-    def __init__(self, agent_fd: int, guard_fds: list[int], board: LeaseBoard) -> None:
+    def __init__(
+        self, agent_fd: int, guard_fds: list[int], board: LeaseBoard, niceness: int
+    ) -> None:
+        """``niceness`` is that of the tasks; we may have another."""
         self._pid = os.getpid()
+        self._niceness = niceness
         self._link = AgentLink(agent_fd)
         self._guard_fds = guard_fds
         self._board = board
@@ -204,7 +208,7 @@ class Launcher:
         try:
             pid = os.fork()
             if pid == 0:
-                run_child(program, self._pid, self._altered_signals, write_end)
+                run_child(program, self._pid, self._altered_signals, self._niceness, write_end)
         except OSError:
             os.close(read_end)
             raise

@@ -44,13 +44,16 @@ class Program:
         self.stdin_path = os.devnull if stdin_path is None else str(stdin_path)
 
 
-def run_child(program: Program, launcher_pid: int, altered: Sequence[int], error_fd: int) -> None:
+def run_child(
+    program: Program, launcher_pid: int, altered: Sequence[int], niceness: int, error_fd: int
+) -> None:
     """Turn this copy of the launcher into the attempt's program. Never returns.
 
     ``altered`` are the signals whose action the launcher changed; all signals are blocked.
     """
     try:
         os.setsid()
+        os.setpriority(os.PRIO_PROCESS, 0, niceness)
         _die_with(launcher_pid)
         become_subreaper()
         _connect_streams(program.log_path, program.stdin_path)

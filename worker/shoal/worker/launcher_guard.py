@@ -86,6 +86,7 @@ def kill_children(spared_session: int | None = None) -> None:
                 proctree.kill_child(pid)
             except PermissionError:
                 out_of_reach.add(pid)
+        proctree.kill_below(left.__contains__)
         for pid in left - out_of_reach:
             with suppress(ChildProcessError):  # another thread was faster
                 _reap(pid)

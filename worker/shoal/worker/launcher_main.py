@@ -33,6 +33,8 @@ def main(arguments: list[str]) -> int:
         os.set_inheritable(fd, False)  # not for tasks
     for number in IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
+    niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    proctree.take_precedence()
     gc.freeze()  # keep the pages shared: nothing loaded so far is garbage
     board = LeaseBoard()
     lives: list[int] = []  # each ends when a guard does
@@ -50,7 +52,7 @@ def main(arguments: list[str]) -> int:
     proctree.become_subreaper()
     proctree.rename(LAUNCHER)
     board.show(os.getpid())
-    Launcher(agent_fd, lives, board).run()
+    Launcher(agent_fd, lives, board, niceness).run()
     return 0
 
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from shoal.worker.launcher_attempt import Attempt
 
 
+FEW = 8  # up to so many leftovers, or generations of them, are killed as they come
+
+
 class Reaper:
     """Signals and reaps every child of the launcher."""
 
@@ -30,6 +33,8 @@ class Reaper:
         self._clearing: list[Attempt] = []  # main process gone, others perhaps not
         self._leftovers: dict[int, list[Attempt]] = {}  # whose process that could be
         self._untouchable: set[int] = set()  # became another user's, so we may not kill it
+        self._turns = 0  # in a row in which leftovers were killed
+        self._next_sweep_at = 0.0
         self._snapshot: list[proctree.Process] | None = None
 
     def own(self, attempt: Attempt) -> None:
@@ -109,8 +114,10 @@ class Reaper:
         Call it after ``reap``, in every turn of the loop.
         """
         if not self._clearing:
+            self._turns = 0
             return []
         now = time.monotonic()
+        killed = []
         for pid in proctree.own_children():
             if pid in self._mains or pid in self._helpers or pid in self._untouchable:
                 continue
@@ -120,6 +127,8 @@ class Reaper:
             self._leftovers[pid] = owners
             if min(owner.leftovers_die_at for owner in owners) <= now:
                 self._kill_leftover(pid, owners)
+                killed.append(pid)
+        self._kill_below(killed, now)
         held = {owner.id for owners in self._leftovers.values() for owner in owners}
         cleared = [attempt for attempt in self._clearing if attempt.id not in held]
         self._clearing = [attempt for attempt in self._clearing if attempt.id in held]
@@ -142,6 +151,25 @@ class Reaper:
             if attempt.pid == session or _contains(attempt.warned, process):
                 return [attempt]
         return list(self._clearing)
+
+    def _kill_below(self, killed: list[int], now: float) -> None:
+        """Kill what descends from leftovers, too, if they are many or keep coming."""
+        if not killed:
+            self._turns = 0
+            return
+        self._turns += 1
+        if (len(killed) > FEW or self._turns > FEW) and now >= self._next_sweep_at:
+            grace = any(attempt.leftovers_die_at > now for attempt in self._clearing)
+            proctree.kill_below(killed.__contains__ if grace else self._is_leftover)
+            # As much time for everything else as that took.
+            after = time.monotonic()
+            self._next_sweep_at = after + (after - now)
+
+    def _is_leftover(self, pid: int) -> bool:
+        """Whether a child of ours belongs to no attempt that is running."""
+        if pid in self._mains or pid in self._helpers or pid in self._untouchable:
+            return False
+        return bool(self._owners(pid))
 
     def _kill_leftover(self, pid: int, owners: list[Attempt]) -> None:
         try:

@@ -39,6 +39,7 @@ from shoal.worker.launcher_guard import kill_children
 LAUNCHER_MAIN = Path(__file__).with_name("launcher_main.py")
 LINE_LIMIT = 16 << 20  # bytes of one message; a failure may quote a whole PATH
 START_TIMEOUT_S = 30.0
+GUARDS_TIMEOUT_S = 5.0  # then we kill what they should
 SHORTEST_PATIENCE_S = 0.25  # a sound launcher kills hundreds of processes in less
 FIRST_RETRY_S, LAST_RETRY_S = 0.1, 5.0  # between attempts to replace a dead launcher
 
@@ -249,9 +250,7 @@ class Launcher:
             # The socket tells that the launcher is gone, the process that its guards are, too:
             # only now nothing is left of the attempts.
             self._ready.clear()
-            await process.wait()
-            if self._adopts_orphans:
-                await asyncio.to_thread(kill_children, os.getsid(0))
+            await self._see_guards_out(process)
             assert self._writer is not None
             self._writer.close()
             self._give_up_attempts()
@@ -259,6 +258,20 @@ class Launcher:
                 return
             log.error("launcher died", pid=self._pid, returncode=process.returncode)
             process, reader = await self._restart()
+
+    async def _see_guards_out(self, process: Process) -> None:
+        """Return when the guards have ended, and with them all that the launcher has left."""
+        if not self._adopts_orphans:
+            await process.wait()
+            return
+        try:
+            async with asyncio.timeout(GUARDS_TIMEOUT_S):
+                await process.wait()
+        except TimeoutError:  # somebody has stopped them: we can do their work
+            log.warning("guards of the launcher do not end, killing them", pid=process.pid)
+            process.kill()
+            await process.wait()
+        await asyncio.to_thread(kill_children, os.getsid(0))
 
     async def _restart(self) -> tuple[Process, asyncio.StreamReader]:
         delay_s = FIRST_RETRY_S
