@@ -15,7 +15,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from shoal.worker.attempt import ExitRecord, Outcome
-from shoal.worker.launching import Launched, Launcher, LauncherDied, LaunchFailed
+from shoal.worker.launching import (
+    Launched,
+    Launcher,
+    LauncherDied,
+    LauncherUnavailable,
+    LaunchFailed,
+)
 from shoal.worker.spool import Spool
 from tests.integration.worker.attempt_site import Site, alive
 from tests.waiting import DEADLINE_S, eventually
@@ -179,26 +185,27 @@ async def hang(
 ) -> tuple[Launched, float]:
     """Start an attempt with a lease, stop processes before that ends. Returns its end, too.
 
-    A machine may be too slow for a short lease; then a longer one is tried.
+    A machine may be too slow for a short lease (the guards may have ended the launcher by then):
+    a longer one is tried next.
     """
     loop = asyncio.get_running_loop()
     for number, lease_s in enumerate((0.5, 2, 8, 32)):
-        launcher.extend_lease(loop.time() + 600)
-        attempt = f"a{number}"
-        launched = await launcher.launch(site.marked(attempt, ESCAPE))
-        await site.until_ready(attempt, 2)
-        deadline = loop.time() + lease_s
-        launcher.extend_lease(deadline)
-        with suppress(LaunchFailed):  # an answer of any kind: the lease before it was read
-            await (await launcher.launch(site.request(f"b{number}", "true"))).wait()
-        pids = [find(launcher.pid) for find in who]
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
-        if loop.time() < deadline:
-            return launched, deadline
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
-        with suppress(LauncherDied):
+        with suppress(LauncherDied, LauncherUnavailable, FileNotFoundError, ProcessLookupError):
+            launcher.extend_lease(loop.time() + 600)
+            attempt = f"a{number}"
+            launched = await launcher.launch(site.marked(attempt, ESCAPE))
+            await site.until_ready(attempt, 2)
+            deadline = loop.time() + lease_s
+            launcher.extend_lease(deadline)
+            with suppress(LaunchFailed):  # an answer of any kind: the lease before it was read
+                await (await launcher.launch(site.request(f"b{number}", "true"))).wait()
+            pids = [find(launcher.pid) for find in who]
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)
+            if loop.time() < deadline:
+                return launched, deadline
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
             await launched.wait()
     pytest.fail("the machine is too slow")
 
