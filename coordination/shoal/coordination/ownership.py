@@ -210,11 +210,11 @@ class Ownership:
         while not hold.unwanted.is_set():
             hold.look.clear()
             try:
-                if self._takeover_delay_s:
-                    vanished_at = await self._vanished(partition, vanished_at)
                 wait_s = 0.0
-                if vanished_at is not None:
-                    wait_s = vanished_at + self._takeover_delay_s - time.monotonic()
+                if self._takeover_delay_s:
+                    vanished_at = await self._vanished(partition, vanished_at, hold)
+                    if vanished_at is not None:
+                        wait_s = vanished_at + self._takeover_delay_s - time.monotonic()
                 if wait_s <= 0:
                     epoch = await self._create(partition, hold)
                     if epoch is not None:
@@ -227,7 +227,7 @@ class Ownership:
                     log.warning("acquiring failed", partition=partition, error=str(error))
                     wait_s = RETRY_S
                 await self._session.connected()
-            await _wait_any(wait_s, hold.look, hold.unwanted)
+            await _wait_any(min(wait_s, self._reread_s), hold.look, hold.unwanted)
         return None
 
     async def _create(self, partition: int, hold: "_Hold") -> int | None:
@@ -254,8 +254,11 @@ class Ownership:
         assert isinstance(created_again, Created)
         return created_again.czxid
 
-    async def _vanished(self, partition: int, since: float | None) -> float | None:
+    async def _vanished(self, partition: int, since: float | None, hold: "_Hold") -> float | None:
         """Return when we first saw that an owner had gone without releasing; None if none did.
+
+        While somebody else is the owner it is never (infinity), and the hold is told when that
+        changes: a create that came just after the owner vanished would succeed without a delay.
 
         The last change among the children of the parent is the owner's going (or, if
         nobody ever owned it, the making of the bell). A clean release changes the data in the
@@ -263,14 +266,16 @@ class Ownership:
         """
         path = self._owner_path(partition)
         owner, parent = await asyncio.gather(
-            self._session.exists(path), self._session.exists(_parent(path))
+            self._session.exists(path, watch=hold.changed), self._session.exists(_parent(path))
         )
+        if owner is not None and owner.session_id != self._session.session_id:
+            return float("inf")
         if owner is not None or parent is None:
             return None
         never_owned = parent.children_version <= 1
         if never_owned or parent.mzxid == parent.pzxid:
             return None
-        return time.monotonic() if since is None else since
+        return time.monotonic() if since in (None, float("inf")) else since
 
     async def _delete(self, partition: int) -> None:
         """Release in one step: delete our node and record that this was a clean release."""
