@@ -34,8 +34,13 @@ def make_network_private() -> None:
     They see no other. Call it in the main thread before any other is started. Raises Refused.
     """
     _run("ip", "-Version")  # without it the new network could not even be switched on
-    _unshare(_CLONE_NEWNET, "network")
-    _run("ip", "link", "set", "lo", "up")
+    with open("/proc/self/ns/net") as before:
+        _unshare(_CLONE_NEWNET, "network")
+        try:
+            _run("ip", "link", "set", "lo", "up")
+        except Refused:
+            _libc().setns(before.fileno(), _CLONE_NEWNET)
+            raise
 
 
 def cut_off(address: str) -> None:
@@ -78,9 +83,12 @@ class SmallDisk:
         _run("umount", "--lazy", str(self.folder))
 
 
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
 def _unshare(what: int, name: str) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(what) != 0:
+    if _libc().unshare(what) != 0:
         raise Refused(f"no {name} of our own: {os.strerror(ctypes.get_errno())}")
 
 
