@@ -15,6 +15,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from shoal.worker.attempt import ExitRecord, Outcome
+from shoal.worker.launcher_guard import LOOK_EVERY_S
 from shoal.worker.launching import (
     Launched,
     Launcher,
@@ -180,6 +181,13 @@ async def test_a_stopped_guard_does_not_stop_its_agent(
     assert process.poll() is None
 
 
+async def seen_by_guards() -> None:
+    """Return when they know the lease as it is."""
+    loop = asyncio.get_running_loop()
+    they_have_looked = loop.time() + 2 * LOOK_EVERY_S
+    await eventually(lambda: loop.time() > they_have_looked)
+
+
 async def hang(
     launcher: Launcher, site: Site, *who: Callable[[int], int]
 ) -> tuple[Launched, float]:
@@ -195,6 +203,7 @@ async def hang(
             attempt = f"a{number}"
             launched = await launcher.launch(site.marked(attempt, ESCAPE))
             await site.until_ready(attempt, 2)
+            await seen_by_guards()
             deadline = loop.time() + lease_s
             launcher.extend_lease(deadline)
             with suppress(LaunchFailed):  # an answer of any kind: the lease before it was read

@@ -25,8 +25,8 @@ SENTINEL, GUARDIAN = "task-sentinel", "shoal-guardian"  # names of the processes
 #: The launcher may take the patience of its agent to kill everything at the end of the lease; the
 #: guardian steps in after that, and the sentinel after twice as long.
 PATIENCE = {GUARDIAN: 1, SENTINEL: 2}
-#: How often a guard looks for a lease while there is none; with one it sleeps until that ends.
-LOOK_EVERY_S = 0.2
+#: How often a guard looks for a lease while there is none, and whether that it knows ends sooner.
+LOOK_EVERY_S, LOOK_AGAIN_S = 0.2, 1.0
 
 
 class LeaseBoard:
@@ -124,5 +124,5 @@ def _wait(child: int, board: LeaseBoard, patience: int) -> int:
 
 
 def _timeout_ms(due: float | None) -> int:
-    until_s = LOOK_EVERY_S if due is None else due - time.monotonic()
+    until_s = LOOK_EVERY_S if due is None else min(due - time.monotonic(), LOOK_AGAIN_S)
     return max(1, int(until_s * 1000) + 1)
