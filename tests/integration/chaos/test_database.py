@@ -15,7 +15,7 @@ from shoal.core.states import TaskSignal
 from shoal.sql import Database
 from tests.chaos import audit
 from tests.chaos.checker import check
-from tests.chaos.dags import Site, ticker
+from tests.chaos.dags import Site, tickers
 from tests.chaos.ledger import Kind, Row
 from tests.chaos.logs import LogMissing, LogReader
 from tests.chaos.verdict import Verdict
@@ -45,7 +45,8 @@ class Honest:
 
 async def one_instance(url: str) -> tuple[list[Row], list[Asked]]:
     """Run one instance of one task to its end, as a master does; return what is known of it."""
-    spec = WorkflowSpec.model_validate(ticker(Site(Path("/nowhere"), "marker"), enabled=False))
+    definition = tickers(Site(Path("/nowhere"), "marker"), enabled=False)[0]
+    spec = WorkflowSpec.model_validate(definition)
     async with Database(url) as database:
         await database.migrate()
         audit.install(url)
