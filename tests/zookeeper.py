@@ -19,8 +19,13 @@ from tests.waiting import DEADLINE_S
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
     """A running server; started when the first test asks for it."""
     folder = tmp_path_factory.mktemp("zookeeper data")  # the space is on purpose
-    with ZooKeeperServer(folder, free_port(), find_java()) as server:
+    server = ZooKeeperServer(folder, free_port(), find_java())
+    try:
+        server.start()
+        server.wait_ready(2 * DEADLINE_S)
         yield server
+    finally:
+        server.stop()
 
 
 @pytest.fixture
