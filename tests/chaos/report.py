@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import isinf
 from pathlib import Path
 
 from tests.chaos.figures import FIGURES, Figure, percentile, recoveries, takeovers
@@ -116,7 +117,6 @@ def _figures(verdict: Verdict, faults: Sequence[FaultRecord], info: RunInfo) -> 
     for figure in FIGURES:
         records = figure.records(faults)
         if records:
-            met = "met" if is_met(figure, verdict, records, info) else "**missed**"
             bit = sum(record.bit for record in records)
             rows.append(
                 [
@@ -125,10 +125,17 @@ def _figures(verdict: Verdict, faults: Sequence[FaultRecord], info: RunInfo) -> 
                     _measured(figure, verdict, records),
                     str(len(records)),
                     str(bit),
-                    met,
+                    _result(figure, verdict, records, info),
                 ]
             )
     return _table(["", "target", "measured", "faults", "bit", ""], rows) if rows else ""
+
+
+def _result(figure: Figure, verdict: Verdict, records: Sequence[FaultRecord], info: RunInfo) -> str:
+    if not is_met(figure, verdict, records, info):
+        return "**missed**"
+    timed = figure.times(verdict, records) or isinf(figure.bound_s(info.session_timeout_s))
+    return "met" if timed else "met, not timed"
 
 
 def is_met(figure: Figure, verdict: Verdict, records: Sequence[FaultRecord], info: RunInfo) -> bool:

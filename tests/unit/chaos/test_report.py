@@ -31,6 +31,13 @@ def test_times_of_faults_in_company_are_not_held_against_a_figure() -> None:
     assert "| kill-master | 2 | 2 | p50 1.50 s, p99 1.50 s" in render(CLEAN, [KILL, crowded], INFO)
 
 
+def test_figure_without_a_time_does_not_pretend_to_have_one() -> None:
+    crowded = replace(KILL, alone=False)
+    assert "| takeover – | 1 | 1 | met, not timed |" in render(CLEAN, [crowded], INFO)
+    swallowed = replace(crowded, name="swallow-claim")  # where no time is asked for
+    assert "| recovery – | 1 | 1 | met |" in render(CLEAN, [swallowed], INFO)
+
+
 def test_offences_are_listed() -> None:
     offence = Offence(Kind.LOST, "acknowledged command", "gone", 3, "a", 2)
     text = render(Verdict([offence] * 101), [], INFO)
