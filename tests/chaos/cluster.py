@@ -199,6 +199,15 @@ class Cluster:
 
         await self._until(taken, timeout_s)
 
+    async def until_registered(self, role: Role, timeout_s: float) -> None:
+        """Return when the newest process of a master or worker is a member. Raises NotWhole."""
+
+        async def registered() -> tuple[str, None]:
+            known = role.pid in await self.observer.pids()
+            return ("" if known else f"{role.name} is not registered"), None
+
+        await self._until(registered, timeout_s)
+
     async def owns(self, master: Role) -> bool:
         """Whether a master has stored that some partition is its own; False if nobody can say."""
         try:

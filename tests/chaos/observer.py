@@ -111,6 +111,10 @@ class Observer:
         """Return the registered masters. Raises NotVisible."""
         return await self._ask(lambda: self._registered(layout.MASTERS))
 
+    async def pids(self) -> set[int]:
+        """Return the processes of all registered members. Raises NotVisible."""
+        return {member.pid for member in await self._ask(self._members)}
+
     async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:
         try:
             async with asyncio.timeout(_ANSWER_S):

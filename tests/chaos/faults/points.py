@@ -5,7 +5,7 @@ import random
 import signal
 import time
 
-from tests.chaos.cluster import Cluster
+from tests.chaos.cluster import START_S, Cluster
 from tests.chaos.faults.fault import effects
 from tests.chaos.faults.processes import RoleFault
 from tests.chaos.observer import View
@@ -32,6 +32,8 @@ class _Armed(RoleFault):
         await asyncio.to_thread(self.role.stop)
         self.role.start()
         self.role.held = False
+        # How long a process takes to start is the machine's figure, not the cluster's.
+        await cluster.until_registered(self.role, START_S)
 
 
 class KillAtPoint(_Armed):
