@@ -14,7 +14,7 @@ from shoal.master.partitions import PartitionKeeper
 from shoal.sql import Database
 from tests.proxy import TcpProxy
 
-DEADLINE_S = 30.0
+DEADLINE_S = 100.0
 ZERO = frozenset({Partition("partitions", 0)})
 
 

@@ -14,7 +14,7 @@ from shoal.coordination.owners import OwnerInfo
 from shoal.master.main import GROUP
 from tests.integration.master.conftest import Bench
 
-DEADLINE_S = 60.0
+DEADLINE_S = 100.0
 
 
 async def owned(bench: Bench, good: Callable[[dict[int, OwnerInfo]], bool]) -> dict[int, OwnerInfo]:

@@ -23,7 +23,7 @@ from tests.integration.worker.test_agent_logs import MEBIBYTE, Reader, ref
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
 NOTE = "\nshoal: a log is limited to 1 MiB (log_limit_mb of the worker); at least "
-PATIENCE_S = 30.0
+PATIENCE_S = 100.0
 
 
 def letters(count: int, letter: str) -> str:

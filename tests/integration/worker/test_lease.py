@@ -10,7 +10,7 @@ import pytest
 from shoal.worker.launching import Launcher, LaunchFailed
 from tests.integration.worker.attempt_site import Site, eventually
 
-DEADLINE_S = 30.0
+DEADLINE_S = 100.0
 
 
 async def test_new_launcher_refuses_what_the_old_lease_does_not_allow(

@@ -8,7 +8,7 @@ import pytest
 
 from tests.chaos.links import Link, Mode, Network
 
-BOUND_S = 30
+BOUND_S = 100
 
 
 @pytest.fixture
