@@ -64,7 +64,7 @@ from shoal.coordination.nodes import (
 from shoal.coordination.owners import OwnerInfo, Owners
 from shoal.coordination.ownership import Ownership
 from shoal.coordination.queue import TaskQueue
-from shoal.coordination.queue_entry import Claim, Entry
+from shoal.coordination.queue.entry import Claim, Entry
 from shoal.coordination.session import ZkSession
 
 __all__ = [

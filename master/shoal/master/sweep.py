@@ -29,7 +29,7 @@ from datetime import timedelta
 import structlog
 
 from shoal.coordination import Entry, SessionLost, TaskQueue
-from shoal.coordination.queue_survey import START
+from shoal.coordination.queue.survey import START
 from shoal.core import failpoints
 from shoal.core.errors import ShoalError
 from shoal.core.events import TaskEnded

@@ -8,7 +8,7 @@ import pytest
 from shoal.api.services import Services
 from shoal.coordination import layout
 from shoal.coordination.membership import Membership
-from shoal.coordination.queue_entry import Entry
+from shoal.coordination.queue.entry import Entry
 from shoal.core.settings import ClusterSettings
 from shoal.sql.errors import DatabaseUnavailable
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, problem_of

@@ -2,8 +2,9 @@
 
 import pytest
 
-from shoal.coordination import Entry, TaskQueue, ZkSession, layout, prepare, queue_survey
-from shoal.coordination.queue_survey import START
+from shoal.coordination import Entry, TaskQueue, ZkSession, layout, prepare
+from shoal.coordination.queue import survey
+from shoal.coordination.queue.survey import START
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def entries(instances: int, tasks: int, group: str = "g") -> list[Entry]:
 async def test_depth_of_many_buckets_is_reckoned_from_some(
     queue: TaskQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue_survey, "COUNTED_BUCKETS", 20)
+    monkeypatch.setattr(survey, "COUNTED_BUCKETS", 20)
     await queue.put(entries(20, 7))
     assert await queue.depth("g") == 140  # each counted
     await queue.put(entries(100, 7))
@@ -37,7 +38,7 @@ async def test_depth_of_many_buckets_is_reckoned_from_some(
 async def test_pages_show_every_entry_once(
     queue: TaskQueue, session: ZkSession, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(queue_survey, "LISTS_AT_ONCE", 4)
+    monkeypatch.setattr(survey, "LISTS_AT_ONCE", 4)
     waiting = [*entries(30, 3), *entries(5, 2, "a/b"), Entry("g", 0, 5000, 1, 1, 2)]
     await queue.put(waiting)
     await session.create(f"{layout.queue('g')}/2-000000000/x", b"")
@@ -55,8 +56,8 @@ async def test_pages_show_every_entry_once(
 async def test_pages_are_short_in_lists_as_well(
     queue: TaskQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue_survey, "LISTS_AT_ONCE", 4)
-    monkeypatch.setattr(queue_survey, "MOST_LISTS", 8)
+    monkeypatch.setattr(survey, "LISTS_AT_ONCE", 4)
+    monkeypatch.setattr(survey, "MOST_LISTS", 8)
     await queue.put(entries(30, 1))
     page, after = await queue.page(START, 1000)
     assert len(page) == 8

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 import pytest
 
 from shoal.coordination import Entry, TaskQueue, layout
-from shoal.coordination.queue_survey import START as BEGIN
+from shoal.coordination.queue.survey import START as BEGIN
 from shoal.core.commands import CommandType
 from shoal.core.run import Attempt, Plan, Run
 from shoal.core.states import TaskState, WorkflowState

@@ -4,7 +4,7 @@ from tests.mutations.mutation import Mutation, Promise, mutation
 
 _OWNERSHIP = "coordination/shoal/coordination/ownership.py"
 _SESSION = "coordination/shoal/coordination/session.py"
-_QUEUE = "coordination/shoal/coordination/queue_claiming.py"
+_QUEUE = "coordination/shoal/coordination/queue/claiming.py"
 _FENCE = "coordination/shoal/coordination/fence.py"
 _TESTS = "tests/integration/coordination"
 
@@ -151,7 +151,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "every put of an entry makes a new name",
         Promise.ONE_LIVE_ATTEMPT,
-        "coordination/shoal/coordination/queue_putting.py",
+        "coordination/shoal/coordination/queue/putting.py",
         (
             "self._session.create(entry.path) for entry in left",
             "self._session.create(entry.path, sequential=True) for entry in left",
@@ -161,7 +161,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a queue is looked at only when its bell rings",
         Promise.PROGRESS,
-        "coordination/shoal/coordination/queue_head.py",
+        "coordination/shoal/coordination/queue/head.py",
         (
             "return self.rung.is_set() or used_up or age_s > trust_s",
             "return self.rung.is_set() or used_up",

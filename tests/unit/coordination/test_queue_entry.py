@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.coordination import layout
-from shoal.coordination.queue_entry import Entry, parse
+from shoal.coordination.queue.entry import Entry, parse
 
 priorities = st.integers(0, 4)
 entries = st.builds(

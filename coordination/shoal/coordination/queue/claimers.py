@@ -5,7 +5,7 @@ import time
 from shoal.coordination import layout
 from shoal.coordination.errors import NodeExists
 from shoal.coordination.nodes import WatchEvent
-from shoal.coordination.queue_turns import Place
+from shoal.coordination.queue.turns import Place
 from shoal.coordination.session import ZkSession
 
 LONGEST_TRUST_S = 5.0  # in a list, for a watch is only a hint

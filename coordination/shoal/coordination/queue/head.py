@@ -9,9 +9,9 @@ import structlog
 from shoal.coordination import layout
 from shoal.coordination.errors import NoNode
 from shoal.coordination.nodes import Children, WatchEvent
-from shoal.coordination.queue_claimers import ALONE, Claimers
-from shoal.coordination.queue_entry import Entry, parse
-from shoal.coordination.queue_turns import Choice, choose
+from shoal.coordination.queue.claimers import ALONE, Claimers
+from shoal.coordination.queue.entry import Entry, parse
+from shoal.coordination.queue.turns import Choice, choose
 from shoal.coordination.session import ZkSession
 
 log = structlog.get_logger()

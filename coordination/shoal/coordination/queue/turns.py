@@ -10,7 +10,7 @@ moves up in that entry's order: after ``1 + log2(claimers)`` such looks anybody 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from shoal.coordination.queue_entry import Entry
+from shoal.coordination.queue.entry import Entry
 
 GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio: spreads neighbouring ids evenly
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from shoal.coordination import layout
 from shoal.coordination.errors import NoNode
 from shoal.coordination.nodes import Children, Node
-from shoal.coordination.queue_entry import Entry, parse
+from shoal.coordination.queue.entry import Entry, parse
 from shoal.coordination.session import ZkSession
 
 T = TypeVar("T")

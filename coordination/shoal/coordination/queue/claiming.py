@@ -16,8 +16,8 @@ from shoal.coordination.errors import (
     TransactionFailed,
 )
 from shoal.coordination.nodes import Create, Created, Delete, Node, Operation
-from shoal.coordination.queue_entry import Claim, Entry
-from shoal.coordination.queue_head import Head
+from shoal.coordination.queue.entry import Claim, Entry
+from shoal.coordination.queue.head import Head
 from shoal.coordination.session import ZkSession
 
 log = structlog.get_logger()

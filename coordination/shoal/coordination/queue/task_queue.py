@@ -1,12 +1,12 @@
 """The priority queue of tasks that wait for a worker, one for each worker group.
 
-The database is the truth; the queue can be rebuilt from it. Entries are names (queue_entry.py).
+The database is the truth; the queue can be rebuilt from it. Entries are names (entry.py).
 A task is queued, or claimed by a live session, or neither, never both: one multi creates the
 ephemeral claim and deletes the entry. Every method may raise ConnectionLoss and SessionLost;
 ``put``, ``remove`` and ``release`` may simply be repeated.
 
 Who gets what: a claimer alone gets exactly the first entries. Several do, too, while their
-claims do not collide. When two do, both share the head out (queue_turns.py) for some seconds:
+claims do not collide. When two do, both share the head out (turns.py) for some seconds:
 then a claimer takes the first entries of its own share. So an entry may be overtaken, but
 
 - only by entries among the first ``claimers x max(32, 8 x count)`` of the queue (at least 128,
@@ -26,7 +26,7 @@ from itertools import groupby
 
 import structlog
 
-from shoal.coordination import layout, queue_survey
+from shoal.coordination import layout
 from shoal.coordination.errors import (
     CoordinationError,
     NoNode,
@@ -35,11 +35,12 @@ from shoal.coordination.errors import (
     TransactionFailed,
 )
 from shoal.coordination.nodes import Create, Delete
-from shoal.coordination.queue_claiming import Claiming
-from shoal.coordination.queue_entry import Claim, Entry
-from shoal.coordination.queue_head import Head
-from shoal.coordination.queue_putting import Putter
-from shoal.coordination.queue_survey import Position
+from shoal.coordination.queue import survey
+from shoal.coordination.queue.claiming import Claiming
+from shoal.coordination.queue.entry import Claim, Entry
+from shoal.coordination.queue.head import Head
+from shoal.coordination.queue.putting import Putter
+from shoal.coordination.queue.survey import Position
 from shoal.coordination.session import ZkSession
 
 log = structlog.get_logger()
@@ -207,20 +208,20 @@ class TaskQueue:
         ones); of more a sample is counted, and the result rounded to two digits. Takes at most
         some 2000 requests for a million entries.
         """
-        return await queue_survey.depth(self._session, group)
+        return await survey.depth(self._session, group)
 
     async def claims(self) -> dict[int, str]:
         """Return every live claim: task instance id -> worker id."""
-        return await queue_survey.claims(self._session)
+        return await survey.claims(self._session)
 
     async def page(self, after: Position, most: int) -> tuple[list[Entry], Position]:
         """Return some ``most`` entries, of all groups in order, and the place to go on from.
 
-        Begin and, after the last page, end with ``queue_survey.START``. A page may have up to a
+        Begin and, after the last page, end with ``survey.START``. A page may have up to a
         thousand entries more, or fewer if buckets are small: it takes 1000 lists at most. What
         is put or taken meanwhile may or may not be in it.
         """
-        return await queue_survey.page(self._session, after, most)
+        return await survey.page(self._session, after, most)
 
     @property
     def lost_races(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from shoal.coordination import layout
 from shoal.coordination.errors import NodeExists, NoNode, TransactionFailed
 from shoal.coordination.nodes import Create, Operation, SetData
-from shoal.coordination.queue_entry import Entry
+from shoal.coordination.queue.entry import Entry
 from shoal.coordination.session import ZkSession
 
 FEW = 8  # entries; up to here one by one is quicker than a multi that may have to be repeated

@@ -1,0 +1,13 @@
+"""The priority queue of tasks that wait for a worker: a million of them, claimed in batches.
+
+- ``task_queue``: ``TaskQueue``, what masters and workers use; it says who gets what.
+- ``entry``: an entry is a name that sorts; ``putting``: entries into bounded buckets.
+- ``head``: the first entries as one claimer knows them; ``claiming``: the transactions.
+- ``claimers`` and ``turns``: who else claims, and whose turn it is after a collision.
+- ``survey``: counting and paging without listing everything.
+"""
+
+from shoal.coordination.queue.entry import Claim, Entry, parse
+from shoal.coordination.queue.task_queue import TaskQueue
+
+__all__ = ["Claim", "Entry", "TaskQueue", "parse"]
