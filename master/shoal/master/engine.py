@@ -30,7 +30,7 @@ from shoal.sql.errors import Fenced, NotFound
 
 log = structlog.get_logger()
 
-_LEAVING = "this master is leaving; ask the partition's next owner"
+LEAVING = "this master is leaving; ask the partition's next owner"
 
 Clock = Callable[[], datetime]
 Perform = Callable[[Sequence[tuple[Run, tuple[Action, ...]]]], Awaitable[None]]
@@ -170,7 +170,7 @@ class Engine:
         Raises NotOwner, NotStored, Quarantined, or NotFound if there is no such instance.
         """
         if self._over:
-            raise NotStored(_LEAVING)
+            raise NotStored(LEAVING)
         done: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
         self._inbox.put_nowait(_Item(partition, instance_id, event, done, command))
         return await done
@@ -184,7 +184,7 @@ class Engine:
             while not self._inbox.empty():
                 self._working.append(self._inbox.get_nowait())
             for item in self._working:
-                _fail(item, NotStored(_LEAVING))
+                _fail(item, NotStored(LEAVING))
 
     async def _work(self) -> None:
         while True:

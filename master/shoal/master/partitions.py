@@ -21,7 +21,8 @@ from shoal.coordination import (
     layout,
 )
 from shoal.core.errors import ShoalError
-from shoal.master.engine import Engine
+from shoal.master.engine import LEAVING, Engine
+from shoal.master.errors import NotStored
 from shoal.sql.errors import Fenced
 
 log = structlog.get_logger()
@@ -50,6 +51,7 @@ class PartitionKeeper(GroupListener):
         # Won in ZooKeeper, not yet taken by the engine: epoch, and who waits for it.
         self._won: Won = {}
         self._news = asyncio.Event()
+        self._over = False  # nobody takes what is won any more
         self.ownership = Ownership(
             session,
             owner_id=master_id,
@@ -89,14 +91,21 @@ class PartitionKeeper(GroupListener):
 
     async def work(self) -> None:
         """Take what was won, many partitions in one transaction. Runs for ever."""
-        while True:
-            await self._news.wait()
-            self._news.clear()
-            won, self._won = self._won, {}
-            # Nobody waits for those that were lost again before we came to them.
-            await self._take({p: one for p, one in won.items() if not one[1].done()})
-            # Each new bell rings once by itself, so what waits in the partition is looked at.
-            self._bells.listen(self._engine.epochs)
+        won: Won = {}
+        try:
+            while True:
+                await self._news.wait()
+                self._news.clear()
+                won, self._won = self._won, {}
+                # Nobody waits for those that were lost again before we came to them.
+                await self._take({p: one for p, one in won.items() if not one[1].done()})
+                # Each new bell rings once by itself, so what waits in the partition is looked at.
+                self._bells.listen(self._engine.epochs)
+        finally:
+            # Whoever waits for us would wait for ever, and with it the end of the ownership.
+            self._over = True
+            for _, done in (*won.values(), *self._won.values()):
+                _finish(done, NotStored(LEAVING))
 
     async def _take(self, won: Won) -> None:
         while won:
@@ -151,6 +160,8 @@ class PartitionKeeper(GroupListener):
         return node.stat.session_id == self._session.session_id
 
     async def _acquired(self, partition: int, epoch: int) -> None:
+        if self._over:
+            raise NotStored(LEAVING)
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._won[partition] = (epoch, done)
         self._news.set()

@@ -69,7 +69,9 @@ class Scanner:
         all_due_at = 0.0  # monotonic; other bells must not put off a look at what rang unheard
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._bell.wait(), all_due_at - time.monotonic())
+                # Not wait_for: before Python 3.12 it swallows a cancellation that meets the bell.
+                async with asyncio.timeout(all_due_at - time.monotonic()):
+                    await self._bell.wait()
             self._bell.clear()
             partitions, self._rung = self._rung & self._engine.epochs.keys(), set()
             if time.monotonic() >= all_due_at:

@@ -7,6 +7,7 @@ After a pause of the whole cluster only the newest missed fire time is made up f
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import structlog
@@ -62,10 +63,10 @@ class Scheduler:
                     raise
                 log.warning("schedules not read; trying again", error=str(error))
                 wait_s = self._interval_s
-            try:
-                await asyncio.wait_for(self._changed.wait(), wait_s)
-            except TimeoutError:
-                continue
+            # Not wait_for: before Python 3.12 it swallows a cancellation that meets the event.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._changed.wait()
 
     async def _fire_due(self) -> float:
         """Fire what is due; return the seconds until the next look."""

@@ -72,7 +72,9 @@ class Sweeper:
         """Run for ever."""
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._soon.wait(), self._interval_s)
+                # Not wait_for: before Python 3.12 it swallows a cancellation that meets the event.
+                async with asyncio.timeout(self._interval_s):
+                    await self._soon.wait()
             self._soon.clear()
             try:
                 await self._engine.heal()

@@ -51,7 +51,10 @@ class Timers:
                 self._earlier.clear()
                 timeout = self._fire_due()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._earlier.wait(), timeout)
+                    # Not wait_for: before Python 3.12 it swallows a cancellation that meets
+                    # the event.
+                    async with asyncio.timeout(timeout):
+                        await self._earlier.wait()
         finally:
             for reminder in self._reminders.values():
                 reminder.cancel()
