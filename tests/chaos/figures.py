@@ -214,4 +214,12 @@ FIGURES: Sequence[Figure] = (
         quantile=1.0,
         timed="stopped after",
     ),
+    Figure(
+        "R27",
+        ("fail-",),
+        "every point of a process fails once: it goes on, or ends and is replaced ≤ 10 s",
+        recoveries,
+        _within(10),
+        quantile=1.0,
+    ),
 )

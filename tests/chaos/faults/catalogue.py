@@ -47,6 +47,8 @@ _SIMPLE: tuple[type[Fault], ...] = (
     network.SwallowDispatch,
     network.SwallowCommit,
     points.LoseAnswers,
+    points.FailMasterOnce,
+    points.FailWorkerOnce,
     disk.FillDisk,
 )
 

@@ -4,7 +4,9 @@ import asyncio
 import random
 import signal
 import time
+from collections.abc import Mapping
 
+from shoal.core import failpoints
 from tests.chaos.cluster import START_S, Cluster
 from tests.chaos.faults.fault import effects
 from tests.chaos.faults.processes import RoleFault
@@ -16,6 +18,7 @@ _LOOK_S = 0.05
 _OFTEN = ("store.", "dispatch.", "fetch.", "report.", "claim.", "launch.", "record.")
 _MOST_HITS = 5
 _ANSWERS = 10  # to be lost
+_FAILING_T = 5.0  # session timeouts for points to be passed
 
 
 class _Armed(RoleFault):
@@ -108,3 +111,40 @@ class LoseAnswers(_Armed):
 
     def bit(self, after: View) -> tuple[bool, str]:
         return self._lost > 0, f"{self._lost} answers lost; {effects(self.before, after)}"
+
+
+class FailOnce(_Armed):
+    """Each point of a role's code fails once: what follows is done later, or by somebody else."""
+
+    points_of: Mapping[str, str]
+
+    def __init__(self, dice: random.Random) -> None:
+        super().__init__(dice)
+        hits = {point: dice.randint(1, _MOST_HITS) for point in self.points_of}
+        self.points = ";".join(
+            f"{point}=raise@{hit if point.startswith(_OFTEN) else 1}" for point, hit in hits.items()
+        )
+
+    async def hold(self, cluster: Cluster) -> None:
+        await asyncio.sleep(_FAILING_T * cluster.timeout_s)
+        self._failed = self._count()
+
+    def _count(self) -> int:
+        return self.role.said(b"failpoint ", self._log_start)
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        said = f"its log speaks of it {self._failed} times"
+        return self._failed > 0, f"{said}; {effects(self.before, after)}"
+
+
+class FailMasterOnce(FailOnce):
+    name = "fail-master"
+    kind = "master"
+    costs_workers = False
+    points_of = failpoints.MASTER
+
+
+class FailWorkerOnce(FailOnce):
+    name = "fail-worker"
+    kind = "worker"
+    points_of = failpoints.WORKER
