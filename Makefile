@@ -38,7 +38,7 @@ test: .venv/dev check  ## every test: unit, integration, acceptance (a few minut
 
 # FAULTS=1000 for the long form; SEED=… replays the faults of an earlier run.
 FAULTS ?= 45
-chaos: .venv/dev  ## the fault suite: kills, pauses, partitions, lost answers, full disks (15 minutes)
+chaos: .venv/dev  ## the fault suite: kills, pauses, partitions, lost answers, full disks; then the mutations
 	sh tests/provision.sh
 	FAULTS=$(FAULTS) SEED=$(SEED) $(BIN)/python -m tests.chaos
 	@# And would the tests notice if one of the safety checks were gone?
