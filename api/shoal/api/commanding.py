@@ -7,7 +7,8 @@ from shoal.api.errors import FieldError, InvalidRequest
 from shoal.api.schemas.commands import CommandIn
 from shoal.coordination.keys import partition_of
 from shoal.core.commands import Command, CommandType, NewCommand
-from shoal.core.model import WorkflowSpec, launch_problems
+from shoal.core.model import WorkflowSpec
+from shoal.core.parameters import launch_problems
 from shoal.core.priority import Priority
 from shoal.sql import UnitOfWork
 
@@ -74,7 +75,7 @@ async def new_command(uow: UnitOfWork, body: CommandIn, key: str, partitions: in
 
 def check_parameters(spec: WorkflowSpec, given: dict[str, str]) -> None:
     """Raise InvalidRequest naming each parameter that this version cannot start with."""
-    problems = launch_problems(spec, given)
+    problems = launch_problems(spec.parameters, given)
     if problems:
         raise InvalidRequest(
             [FieldError(f"parameters.{name}", text) for name, text in problems.items()]

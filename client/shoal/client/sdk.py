@@ -34,7 +34,8 @@ from shoal.client.errors import AuthoringError
 from shoal.client.sources import Position, Source
 from shoal.core.checks import InvalidDefinition, check_workflow
 from shoal.core.checks import Path as ValuePath
-from shoal.core.model import WorkflowSpec, scalar_text
+from shoal.core.fields import scalar_text
+from shoal.core.model import WorkflowSpec
 
 if TYPE_CHECKING:
     from shoal.client.python_task import PythonTask

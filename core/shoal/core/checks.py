@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from shoal.core import macros
 from shoal.core.dag import find_cycles
 from shoal.core.errors import ShoalError
-from shoal.core.model import WorkflowSpec, reserved_parameter
+from shoal.core.model import WorkflowSpec
+from shoal.core.parameters import reserved_parameter
 from shoal.core.task_types import UnknownTaskType, load_task_type
 
 Path = tuple[str | int, ...]

@@ -6,68 +6,19 @@ files may write "90s" or "10m". Types of tasks are plugins; see ``task_types``.
 
 import hashlib
 import json
-from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
-from typing import Annotated, Any, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, field_validator, model_validator
 
-from shoal.core import cron, macros
-from shoal.core.durations import parse_duration
+from shoal.core import cron
+from shoal.core.fields import Duration, Level, Name, ParameterName, Strict, Zone, scalar_text
+from shoal.core.parameters import ParameterSpec
 from shoal.core.priority import Priority
-
-# Names stand in paths of logs and znodes, so they are slugs.
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
-Name = Annotated[str, Field(pattern=NAME_PATTERN)]
-ParameterName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
-
-# Parameters reach processes as environment variables; these would change the process itself.
-RESERVED_PARAMETERS = frozenset(
-    {"PATH", "HOME", "USER", "SHELL", "IFS", "ENV", "BASH_ENV", "PWD", "TMPDIR", "LANG"}
-    | {"JAVA_HOME", "PYTHONPATH", "PYTHONHOME"}
-)
-RESERVED_PREFIXES = ("SHOAL_", "LD_", "BASH_FUNC")
 
 # Refused before any graph work: enough for any real workflow, small enough to decide upon.
 MAX_TASKS = 20_000
-
-
-def _seconds(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError("must be a duration such as 30s, 10m, 1h30m or a number of seconds")
-    return parse_duration(value)
-
-
-Duration = Annotated[
-    float, BeforeValidator(_seconds, json_schema_input_type=str | float), Field(ge=0)
-]
-Level = Annotated[
-    Priority,
-    BeforeValidator(Priority.read, json_schema_input_type=str),
-    PlainSerializer(lambda level: level.name, return_type=str),
-]
-
-
-def _known_zone(value: str) -> str:
-    try:
-        ZoneInfo(value)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"{value!r} is no time zone of the tz database") from None
-    return value
-
-
-Zone = Annotated[str, AfterValidator(_known_zone)]
 
 
 class FailureStrategy(StrEnum):
@@ -89,68 +40,100 @@ class RunWhen(StrEnum):
     ALWAYS = "always"  # as all_done, and even while the workflow is failing fast
 
 
-class ParameterType(StrEnum):
-    """How a parameter's value is checked at launch. Values travel as text."""
+class TimeoutAction(StrEnum):
+    """What happens to a task that runs longer than its ``timeout``."""
 
-    STRING = "string"
-    INTEGER = "integer"
-    NUMBER = "number"
-    BOOLEAN = "boolean"
-    DATE = "date"  # YYYY-MM-DD
+    FAIL = "fail"  # it is killed and has failed; retries follow as after any failure
+    WARN = "warn"  # it runs on; a warning is recorded once
+    BOTH = "both"
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class WorkflowTimeoutAction(StrEnum):
+    """What happens to an instance that runs longer than its workflow's ``timeout``."""
+
+    WARN = "warn"  # it runs on; a warning is recorded once
+    STOP = "stop"  # it is stopped, as by request, with the reason
+    BOTH = "both"
 
 
-class ParameterSpec(_Strict):
-    """One parameter of a workflow. Without a default it must be given at every launch."""
+class Overlap(StrEnum):
+    """What happens to a new run while ``max_active`` runs of the workflow are active."""
 
-    default: str | None = None
-    type: ParameterType = ParameterType.STRING
-    description: str = ""
-
-    @field_validator("default", mode="before")
-    @classmethod
-    def _scalar_as_text(cls, value: Any) -> Any:
-        return scalar_text(value)
-
-    @model_validator(mode="after")
-    def _default_fits(self) -> Self:
-        if self.default is not None and "$" not in self.default:
-            check_value(self.type, self.default)
-        return self
+    ALLOW = "allow"  # all run side by side; ``max_active`` does not count
+    QUEUE = "queue"  # it waits; first come, first served
+    QUEUE_BY_PRIORITY = "queue_by_priority"  # it waits; highest priority first, then oldest
+    QUEUE_LATEST = "queue_latest"  # it waits; those that waited before are stopped
+    SKIP_NEW = "skip_new"  # it is refused
+    REPLACE = "replace"  # the oldest active ones are stopped; it starts once they have ended
 
 
-class TaskSpec(_Strict):
+class Missed(StrEnum):
+    """What becomes of fire times that passed while no master was there to fire them."""
+
+    SKIP = "skip"  # they do not fire
+    LAST = "last"  # only the newest fires
+    ALL = "all"  # each fires, the oldest first
+
+
+class BackfillBase(StrEnum):
+    """The instant that dates are relative to in a backfill's run of one day."""
+
+    LOGICAL_TIME = "logical_time"  # as in every other run: the business date is the day before
+    NEXT_DAY = "next_day"  # as EasyScheduler 1.x complemented: the business date is the day itself
+
+
+class TaskSpec(Strict):
     """One node of the DAG."""
 
     name: Name
     type: str
     params: dict[str, Any] = Field(default_factory=dict)
+    parameters: dict[ParameterName, str] = Field(default_factory=dict)
     depends_on: tuple[Name, ...] = ()
     run_when: RunWhen = RunWhen.ALL_SUCCESS
     description: str = ""
     enabled: bool = True
     priority: Level = Priority.MEDIUM
     worker_group: Name = "default"
+    concurrency_group: Name | None = None
+    delay: Duration = 0.0  # between being ready and being queued
     retries: int = Field(default=0, ge=0, le=100)
     retry_delay: Duration = 0.0
+    retry_backoff: float = Field(default=1.0, ge=1, le=100)  # the delay's factor from try to try
+    retry_max_delay: Duration | None = None
+    retry_jitter: float = Field(default=0.0, ge=0, le=1)  # a delay d becomes d to d * (1 + jitter)
     timeout: Duration | None = Field(default=None, gt=0)
+    timeout_action: TimeoutAction = TimeoutAction.FAIL
 
     @field_validator("depends_on", mode="before")
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
         return (value,) if isinstance(value, str) else value
 
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _scalars_as_text(cls, value: Any) -> Any:
+        return {k: scalar_text(v) for k, v in value.items()} if isinstance(value, dict) else value
 
-class ScheduleSpec(_Strict):
+
+class ScheduleSpec(Strict):
     """One timetable of a workflow: it starts the newest published version at each fire time."""
 
     cron: str
     timezone: Zone | None = None  # None: the workflow's
     parameters: dict[ParameterName, str] = Field(default_factory=dict)
     enabled: bool = True
+    priority: Level | None = None  # None: the workflow's
+    # None: by the kind of expression, see ``cron``.
+    on_gap: Literal["shift", "skip"] | None = None
+    on_overlap: Literal["first", "last", "both"] | None = None
+    # Validity: start <= fire time < end. Without an offset they are in the schedule's time zone.
+    start: datetime | None = None
+    end: datetime | None = None
+    exclude: tuple[date, ...] = ()  # days, in the schedule's time zone, without fire times
+    calendar: Name | None = None  # of the project; its days are excluded as well
+    missed: Missed = Missed.LAST
+    missed_window: Duration | None = None  # older fire times count as skipped; None: any age
 
     @field_validator("parameters", mode="before")
     @classmethod
@@ -163,7 +146,7 @@ class ScheduleSpec(_Strict):
         return self
 
 
-class WorkflowSpec(_Strict):
+class WorkflowSpec(Strict):
     """A whole workflow definition as one version stores it."""
 
     project: Name = "default"
@@ -173,6 +156,12 @@ class WorkflowSpec(_Strict):
     timezone: Zone = "UTC"  # of date expressions, and of schedules that name none
     priority: Level = Priority.MEDIUM
     on_failure: FailureStrategy = FailureStrategy.CONTINUE
+    timeout: Duration | None = Field(default=None, gt=0)
+    timeout_action: WorkflowTimeoutAction = WorkflowTimeoutAction.WARN
+    overlap: Overlap = Overlap.ALLOW
+    max_active: int = Field(default=1, ge=1, le=10_000)  # runs side by side unless overlap: allow
+    max_queued: int = Field(default=1_000, ge=1, le=100_000)  # runs that may wait; more are refused
+    backfill_base: BackfillBase = BackfillBase.LOGICAL_TIME
     schedules: tuple[ScheduleSpec, ...] = ()
     tasks: tuple[TaskSpec, ...] = Field(min_length=1, max_length=MAX_TASKS)
 
@@ -194,77 +183,3 @@ class WorkflowSpec(_Strict):
         """SHA-256 of the canonical form (hex): equal digests mean nothing changed."""
         text = json.dumps(self.canonical(), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def scalar_text(value: Any) -> Any:
-    """Return the text of a scalar as files write it: true, 3, 2013-01-15. Others pass through."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return str(value)
-    if hasattr(value, "isoformat"):
-        return str(value.isoformat())
-    return value
-
-
-def check_value(kind: ParameterType, text: str) -> None:
-    """Raise ValueError if ``text`` is no value of type ``kind``."""
-    try:
-        match kind:
-            case ParameterType.INTEGER:
-                int(text)
-            case ParameterType.NUMBER:
-                float(text)
-            case ParameterType.BOOLEAN:
-                if text not in ("true", "false"):
-                    raise ValueError
-            case ParameterType.DATE:
-                datetime.strptime(text, "%Y-%m-%d")
-            case ParameterType.STRING:
-                if "\0" in text:
-                    raise ValueError
-    except ValueError:
-        raise ValueError(f"{text!r} is no {kind}") from None
-
-
-def reserved_parameter(name: str) -> bool:
-    """Say whether a parameter of this name would change the processes that receive it."""
-    return name.upper() in RESERVED_PARAMETERS or name.upper().startswith(RESERVED_PREFIXES)
-
-
-def launch_problems(spec: WorkflowSpec, given: Mapping[str, str]) -> dict[str, str]:
-    """Return what is wrong with startup values, by parameter: unknown, missing, ill-typed."""
-    known = ", ".join(spec.parameters) or "none"
-    problems = {
-        name: f"the workflow has no such parameter; it has: {known}"
-        for name in given
-        if name not in spec.parameters
-    }
-    for name, parameter in spec.parameters.items():
-        value = given.get(name, parameter.default)
-        if value is None:
-            problems[name] = "has no default, give a value"
-        elif "$" in value:  # rendered when a task starts, so only the placeholders are checked
-            mistakes = macros.check(value)
-            if mistakes:
-                problems[name] = f"{mistakes[0]} (write $$ for a plain $)"
-        else:
-            try:
-                check_value(parameter.type, value)
-            except ValueError as error:
-                problems[name] = str(error)
-    return problems
-
-
-def launch_parameters(spec: WorkflowSpec, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters of one run: startup values over defaults.
-
-    Raises ValueError listing everything that ``launch_problems`` finds.
-    """
-    problems = launch_problems(spec, given)
-    if problems:
-        raise ValueError("; ".join(f"{name}: {text}" for name, text in problems.items()))
-    return {
-        name: given.get(name, parameter.default or "")
-        for name, parameter in spec.parameters.items()
-    }

@@ -22,7 +22,7 @@ from shoal.core.events import (
     ResumeRequested,
     StopRequested,
 )
-from shoal.core.model import launch_parameters
+from shoal.core.parameters import launch_parameters
 from shoal.core.records import NewInstance
 from shoal.core.run import Run
 from shoal.master.engine import Clock, Engine
@@ -167,7 +167,7 @@ class Scanner:
             )
         version = await uow.workflows.version(command.workflow_id, command.version)
         try:
-            parameters = launch_parameters(version.spec, command.parameters)
+            parameters = launch_parameters(version.spec.parameters, command.parameters)
         except ValueError as error:
             raise _Unusable(f"parameters do not fit version {version.version}: {error}") from None
         return NewInstance(

@@ -5,12 +5,8 @@ from typing import Any
 import pytest
 
 from shoal.core.checks import InvalidDefinition, check_workflow
-from shoal.core.model import (
-    ParameterType,
-    WorkflowSpec,
-    check_value,
-    launch_parameters,
-)
+from shoal.core.model import WorkflowSpec
+from shoal.core.parameters import ParameterType, check_value, launch_parameters
 from shoal.core.priority import Priority
 
 
@@ -165,22 +161,22 @@ def test_launch_parameters_name_everything_that_is_wrong() -> None:
             },
         }
     )
-    assert launch_parameters(spec, {"day": "2024-01-01"}) == {
+    assert launch_parameters(spec.parameters, {"day": "2024-01-01"}) == {
         "day": "2024-01-01",
         "count": "3",
         "free": "",
     }
     with pytest.raises(ValueError, match=r"typo.*day.*count") as caught:
-        launch_parameters(spec, {"typo": "1", "count": "many"})
+        launch_parameters(spec.parameters, {"typo": "1", "count": "many"})
     assert "no such parameter" in str(caught.value)
 
 
 def test_placeholders_in_startup_values_are_checked_at_launch() -> None:
     spec = check_workflow({"name": "w", "tasks": [task("a")], "parameters": {"x": ""}})
     for fine in ("$[yyyyMMdd-1]", "$$[plain", "costs $5 ${HOME}", "$(date)"):
-        assert launch_parameters(spec, {"x": fine}) == {"x": fine}
+        assert launch_parameters(spec.parameters, {"x": fine}) == {"x": fine}
     with pytest.raises(ValueError, match=r"x: .*write \$\$ for a plain"):
-        launch_parameters(spec, {"x": "$[nonsense("})
+        launch_parameters(spec.parameters, {"x": "$[nonsense("})
 
 
 def test_one_bad_field_of_the_only_task_is_one_problem() -> None:

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from shoal.core.model import reserved_parameter
+from shoal.core.parameters import reserved_parameter
 from shoal.proto import shoal_pb2 as pb
 
 INHERITED = (

@@ -10,7 +10,7 @@ from shoal.api.route import strict_router
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.definitions import ProjectIn, ProjectOut
 from shoal.api.services import Shoal
-from shoal.core.model import NAME_PATTERN
+from shoal.core.fields import NAME_PATTERN
 from shoal.sql.errors import NotFound
 
 router = strict_router("projects")

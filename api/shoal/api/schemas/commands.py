@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from shoal.api.schemas.common import TIME, Instant, PriorityName, Strict, example
 from shoal.core.commands import CommandState, CommandType
-from shoal.core.model import scalar_text
+from shoal.core.fields import scalar_text
 from shoal.core.priority import Priority
 
 

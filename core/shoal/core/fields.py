@@ -1,0 +1,65 @@
+"""The kinds of field that definitions are made of: names, durations, levels, zones."""
+
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+)
+
+from shoal.core.durations import parse_duration
+from shoal.core.priority import Priority
+
+# Names stand in paths of logs and znodes, so they are slugs.
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+ParameterName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
+
+
+def _seconds(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError("must be a duration such as 30s, 10m, 1h30m or a number of seconds")
+    return parse_duration(value)
+
+
+Duration = Annotated[
+    float, BeforeValidator(_seconds, json_schema_input_type=str | float), Field(ge=0)
+]
+Level = Annotated[
+    Priority,
+    BeforeValidator(Priority.read, json_schema_input_type=str),
+    PlainSerializer(lambda level: level.name, return_type=str),
+]
+
+
+def _known_zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"{value!r} is no time zone of the tz database") from None
+    return value
+
+
+Zone = Annotated[str, AfterValidator(_known_zone)]
+
+
+class Strict(BaseModel):
+    """Unknown fields are refused, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def scalar_text(value: Any) -> Any:
+    """Return the text of a scalar as files write it: true, 3, 2013-01-15. Others pass through."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    return value
