@@ -4,13 +4,17 @@ A command is a row first. The master that owns its partition turns it into an in
 event for one, and writes the outcome into the same row; it is never lost and never re-used.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
+
+from shoal.core.selection import Selection
 
 
 class CommandType(StrEnum):
-    """What a command asks for. All but START speak of an existing instance."""
+    """What a command asks for. Most speak of an existing instance, some of a backfill."""
 
     START = "START"  # run a workflow
     RERUN = "RERUN"  # run the instance's version and parameters again, as a new instance
@@ -18,6 +22,16 @@ class CommandType(StrEnum):
     RESUME = "RESUME"
     STOP = "STOP"
     RECOVER = "RECOVER"
+    RERUN_TASKS = "RERUN_TASKS"  # run chosen tasks of an ended instance again, in the instance
+    KILL_TASK = "KILL_TASK"
+    FORCE_SUCCESS = "FORCE_SUCCESS"  # take a failed task for a success
+    ADMIT = "ADMIT"  # internal: an instance that waited for others may start
+    CHILD = "CHILD"  # internal: how a sub-workflow stands, for the task that started it
+    BACKFILL = "BACKFILL"  # create a backfill
+    PAUSE_BACKFILL = "PAUSE_BACKFILL"
+    RESUME_BACKFILL = "RESUME_BACKFILL"
+    CANCEL_BACKFILL = "CANCEL_BACKFILL"
+    RETRY_BACKFILL = "RETRY_BACKFILL"  # its failed dates again
 
 
 class CommandState(StrEnum):
@@ -29,6 +43,16 @@ class CommandState(StrEnum):
 
 
 @dataclass(frozen=True)
+class Parent:
+    """The task that a sub-workflow's instance works for."""
+
+    instance_id: int
+    task_instance_id: int
+    partition: int
+    index: int = 0  # which item of a MAP
+
+
+@dataclass(frozen=True)
 class NewCommand:
     """A request on its way into the command table.
 
@@ -36,6 +60,8 @@ class NewCommand:
     ``instance_id``: the instance it speaks of (RERUN: the one to run again); None for START.
     ``version`` None means the newest published one at the time it is carried out.
     ``logical_time``: the instant the run is *for*; None means the creation time.
+    ``selection``: of START and RERUN_TASKS; ``task``: the name, of KILL_TASK and FORCE_SUCCESS.
+    ``parent``: who is told how the instance ends. ``detail``: JSON that only one type has.
     """
 
     type: CommandType
@@ -50,6 +76,11 @@ class NewCommand:
     priority: int | None = None  # None: the workflow's own
     schedule_id: int | None = None
     requested_by: str = ""
+    selection: Selection | None = None
+    task: str | None = None
+    parent: Parent | None = None
+    backfill_id: int | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

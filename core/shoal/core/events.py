@@ -1,9 +1,13 @@
 """What can happen to a workflow instance. Frozen values; ``at`` is an aware UTC datetime."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
+from typing import Any
 
-from shoal.core.states import TaskSignal
+from shoal.core.selection import Selection
+from shoal.core.states import TaskSignal, WorkflowState
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,58 @@ class TaskEnded:
     reason: str | None = None
     exit_code: int | None = None
     started_at: datetime | None = None
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """An instance that waited for others of its workflow may start."""
+
+    at: datetime
+
+
+@dataclass(frozen=True)
+class SlotGranted:
+    """The attempt has got a slot of its concurrency group."""
+
+    task_instance_id: int
+    at: datetime
+
+
+@dataclass(frozen=True)
+class ChildChanged:
+    """A sub-workflow stands still: it has ended, is paused, or could not be started.
+
+    ``instance_id`` and ``state`` are None in the last case. ``outputs`` are those of the child.
+    """
+
+    task_instance_id: int
+    index: int  # which item of a MAP
+    at: datetime
+    instance_id: int | None
+    state: WorkflowState | None
+    reason: str | None = None
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+
+class Verdict(StrEnum):
+    """What the runs that a DEPENDENT task looks for say about it."""
+
+    WAIT = "WAIT"
+    SUCCESS = "SUCCESS"
+    FAILURE = "FAILURE"
+    SKIP = "SKIP"
+
+
+@dataclass(frozen=True)
+class DependencyJudged:
+    """Somebody has looked for the runs of a DEPENDENT task; ``detail`` names them."""
+
+    task_instance_id: int
+    verdict: Verdict
+    at: datetime
+    reason: str | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,9 +126,10 @@ class ResumeRequested:
 
 @dataclass(frozen=True)
 class StopRequested:
-    """Kill what runs and start nothing."""
+    """Kill what runs and start nothing. ``reason`` is for people; None: somebody asked for it."""
 
     at: datetime
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -82,5 +139,42 @@ class RecoverRequested:
     at: datetime
 
 
-Request = PauseRequested | ResumeRequested | StopRequested | RecoverRequested
-Event = Begun | TimeReached | TaskClaimed | TaskStarted | TaskEnded | Request
+@dataclass(frozen=True)
+class RerunRequested:
+    """Run chosen tasks of an ended instance again, in the same instance."""
+
+    selection: Selection
+    at: datetime
+
+
+@dataclass(frozen=True)
+class KillRequested:
+    """End one task; the others go on."""
+
+    task: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class ForceRequested:
+    """Take a task that failed for a success, and go on behind it. ``by``: who asked for it."""
+
+    task: str
+    at: datetime
+    by: str = ""
+
+
+WholeRequest = PauseRequested | ResumeRequested | StopRequested | RecoverRequested
+Request = WholeRequest | RerunRequested | KillRequested | ForceRequested
+Event = (
+    Begun
+    | TimeReached
+    | TaskClaimed
+    | TaskStarted
+    | TaskEnded
+    | Admitted
+    | SlotGranted
+    | ChildChanged
+    | DependencyJudged
+    | Request
+)

@@ -4,11 +4,15 @@ All times are aware UTC datetimes. Ids are database keys (positive integers).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from typing import Any
 
-from shoal.core.model import WorkflowSpec
+from shoal.core.commands import Parent
+from shoal.core.cron import OnGap, OnOverlap
+from shoal.core.model import Missed, WorkflowSpec
+from shoal.core.run import SkipCause
+from shoal.core.selection import Selection
 from shoal.core.states import TaskState, WorkflowState
 
 
@@ -21,6 +25,7 @@ class Project:
     description: str
     created_at: datetime
     workflows: int = 0  # how many it holds
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,12 @@ class Instance:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    startup: Mapping[str, str] = field(default_factory=dict)  # parameters given at the launch
+    selection: Selection | None = None
+    parent: Parent | None = None
+    backfill_id: int | None = None
+    admitted_at: datetime | None = None  # None: waits until others of its workflow have ended
+    warned_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,11 @@ class NewInstance:
     rerun_of: int | None = None
     run_number: int = 1
     schedule_id: int | None = None
+    startup: Mapping[str, str] = field(default_factory=dict)
+    selection: Selection | None = None
+    parent: Parent | None = None
+    backfill_id: int | None = None
+    admitted_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +130,11 @@ class TaskInstance:
     queued_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
+    skip_cause: SkipCause | None = None
+    forced: bool = False
+    warned_at: datetime | None = None
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -139,6 +160,15 @@ class Schedule:
     parameters: Mapping[str, str]
     enabled: bool
     next_fire_at: datetime | None
+    priority: int | None = None
+    on_gap: OnGap | None = None
+    on_overlap: OnOverlap | None = None
+    starts_at: datetime | None = None
+    ends_at: datetime | None = None
+    exclude: tuple[date, ...] = ()
+    calendar: str | None = None
+    missed: Missed = Missed.LAST
+    missed_window: float | None = None  # seconds
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
+from typing import Any
 
+from shoal.core.commands import Parent
 from shoal.core.dag import successors_of
 from shoal.core.model import TaskSpec, WorkflowSpec
 from shoal.core.states import FINISHED_TASK, TaskState, WorkflowState
@@ -32,12 +35,24 @@ class Plan:
         )
 
 
+class SkipCause(StrEnum):
+    """Why a task will not run: what the tasks behind it make of that depends on it."""
+
+    DISABLED = "DISABLED"  # by the definition; counts as a success
+    NOT_SELECTED = "NOT_SELECTED"  # the run is about other tasks; counts as a success
+    BRANCH = "BRANCH"  # a branch that was not taken; neither a success nor a failure
+    UPSTREAM = "UPSTREAM"  # an upstream task did not bring what it needs; a failure's consequence
+    FAILING = "FAILING"  # the failure strategy starts nothing more; a failure's consequence
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One attempt of one task: a task instance. ``id`` is None until it is stored.
 
     ``failures`` and ``losses`` count the earlier attempts of the same task since its last
     (re)start by a person: failures use up retries, losses (worker gone) do not.
+    ``outputs`` are what the task gives to those behind it. ``detail`` is JSON of a logic task:
+    the branch it chose, its children, the runs it found.
     """
 
     task: str
@@ -46,13 +61,18 @@ class Attempt:
     id: int | None = None
     failures: int = 0
     losses: int = 0
-    due_at: datetime | None = None  # not before; set while a retry delay runs
+    due_at: datetime | None = None  # not before; set while a delay runs
     worker: str | None = None  # the member that claimed it
     reason: str | None = None  # why it was skipped, failed, killed or lost; for people
     exit_code: int | None = None
     queued_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    skip_cause: SkipCause | None = None  # set with SKIPPED
+    forced: bool = False  # taken for a success by request
+    warned_at: datetime | None = None  # when it was found to run longer than its timeout
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def finished(self) -> bool:
@@ -134,6 +154,12 @@ class Run:
     version: int = 1
     timezone: str = "UTC"
     started_at: datetime | None = None
+    startup: Mapping[str, str] = field(default_factory=dict)  # parameters given at the launch
+    selected: frozenset[str] | None = None  # the tasks it is about; None: all
+    parent: Parent | None = None  # the task it works for
+    backfill_id: int | None = None
+    admitted_at: datetime | None = None  # None: waits until others of its workflow have ended
+    warned_at: datetime | None = None  # when it was found to run longer than its timeout
     # Derived, kept in step by replace(): upstream tasks of each task that are unresolved,
     # newest attempts by state, and the task of every newest attempt's id.
     unresolved: dict[str, int] = field(init=False)

@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from datetime import datetime
 
 import structlog
 
@@ -16,11 +17,15 @@ from shoal.core import failpoints
 from shoal.core.commands import Command, CommandType
 from shoal.core.errors import ShoalError
 from shoal.core.events import (
+    ForceRequested,
+    KillRequested,
     PauseRequested,
     RecoverRequested,
     Request,
+    RerunRequested,
     ResumeRequested,
     StopRequested,
+    WholeRequest,
 )
 from shoal.core.parameters import launch_parameters
 from shoal.core.records import NewInstance
@@ -33,12 +38,15 @@ from shoal.sql.errors import Fenced, NotFound, StaleRow
 log = structlog.get_logger()
 
 _CREATES = frozenset({CommandType.START, CommandType.RERUN})
-_REQUESTS: dict[CommandType, type[Request]] = {
+_OF_WHOLE: dict[CommandType, type[WholeRequest]] = {
     CommandType.PAUSE: PauseRequested,
     CommandType.RESUME: ResumeRequested,
     CommandType.STOP: StopRequested,
     CommandType.RECOVER: RecoverRequested,
 }
+_REQUESTS = frozenset(
+    {*_OF_WHOLE, CommandType.RERUN_TASKS, CommandType.KILL_TASK, CommandType.FORCE_SUCCESS}
+)
 
 
 class _Unusable(ShoalError):
@@ -164,6 +172,9 @@ class Scanner:
                 rerun_of=source.id,
                 run_number=source.run_number + 1,
                 schedule_id=source.schedule_id,
+                startup=source.startup,
+                selection=source.selection,
+                admitted_at=now,
             )
         version = await uow.workflows.version(command.workflow_id, command.version)
         try:
@@ -181,6 +192,11 @@ class Scanner:
             now,
             timezone=command.timezone or version.spec.timezone,
             schedule_id=command.schedule_id,
+            startup=command.parameters,
+            selection=command.selection,
+            parent=command.parent,
+            backfill_id=command.backfill_id,
+            admitted_at=now,
         )
 
     async def _refuse(self, command: Command, reason: str) -> None:
@@ -193,7 +209,7 @@ class Scanner:
     # -- requests ----------------------------------------------------------------------------
 
     async def _request(self, command: Command) -> None:
-        event = _REQUESTS[command.type](self._clock())
+        event = _event(command, self._clock())
         assert command.instance_id is not None
         try:
             await self._engine.submit(command.partition, command.instance_id, event, command)
@@ -203,3 +219,19 @@ class Scanner:
             log.warning(
                 "request not stored; the next scan repeats it", command=command.id, error=str(error)
             )
+
+
+def _event(command: Command, now: datetime) -> Request:
+    """Return what a command about an instance asks the engine for."""
+    match command.type:
+        case CommandType.RERUN_TASKS:
+            assert command.selection is not None, "checked when it was accepted"
+            return RerunRequested(command.selection, now)
+        case CommandType.KILL_TASK:
+            assert command.task is not None, "checked when it was accepted"
+            return KillRequested(command.task, now)
+        case CommandType.FORCE_SUCCESS:
+            assert command.task is not None, "checked when it was accepted"
+            return ForceRequested(command.task, now, command.requested_by)
+        case _:
+            return _OF_WHOLE[command.type](now)

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from shoal.core.model import TaskSpec
-from shoal.core.run import Attempt
+from shoal.core.run import Attempt, SkipCause
 from shoal.core.states import TaskState
 
 
@@ -26,6 +26,11 @@ def attempt_of(row: Row[Any]) -> Attempt:
         queued_at=row.queued_at,
         started_at=row.started_at,
         finished_at=row.finished_at,
+        skip_cause=None if row.skip_cause is None else SkipCause(row.skip_cause),
+        forced=row.forced,
+        warned_at=row.warned_at,
+        outputs=row.outputs or {},
+        detail=row.detail or {},
     )
 
 
@@ -48,6 +53,11 @@ def changing_values(attempt: Attempt) -> dict[str, Any]:
         "queued_at": attempt.queued_at,
         "started_at": attempt.started_at,
         "finished_at": attempt.finished_at,
+        "skip_cause": attempt.skip_cause,
+        "forced": attempt.forced,
+        "warned_at": attempt.warned_at,
+        "outputs": dict(attempt.outputs) or None,
+        "detail": dict(attempt.detail) or None,
     }
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import Row, bindparam, func, select, update
 from shoal.core.commands import Command, CommandState, CommandType, NewCommand
 from shoal.sql.connection import Connection, batched
 from shoal.sql.errors import InvalidValue, NotFound, StaleRow
+from shoal.sql.shapes import parent_json, parent_of, selection_json, selection_of
 from shoal.sql.tables import IS_PENDING, command
 
 _IDS_PER_QUERY = 500
@@ -147,6 +148,11 @@ def _values(new: NewCommand, row_id: int, at: datetime) -> dict[str, Any]:
         "priority": new.priority,
         "schedule_id": new.schedule_id,
         "requested_by": new.requested_by,
+        "selection": selection_json(new.selection),
+        "task": new.task,
+        "parent": parent_json(new.parent),
+        "backfill_id": new.backfill_id,
+        "detail": dict(new.detail) or None,
         "state": CommandState.PENDING,
         "created_at": at,
     }
@@ -166,6 +172,11 @@ def _command(row: Row[Any]) -> Command:
         priority=row.priority,
         schedule_id=row.schedule_id,
         requested_by=row.requested_by,
+        selection=selection_of(row.selection),
+        task=row.task,
+        parent=parent_of(row.parent),
+        backfill_id=row.backfill_id,
+        detail=row.detail or {},
         id=row.id,
         state=CommandState(row.state),
         reason=row.reason,

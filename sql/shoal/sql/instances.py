@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Row, Select, func, insert, select
 
 from shoal.core.records import Instance, NewInstance
 from shoal.core.run import Attempt, Decision, Run
+from shoal.core.selection import Selection
 from shoal.core.states import TaskState, WorkflowState
 from shoal.sql import tables
 from shoal.sql.attempts import new_values, newest
@@ -19,6 +20,7 @@ from shoal.sql.events import Events, NewEvent
 from shoal.sql.instance_changes import InstanceChanges, NewIds
 from shoal.sql.plans import PlanCache, StoredPlan
 from shoal.sql.scope import scope
+from shoal.sql.shapes import parent_json, parent_of, selection_json, selection_of
 from shoal.sql.tables import IS_OPEN, task_instance, workflow, workflow_instance
 
 _InstanceList = list[Instance]
@@ -217,6 +219,12 @@ def _instance(row: Row[Any]) -> Instance:
         created_at=row.created_at,
         started_at=row.started_at,
         finished_at=row.finished_at,
+        startup=row.startup or {},
+        selection=selection_of(row.selection),
+        parent=parent_of(row.parent),
+        backfill_id=row.backfill_id,
+        admitted_at=row.admitted_at,
+        warned_at=row.warned_at,
     )
 
 
@@ -234,7 +242,19 @@ def _run(row: Row[Any], stored: StoredPlan, attempts: dict[str, Attempt]) -> Run
         version=row.version,
         timezone=row.timezone,
         started_at=row.started_at,
+        startup=row.startup or {},
+        selected=_selected(selection_of(row.selection), stored),
+        parent=parent_of(row.parent),
+        backfill_id=row.backfill_id,
+        admitted_at=row.admitted_at,
+        warned_at=row.warned_at,
     )
+
+
+def _selected(selection: Selection | None, stored: StoredPlan) -> frozenset[str] | None:
+    if selection is None:
+        return None
+    return selection.of(stored.plan.upstream, stored.plan.downstream)
 
 
 def _new_run(new: NewInstance, row_id: int, stored: StoredPlan, task_ids: Iterable[int]) -> Run:
@@ -255,6 +275,11 @@ def _new_run(new: NewInstance, row_id: int, stored: StoredPlan, task_ids: Iterab
         priority=new.priority,
         version=new.version,
         timezone=new.timezone,
+        startup=dict(new.startup),
+        selected=_selected(new.selection, stored),
+        parent=new.parent,
+        backfill_id=new.backfill_id,
+        admitted_at=new.admitted_at,
     )
 
 
@@ -265,6 +290,10 @@ def _instance_values(new: NewInstance, row_id: int, stored: StoredPlan) -> dict[
         "project_id": stored.project_id,
         "state": WorkflowState.QUEUED,
         "parameters": dict(new.parameters),
+        "startup": dict(new.startup) or None,
+        "selection": selection_json(new.selection),
+        "parent": parent_json(new.parent),
+        "parent_task_id": None if new.parent is None else new.parent.task_instance_id,
     }
 
 

@@ -22,7 +22,9 @@ class Projects:
     async def ensure(self, name: str, at: datetime | None = None) -> Project:
         """Return the project, created if it is missing (as of ``at``, default now)."""
         await self._connection.insert_new(
-            project, ["name"], {"name": name, "description": "", "created_at": at or _now()}
+            project,
+            ["name"],
+            {"name": name, "description": "", "parameters": {}, "created_at": at or _now()},
         )
         return await self.get(name)
 
@@ -59,7 +61,7 @@ def _projects() -> Select[Any]:
 
 
 def _project(row: Row[Any]) -> Project:
-    return Project(row.id, row.name, row.description, row.created_at, row.workflows)
+    return Project(row.id, row.name, row.description, row.created_at, row.workflows, row.parameters)
 
 
 def _now() -> datetime:

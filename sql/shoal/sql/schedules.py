@@ -4,13 +4,13 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from sqlalchemy import Row, Select, delete, insert, select, update
 
 from shoal.core import cron
-from shoal.core.model import ScheduleSpec, WorkflowSpec
+from shoal.core.model import Missed, ScheduleSpec, WorkflowSpec
 from shoal.core.records import Schedule
 from shoal.sql import tables
 from shoal.sql.connection import Connection
@@ -152,6 +152,7 @@ def _values(workflow_id: int, spec: ScheduleSpec, zone: str, at: datetime) -> di
         "timezone": zone,
         "parameters": spec.parameters,
         "enabled": spec.enabled,
+        "missed": spec.missed,
         "next_fire_at": _first_fire(spec, zone, at),
     }
 
@@ -176,4 +177,13 @@ def _schedule(row: Row[Any]) -> Schedule:
         row.parameters,
         row.enabled,
         row.next_fire_at,
+        priority=row.priority,
+        on_gap=row.on_gap,
+        on_overlap=row.on_overlap,
+        starts_at=row.starts_at,
+        ends_at=row.ends_at,
+        exclude=tuple(date.fromisoformat(day) for day in row.exclude or ()),
+        calendar=row.calendar,
+        missed=Missed(row.missed),
+        missed_window=row.missed_window,
     )

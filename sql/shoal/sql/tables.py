@@ -12,6 +12,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     ColumnElement,
+    Float,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
@@ -19,6 +20,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     UniqueConstraint,
+    false,
     literal_column,
 )
 
@@ -52,8 +54,58 @@ project = Table(
     _row_id(),
     Column("name", Line(100), nullable=False, unique=True),
     Column("description", Prose, nullable=False),
+    Column("parameters", Json, nullable=False, server_default="{}"),  # the outermost of all
     Column("created_at", UtcDateTime, nullable=False),
     sqlite_autoincrement=True,
+)
+
+# What a project's workflows share, each by its name.
+secret = Table(
+    "secret",
+    metadata,
+    _row_id(),
+    Column("project_id", ForeignKey("project.id"), nullable=False),
+    Column("name", Line(100), nullable=False),
+    Column("ciphertext", Prose, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    UniqueConstraint("project_id", "name"),
+    sqlite_autoincrement=True,
+)
+
+calendar = Table(
+    "calendar",
+    metadata,
+    _row_id(),
+    Column("project_id", ForeignKey("project.id"), nullable=False),
+    Column("name", Line(100), nullable=False),
+    Column("description", Prose, nullable=False),
+    Column("days", Json, nullable=False),  # YYYY-MM-DD, ascending: days without fire times
+    Column("updated_at", UtcDateTime, nullable=False),
+    UniqueConstraint("project_id", "name"),
+    sqlite_autoincrement=True,
+)
+
+concurrency_group = Table(
+    "concurrency_group",
+    metadata,
+    _row_id(),
+    Column("project_id", ForeignKey("project.id"), nullable=False),
+    Column("name", Line(100), nullable=False),
+    Column("description", Prose, nullable=False),
+    Column("slots", Integer, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    UniqueConstraint("project_id", "name"),
+    sqlite_autoincrement=True,
+)
+
+# A slot is taken while the attempt of its lease is not final: a lease left over frees itself.
+concurrency_lease = Table(
+    "concurrency_lease",
+    metadata,
+    Column("task_instance_id", Id, primary_key=True, autoincrement=False),
+    Column("group_id", ForeignKey("concurrency_group.id"), nullable=False, index=True),
+    Column("granted_at", UtcDateTime, nullable=False),
 )
 
 # The newest version's number, digest and size are repeated here: lists need nothing else.
@@ -102,6 +154,11 @@ command = Table(
     Column("priority", Integer),
     Column("schedule_id", BigInteger),
     Column("requested_by", Line(255), nullable=False),
+    Column("selection", Json),
+    Column("task", Line(100)),
+    Column("parent", Json),
+    Column("backfill_id", BigInteger),
+    Column("detail", Json),
     Column("state", Line(20), nullable=False),
     Column("reason", Prose),
     Column("result_instance_id", BigInteger),
@@ -138,7 +195,15 @@ workflow_instance = Table(
     Column("rerun_of", BigInteger),
     Column("run_number", Integer, nullable=False),
     Column("schedule_id", BigInteger),
+    Column("startup", Json),  # the parameters given at the launch, among ``parameters``
+    Column("selection", Json),
+    Column("parent", Json),
+    Column("parent_task_id", BigInteger),  # of ``parent``, for look-ups
+    Column("backfill_id", BigInteger),
     Column("created_at", UtcDateTime, nullable=False, index=True),
+    # Written by whoever holds the lock on the workflow's row; all else by the partition's owner.
+    Column("admitted_at", UtcDateTime),
+    Column("warned_at", UtcDateTime),
     Column("started_at", UtcDateTime),
     Column("finished_at", UtcDateTime),
     ForeignKeyConstraint(
@@ -155,6 +220,27 @@ Index(
     sqlite_where=IS_OPEN,
     postgresql_where=IS_OPEN,
 )
+Index(
+    "ix_workflow_instance_unfinished",
+    workflow_instance.c.workflow_id,
+    workflow_instance.c.id,
+    sqlite_where=HAS_NOT_ENDED,
+    postgresql_where=HAS_NOT_ENDED,
+)
+Index(
+    "ix_workflow_instance_parent_task_id",
+    workflow_instance.c.parent_task_id,
+    sqlite_where=workflow_instance.c.parent_task_id.is_not(None),
+    postgresql_where=workflow_instance.c.parent_task_id.is_not(None),
+)
+Index(
+    "ix_workflow_instance_backfill_id",
+    workflow_instance.c.backfill_id,
+    sqlite_where=workflow_instance.c.backfill_id.is_not(None),
+    postgresql_where=workflow_instance.c.backfill_id.is_not(None),
+)
+# What a DEPENDENT task looks for: the runs of a workflow in an interval of logical time.
+Index(None, workflow_instance.c.workflow_id, workflow_instance.c.logical_time)
 Index(None, workflow_instance.c.workflow_id, workflow_instance.c.id)
 Index(None, workflow_instance.c.project_id, workflow_instance.c.id)
 Index(None, workflow_instance.c.state, workflow_instance.c.id)
@@ -180,6 +266,11 @@ task_instance = Table(
     Column("queued_at", UtcDateTime),
     Column("started_at", UtcDateTime),
     Column("finished_at", UtcDateTime),
+    Column("skip_cause", Line(20)),
+    Column("forced", Boolean, nullable=False, server_default=false()),
+    Column("warned_at", UtcDateTime),
+    Column("outputs", Json),
+    Column("detail", Json),
     UniqueConstraint("workflow_instance_id", "position", "attempt"),
     sqlite_autoincrement=True,
 )
@@ -207,10 +298,71 @@ schedule = Table(
     Column("timezone", Line(100), nullable=False),
     Column("parameters", Json, nullable=False),
     Column("enabled", Boolean, nullable=False),
+    Column("priority", Integer),
+    Column("on_gap", Line(10)),
+    Column("on_overlap", Line(10)),
+    Column("starts_at", UtcDateTime),
+    Column("ends_at", UtcDateTime),
+    Column("exclude", Json),  # days, YYYY-MM-DD
+    Column("calendar", Line(100)),
+    Column("missed", Line(10), nullable=False, server_default="last"),
+    Column("missed_window", Float),  # seconds
     Column("next_fire_at", UtcDateTime),
     sqlite_autoincrement=True,
 )
 Index(None, schedule.c.next_fire_at, schedule.c.partition)
+
+# A DEPENDENT task that waits is told when a run of one of its upstream workflows ends.
+dependency_wait = Table(
+    "dependency_wait",
+    metadata,
+    Column("task_instance_id", Id, primary_key=True, autoincrement=False),
+    Column("workflow_id", ForeignKey("workflow.id"), primary_key=True, autoincrement=False),
+    Column("workflow_instance_id", BigInteger, nullable=False),  # the one that waits
+    Column("partition", Integer, nullable=False),
+)
+Index(None, dependency_wait.c.workflow_id, dependency_wait.c.partition)
+
+# ``command_id`` is unique: a command can never end as two backfills.
+backfill = Table(
+    "backfill",
+    metadata,
+    _row_id(),
+    Column("workflow_id", ForeignKey("workflow.id"), nullable=False, index=True),
+    Column("partition", Integer, nullable=False),
+    Column("command_id", ForeignKey("command.id"), unique=True, nullable=False),
+    Column("state", Line(20), nullable=False),
+    Column("reason", Prose),
+    Column("request", Json, nullable=False),  # as it was asked for: range, order, parallel …
+    Column("requested_by", Line(255), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("finished_at", UtcDateTime),
+    sqlite_autoincrement=True,
+)
+IS_ACTIVE_BACKFILL = backfill.c.finished_at.is_(None)
+Index(
+    "ix_backfill_active",
+    backfill.c.partition,
+    backfill.c.id,
+    sqlite_where=IS_ACTIVE_BACKFILL,
+    postgresql_where=IS_ACTIVE_BACKFILL,
+)
+
+# One row for each date and workflow: each runs once, however often it is tried.
+backfill_run = Table(
+    "backfill_run",
+    metadata,
+    Column("backfill_id", ForeignKey("backfill.id"), primary_key=True, autoincrement=False),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("workflow_id", ForeignKey("workflow.id"), nullable=False),
+    Column("logical_time", UtcDateTime, nullable=False),
+    Column("state", Line(20), nullable=False),
+    Column("tries", Integer, nullable=False),  # runs started for it
+    Column("command_id", BigInteger),  # of the newest try
+    Column("instance_id", BigInteger),  # of the newest try
+    Column("reason", Prose),
+    UniqueConstraint("backfill_id", "workflow_id", "logical_time"),
+)
 
 # No foreign keys: events are pruned by age alone.
 event = Table(

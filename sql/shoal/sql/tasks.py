@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Row, Select, func, select
 
 from shoal.core.records import TaskInstance
+from shoal.core.run import SkipCause
 from shoal.core.states import TaskState
 from shoal.sql import tables
 from shoal.sql.connection import Connection
@@ -107,4 +108,9 @@ def _task(row: Row[Any]) -> TaskInstance:
         queued_at=row.queued_at,
         started_at=row.started_at,
         finished_at=row.finished_at,
+        skip_cause=None if row.skip_cause is None else SkipCause(row.skip_cause),
+        forced=row.forced,
+        warned_at=row.warned_at,
+        outputs=row.outputs or {},
+        detail=row.detail or {},
     )

@@ -79,12 +79,14 @@ class Prose(TypeDecorator[str]):
 
 
 class Json(TypeDecorator[Any]):
-    """JSON values as text: no database's own JSON rules come into play."""
+    """JSON values as text: no database's own JSON rules come into play. None is NULL."""
 
     impl = Text
     cache_ok = True
 
-    def process_bind_param(self, value: Any, dialect: Dialect) -> str:
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        if value is None:
+            return None
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
         return storable(text)
 

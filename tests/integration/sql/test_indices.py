@@ -114,7 +114,9 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
         "ix_workflow_instance_workflow_id_id",
     ),
     "instances.list by state": (
-        lambda uow: uow.instances.list(states=[WorkflowState.RUNNING], limit=20),
+        lambda uow: uow.instances.list(
+            states=[WorkflowState.RUNNING, WorkflowState.FAILED], limit=20
+        ),
         "ix_workflow_instance_state_id",
     ),
     "tasks.of_instance": (

@@ -18,13 +18,13 @@ from shoal.core.events import (
     Event,
     PauseRequested,
     RecoverRequested,
-    Request,
     ResumeRequested,
     StopRequested,
     TaskClaimed,
     TaskEnded,
     TaskStarted,
     TimeReached,
+    WholeRequest,
 )
 from shoal.core.model import TaskSpec, WorkflowSpec
 from shoal.core.run import Attempt as CoreAttempt
@@ -45,7 +45,7 @@ from tests.chaos.workload import Asked
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _EPOCH = 1000
-_REQUESTS: Mapping[str, type[Request]] = {
+_REQUESTS: Mapping[str, type[WholeRequest]] = {
     "PAUSE": PauseRequested,
     "RESUME": ResumeRequested,
     "STOP": StopRequested,
