@@ -1,19 +1,42 @@
 """From a request body to a command that can be stored: everything that can be checked at once."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 
-from shoal.api.errors import FieldError, InvalidRequest
+from shoal.api.errors import FieldError, InvalidRequest, NotNewestAttempt
 from shoal.api.schemas.commands import CommandIn
 from shoal.coordination.keys import partition_of
 from shoal.core.commands import Command, CommandType, NewCommand
 from shoal.core.model import WorkflowSpec
 from shoal.core.parameters import launch_problems
 from shoal.core.priority import Priority
+from shoal.core.selection import Selection, SelectionMode
 from shoal.sql import UnitOfWork
 
 REQUESTED_BY = "api"
-_OF_START = ("project", "workflow", "version", "parameters", "logical_time", "priority")
+
+_ABOUT_TASK = frozenset({CommandType.KILL_TASK, CommandType.FORCE_SUCCESS})
+_INSTANCE = frozenset({"instance_id"})
+# Which fields go with which type; the key goes with all.
+_FIELDS: Mapping[CommandType, frozenset[str]] = {
+    CommandType.START: frozenset(
+        {"project", "workflow", "version", "parameters", "logical_time", "priority"}
+        | {"tasks", "mode"}
+    ),
+    CommandType.RERUN: _INSTANCE,
+    CommandType.PAUSE: _INSTANCE,
+    CommandType.RESUME: _INSTANCE,
+    CommandType.STOP: _INSTANCE,
+    CommandType.RECOVER: _INSTANCE,
+    CommandType.RERUN_TASKS: _INSTANCE | {"tasks", "mode"},
+    CommandType.KILL_TASK: _INSTANCE | {"task", "task_instance_id"},
+    CommandType.FORCE_SUCCESS: _INSTANCE | {"task", "task_instance_id", "reason"},
+}
+_OF_EVERY_TYPE = frozenset({"type", "idempotency_key"})
+
+
+# -- what the body alone says -----------------------------------------------------------------
 
 
 def check_shape(body: CommandIn, header_key: str | None) -> str:
@@ -30,36 +53,72 @@ def check_shape(body: CommandIn, header_key: str | None) -> str:
 
 
 def _shape_errors(body: CommandIn) -> Iterator[FieldError]:
-    if body.type is CommandType.START:
-        if body.workflow is None:
-            yield FieldError("workflow", "is required for START")
-        if body.instance_id is not None:
-            yield FieldError("instance_id", "does not go with START")
-        return
-    if body.instance_id is None:
-        yield FieldError("instance_id", f"is required for {body.type}")
-    for name in _OF_START:
-        if getattr(body, name) not in (None, {}):
+    given = {name for name, value in body if value not in (None, {})} - _OF_EVERY_TYPE
+    for name in type(body).model_fields:
+        if name in given - _FIELDS[body.type]:
             yield FieldError(name, f"does not go with {body.type}")
+    for name in _required(body, given):
+        if name not in given:
+            yield FieldError(name, f"is required for {body.type}")
+    if "task_instance_id" in given:
+        for name in ("instance_id", "task"):
+            if name in given & _FIELDS[body.type]:
+                yield FieldError(name, "does not go with task_instance_id, which says all")
+    if "mode" in given and "tasks" not in given and body.type is CommandType.START:
+        yield FieldError("mode", "goes with tasks only")
+
+
+def _required(body: CommandIn, given: set[str]) -> Sequence[str]:
+    match body.type:
+        case CommandType.START:
+            return ("workflow",)
+        case CommandType.RERUN_TASKS:
+            return ("instance_id", "tasks")
+        case CommandType.KILL_TASK | CommandType.FORCE_SUCCESS:
+            return () if "task_instance_id" in given else ("instance_id", "task")
+        case _:
+            return ("instance_id",)
+
+
+# -- what it asks for -------------------------------------------------------------------------
 
 
 async def new_command(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) -> NewCommand:
-    """Return what ``body`` asks for. Raises NotFound, or InvalidRequest for its parameters."""
-    if body.instance_id is not None:
-        instance = await uow.instances.get(body.instance_id)
-        return NewCommand(
-            type=body.type,
-            partition=instance.partition,
-            idempotency_key=key,
-            workflow_id=instance.workflow_id,
-            instance_id=instance.id,
-            requested_by=REQUESTED_BY,
-        )
+    """Return what ``body`` asks for.
+
+    Raises NotFound, InvalidRequest for parameters and tasks that the workflow does not have,
+    NotNewestAttempt for a task instance that another one has followed.
+    """
+    if body.type is CommandType.START:
+        return await _start(uow, body, key, partitions)
+    if body.type in _ABOUT_TASK:
+        return await _about_task(uow, body, key)
+    assert body.instance_id is not None, "check_shape has seen it"
+    instance = await uow.instances.get(body.instance_id)
+    selection = _selection(body)
+    if selection is not None:
+        version = await uow.workflows.version(instance.workflow_id, instance.version)
+        check_tasks(version.spec, selection)
+    return NewCommand(
+        type=body.type,
+        partition=instance.partition,
+        idempotency_key=key,
+        workflow_id=instance.workflow_id,
+        instance_id=instance.id,
+        requested_by=REQUESTED_BY,
+        selection=selection,
+    )
+
+
+async def _start(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) -> NewCommand:
     assert body.workflow is not None, "check_shape has seen it"
     version = await uow.workflows.version_by_name(
         body.project or "default", body.workflow, body.version
     )
     check_parameters(version.spec, body.parameters)
+    selection = _selection(body)
+    if selection is not None:
+        check_tasks(version.spec, selection)
     return NewCommand(
         type=body.type,
         partition=partition_of(key, partitions),
@@ -70,7 +129,43 @@ async def new_command(uow: UnitOfWork, body: CommandIn, key: str, partitions: in
         logical_time=body.logical_time,
         priority=None if body.priority is None else int(Priority[body.priority]),
         requested_by=REQUESTED_BY,
+        selection=selection,
     )
+
+
+async def _about_task(uow: UnitOfWork, body: CommandIn, key: str) -> NewCommand:
+    instance_id, task = body.instance_id, body.task
+    if body.task_instance_id is not None:
+        named = await uow.tasks.get(body.task_instance_id)
+        instance_id, task = named.workflow_instance_id, named.task
+    assert instance_id is not None, "check_shape has seen it"
+    assert task is not None, "check_shape has seen it"
+    instance = await uow.instances.get(instance_id)
+    newest = await uow.tasks.newest(instance_id, task)
+    if newest is None:
+        version = await uow.workflows.version(instance.workflow_id, instance.version)
+        raise InvalidRequest([FieldError("task", _no_such_task(version.spec, task))])
+    if body.task_instance_id not in (None, newest.id):
+        raise NotNewestAttempt(
+            f"task instance {body.task_instance_id} is over: attempt {newest.attempt} of {task}, "
+            f"task instance {newest.id}, came after it"
+        )
+    return NewCommand(
+        type=body.type,
+        partition=instance.partition,
+        idempotency_key=key,
+        workflow_id=instance.workflow_id,
+        instance_id=instance.id,
+        requested_by=REQUESTED_BY,
+        task=task,
+        detail={} if body.reason is None else {"reason": body.reason},
+    )
+
+
+def _selection(body: CommandIn) -> Selection | None:
+    if body.tasks is None:
+        return None
+    return Selection(tuple(dict.fromkeys(body.tasks)), body.mode or SelectionMode.ONLY)
 
 
 def check_parameters(spec: WorkflowSpec, given: dict[str, str]) -> None:
@@ -80,6 +175,19 @@ def check_parameters(spec: WorkflowSpec, given: dict[str, str]) -> None:
         raise InvalidRequest(
             [FieldError(f"parameters.{name}", text) for name, text in problems.items()]
         )
+
+
+def check_tasks(spec: WorkflowSpec, selection: Selection) -> None:
+    """Raise InvalidRequest naming each chosen task that this version does not have."""
+    unknown = selection.unknown(task.name for task in spec.tasks)
+    if unknown:
+        raise InvalidRequest([FieldError("tasks", _no_such_task(spec, name)) for name in unknown])
+
+
+def _no_such_task(spec: WorkflowSpec, name: str) -> str:
+    close = get_close_matches(name, [task.name for task in spec.tasks], n=3)
+    hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    return f"the workflow has no task {name!r}{hint}"
 
 
 def same_request(stored: Command, new: NewCommand) -> bool:
@@ -94,5 +202,8 @@ def same_request(stored: Command, new: NewCommand) -> bool:
             "parameters",
             "logical_time",
             "priority",
+            "selection",
+            "task",
+            "detail",
         )
     )

@@ -8,6 +8,7 @@
         ├── Unauthorized           401  no token, or a wrong one
         ├── NoSuchThing            404  an object that the request names does not exist
         ├── KeyReused              409  the idempotency key belongs to another request
+        ├── NotNewestAttempt       409  another attempt of the task has followed the named one
         ├── BodyTooLarge           413
         ├── NotJson                415  the body is of another media type
         ├── RangeNotSatisfiable    416
@@ -68,6 +69,11 @@ class NoSuchThing(ApiError):
 class KeyReused(ApiError):
     status = HTTPStatus.CONFLICT
     slug, title = "idempotency-key-reused", "The idempotency key belongs to another request"
+
+
+class NotNewestAttempt(ApiError):
+    status = HTTPStatus.CONFLICT
+    slug, title = "not-newest-attempt", "Another attempt of the task has followed"
 
 
 class BodyTooLarge(ApiError):

@@ -43,6 +43,13 @@ class Tasks:
         found = [_task(row) for row in await self._connection.rows(query)]
         return found if all_attempts else list({one.task: one for one in found}.values())
 
+    async def newest(self, instance_id: int, task: str) -> TaskInstance | None:
+        """Return the newest attempt of one task of an instance; None: it has no such task."""
+        t = task_instance.c
+        query = _tasks().where(t.workflow_instance_id == instance_id, t.task == task)
+        row = await self._connection.first(query.order_by(t.attempt.desc()).limit(1))
+        return None if row is None else _task(row)
+
     async def counts(self, states: Collection[TaskState]) -> dict[TaskState, int]:
         """Return how many attempts are in each of ``states``. Reads one index entry for each."""
         t = task_instance.c

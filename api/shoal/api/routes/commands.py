@@ -1,4 +1,4 @@
-"""Commands: the only way to start, pause, resume, stop, recover or rerun anything."""
+"""Commands: the only way to start anything, or to change what runs."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.1
 
 @router.post(
     "/commands",
-    summary="Start, rerun, pause, resume, stop or recover",
+    summary="Start a workflow, or change what runs",
     status_code=202,
     responses=documented(400, 404, 409, 413, 415),
 )
@@ -109,6 +109,7 @@ async def get_command(
 
 def _out(command: Command) -> CommandOut:
     assert command.created_at is not None, "it is stored"
+    selection = command.selection
     return CommandOut(
         id=command.id,
         type=command.type,
@@ -120,6 +121,10 @@ def _out(command: Command) -> CommandOut:
         parameters=command.parameters,
         logical_time=command.logical_time,
         priority=None if command.priority is None else Priority(command.priority).name,
+        tasks=None if selection is None else list(selection.tasks),
+        mode=None if selection is None else selection.mode,
+        task=command.task,
+        detail=dict(command.detail),
         idempotency_key=command.idempotency_key,
         schedule_id=command.schedule_id,
         requested_by=command.requested_by,

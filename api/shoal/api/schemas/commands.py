@@ -1,7 +1,7 @@
 """Commands."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -9,10 +9,26 @@ from shoal.api.schemas.common import TIME, Instant, PriorityName, Strict, exampl
 from shoal.core.commands import CommandState, CommandType
 from shoal.core.fields import scalar_text
 from shoal.core.priority import Priority
+from shoal.core.selection import SelectionMode
+
+# The others are messages between masters, or have routes of their own.
+RequestType = Literal[
+    CommandType.START,
+    CommandType.RERUN,
+    CommandType.PAUSE,
+    CommandType.RESUME,
+    CommandType.STOP,
+    CommandType.RECOVER,
+    CommandType.RERUN_TASKS,
+    CommandType.KILL_TASK,
+    CommandType.FORCE_SUCCESS,
+]
+MAX_NAMED_TASKS = 1_000
+LONGEST_REASON = 1_000
 
 
 class CommandIn(Strict):
-    """A request to the masters. START names a workflow, all others an instance."""
+    """A request to the masters. START names a workflow, all others an instance or a task."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -25,11 +41,18 @@ class CommandIn(Strict):
                     "parameters": {"day": "2013-01-16"},
                 },
                 {"type": "STOP", "instance_id": 17},
+                {
+                    "type": "RERUN_TASKS",
+                    "instance_id": 17,
+                    "tasks": ["report"],
+                    "mode": "downstream",
+                },
+                {"type": "FORCE_SUCCESS", "task_instance_id": 91, "reason": "loaded by hand"},
             ]
         },
     )
 
-    type: CommandType
+    type: RequestType
     project: str | None = Field(default=None, description="START: of the workflow; or `default`.")
     workflow: str | None = Field(default=None, description="START: the workflow to run.")
     version: int | None = Field(
@@ -37,6 +60,31 @@ class CommandIn(Strict):
     )
     instance_id: int | None = Field(
         default=None, ge=1, description="All but START: the instance it is about."
+    )
+    tasks: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=MAX_NAMED_TASKS,
+        description="START, RERUN_TASKS: the tasks to run; for START null is all.",
+    )
+    mode: SelectionMode | None = Field(
+        default=None,
+        description="With `tasks`: only them (as null), with all before, or with all behind them.",
+    )
+    task: str | None = Field(
+        default=None, description="KILL_TASK, FORCE_SUCCESS: the task of the instance."
+    )
+    task_instance_id: int | None = Field(
+        default=None,
+        ge=1,
+        description="KILL_TASK, FORCE_SUCCESS: instead of `instance_id` and `task`; the task's "
+        "newest attempt.",
+    )
+    reason: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=LONGEST_REASON,
+        description="FORCE_SUCCESS: why, for those who look at it later.",
     )
     parameters: dict[str, str] = Field(
         default={}, description="START: values for the workflow's parameters."
@@ -80,6 +128,10 @@ class CommandOut(BaseModel):
             "parameters": {"day": "2013-01-16"},
             "logical_time": None,
             "priority": None,
+            "tasks": None,
+            "mode": None,
+            "task": None,
+            "detail": {},
             "idempotency_key": "6f1c1d2e",
             "schedule_id": None,
             "requested_by": "api",
@@ -100,6 +152,10 @@ class CommandOut(BaseModel):
     parameters: dict[str, str]
     logical_time: datetime | None
     priority: PriorityName | None
+    tasks: list[str] | None = Field(description="The chosen tasks; null: all.")
+    mode: SelectionMode | None = Field(description="What goes with `tasks`.")
+    task: str | None = Field(description="Of KILL_TASK and FORCE_SUCCESS.")
+    detail: dict[str, Any] = Field(description="What only this type has, such as a reason.")
     idempotency_key: str
     schedule_id: int | None
     requested_by: str
