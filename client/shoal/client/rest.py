@@ -4,22 +4,21 @@ Synchronous; one client belongs to one thread at a time. Answers are the API's J
 """
 
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import quote
 
 from shoal.client.connection import PAGE, Connection
-from shoal.client.errors import ApiProblem, ApiUnreachable, LogBroken, NotHandled
+from shoal.client.errors import ApiProblem, ApiUnreachable, LogBroken
 from shoal.client.find import Api, find_api
+from shoal.client.rest_commands import CommandCalls
 from shoal.client.rest_types import (
     ClusterJson,
-    CommandJson,
     EventJson,
     HealthJson,
     InstanceDetailJson,
@@ -41,10 +40,7 @@ if TYPE_CHECKING:
     from shoal.client.sdk import Workflow
     from shoal.core.model import WorkflowSpec
 
-CommandTypeName: TypeAlias = Literal["START", "RERUN", "PAUSE", "RESUME", "STOP", "RECOVER"]
-
 TIMEOUT_S = 30.0
-LONG_POLL_S = 20.0  # the API allows 30
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ class LogChunk:
     end: bool = False
 
 
-class ShoalClient:
+class ShoalClient(CommandCalls):
     """A connection to the API at ``url``, such as http://127.0.0.1:8765.
 
     Raises ApiProblem for every error answer and ApiUnreachable if there is none. Requests that
@@ -176,57 +172,6 @@ class ShoalClient:
         """Return the timetables of a workflow and when they fire next."""
         path = f"{_workflow_path(project, name)}/schedules"
         return cast("list[ScheduleJson]", self._connection.get(path)["items"])
-
-    # -- commands ----------------------------------------------------------------------------
-
-    def send(
-        self, kind: CommandTypeName, *, idempotency_key: str | None = None, **fields: Any
-    ) -> CommandJson:
-        """Store a command. It is repeated safely if the answer gets lost."""
-        key = idempotency_key or str(uuid.uuid4())
-        body = {"type": kind, **{k: v for k, v in fields.items() if v is not None}}
-        headers = {"Idempotency-Key": key}
-        return cast(
-            CommandJson, self._connection.json("POST", "/commands", json=body, headers=headers)
-        )
-
-    def command(self, command_id: int, wait_s: float = 0) -> CommandJson:
-        """Return a command; waits up to ``wait_s`` (at most 30) until it is not PENDING."""
-        query = {"wait": wait_s or None}
-        return cast(CommandJson, self._connection.get(f"/commands/{command_id:d}", query))
-
-    def outcome(self, command: CommandJson, timeout_s: float = 60.0) -> CommandJson:
-        """Wait until a command is DONE or REFUSED. Raises NotHandled after ``timeout_s``."""
-        deadline = time.monotonic() + timeout_s
-        while command["state"] == "PENDING":
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                raise NotHandled(command["id"], timeout_s)
-            command = self.command(command["id"], min(LONG_POLL_S, max(left_s, 0.1)))
-        return command
-
-    def start(
-        self,
-        project: str,
-        workflow: str,
-        *,
-        version: int | None = None,
-        parameters: Mapping[str, str] | None = None,
-        logical_time: datetime | None = None,
-        priority: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> CommandJson:
-        """Ask for a run of a workflow."""
-        return self.send(
-            "START",
-            project=project,
-            workflow=workflow,
-            version=version,
-            parameters=dict(parameters or {}),
-            logical_time=logical_time.isoformat() if logical_time else None,
-            priority=priority,
-            idempotency_key=idempotency_key,
-        )
 
     # -- instances ---------------------------------------------------------------------------
 

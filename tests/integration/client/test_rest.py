@@ -133,7 +133,11 @@ def test_every_call_is_one_route(
 def test_start_sends_what_was_given_and_a_key(client: ShoalClient, server: ScriptedServer) -> None:
     client.start("p", "w", parameters={"a": "1"}, logical_time=SPRING, priority="HIGH")
     client.send("STOP", instance_id=3, idempotency_key="mine")
-    start, stop = server.requests
+    client.start("p", "w", tasks=["a"], mode="downstream")
+    client.rerun_tasks(3, ["a", "b"])
+    client.kill_task(91)
+    client.force_success(91, "by hand")
+    start, stop, *chosen = server.requests
     assert start.body == {
         "type": "START",
         "project": "p",
@@ -147,6 +151,13 @@ def test_start_sends_what_was_given_and_a_key(client: ShoalClient, server: Scrip
         {"type": "STOP", "instance_id": 3},
         "mine",
     )
+    some = {"project": "p", "workflow": "w", "parameters": {}, "tasks": ["a"]}
+    assert [request.body for request in chosen] == [
+        {"type": "START", **some, "mode": "downstream"},
+        {"type": "RERUN_TASKS", "instance_id": 3, "tasks": ["a", "b"]},
+        {"type": "KILL_TASK", "task_instance_id": 91},
+        {"type": "FORCE_SUCCESS", "task_instance_id": 91, "reason": "by hand"},
+    ]
 
 
 def test_a_workflow_of_the_sdk_is_published_as_its_definition(

@@ -4,7 +4,16 @@ from typing import Annotated
 
 import typer
 
-from shoal.client.cli import applying, cluster, logs, running, runs, status, workflows
+from shoal.client.cli import (
+    applying,
+    cluster,
+    logs,
+    requesting,
+    running,
+    runs,
+    status,
+    workflows,
+)
 from shoal.client.cli.exits import EPILOG
 
 
@@ -20,7 +29,7 @@ def build() -> typer.Typer:
         rich_markup_mode="rich",
     )
     app.callback()(_shoal)
-    for module in (applying, workflows, running, runs, logs, status, cluster):
+    for module in (applying, workflows, running, requesting, runs, logs, status, cluster):
         module.register(app)
     return app
 
