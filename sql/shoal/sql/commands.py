@@ -85,11 +85,14 @@ class Commands:
             query = query.where(command.c.partition.in_(sorted(partitions)))
         return {row.partition: row.pending for row in await self._connection.rows(query)}
 
-    async def done(self, command_id: int, instance_id: int, at: datetime) -> None:
-        """Mark a command as carried out. Raises StaleRow if it is not pending any more."""
+    async def done(self, command_id: int, instance_id: int | None, at: datetime) -> None:
+        """Mark a command as carried out; without an instance if it is about a backfill.
+
+        Raises StaleRow if it is not pending any more.
+        """
         await self.done_many([(command_id, instance_id)], at)
 
-    async def done_many(self, outcomes: Sequence[tuple[int, int]], at: datetime) -> None:
+    async def done_many(self, outcomes: Sequence[tuple[int, int | None]], at: datetime) -> None:
         """Mark commands as carried out: (command id, result instance id) each. As ``done``."""
         await self._settle(CommandState.DONE, [(one, result, None) for one, result in outcomes], at)
 
