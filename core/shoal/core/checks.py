@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from shoal.core import macros
 from shoal.core.dag import find_cycles
 from shoal.core.errors import ShoalError
+from shoal.core.fire_times import instant
 from shoal.core.model import WorkflowSpec
 from shoal.core.parameters import reserved_parameter
 from shoal.core.task_types import UnknownTaskType, load_task_type
@@ -74,6 +75,8 @@ def check_workflow(raw: Any) -> WorkflowSpec:
             if isinstance(task, Mapping):
                 _check_params(task, ("tasks", index), findings)
     _check_parameters(raw, findings)
+    if spec is not None:
+        _check_validity(spec, findings)
     if findings.problems or spec is None:
         raise InvalidDefinition(findings.problems)
     return spec
@@ -206,3 +209,13 @@ def _check_parameters(raw: Mapping[str, Any], findings: _Findings) -> None:
                     ("schedules", index, "parameters", str(name)),
                     "the workflow has no such parameter",
                 )
+
+
+def _check_validity(spec: WorkflowSpec, findings: _Findings) -> None:
+    """A schedule must end after it starts; both are compared as instants."""
+    for index, schedule in enumerate(spec.schedules):
+        zone = schedule.timezone or spec.timezone
+        start, end = instant(schedule.start, zone), instant(schedule.end, zone)
+        if start is not None and end is not None and end <= start:
+            message = f"must be later than the start, {start.isoformat()}"
+            findings.add(("schedules", index, "end"), message)

@@ -1,5 +1,7 @@
-"""The kinds of field that definitions are made of: names, durations, levels, zones."""
+"""The kinds of field that definitions are made of: names, durations, levels, zones, days."""
 
+import re
+from datetime import date, datetime
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -46,6 +48,38 @@ def _known_zone(value: str) -> str:
 
 
 Zone = Annotated[str, AfterValidator(_known_zone)]
+
+
+_FIRST_YEAR, _LAST_YEAR = 1970, 2199  # as those of cron
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def _written_day(value: Any) -> Any:
+    if isinstance(value, str) and _DAY.fullmatch(value):
+        return value
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    raise ValueError(f"{value!r} is no day such as 2026-01-31")
+
+
+def _written_time(value: Any) -> Any:
+    # pydantic would take numbers, and texts of digits, for seconds since 1970.
+    if isinstance(value, date) or (isinstance(value, str) and _DAY.match(value)):
+        return value
+    raise ValueError(f"{value!r} is no day or time such as 2026-01-31 or 2026-01-31T06:00")
+
+
+def _usable_time(value: datetime) -> datetime:
+    if value.microsecond:
+        raise ValueError("must be a whole second")
+    if not _FIRST_YEAR <= value.year <= _LAST_YEAR:
+        raise ValueError(f"must lie in the years {_FIRST_YEAR} to {_LAST_YEAR}")
+    return value
+
+
+Day = Annotated[date, BeforeValidator(_written_day)]
+# A time without an offset is what a clock on the wall shows; whose wall, the field says.
+WallTime = Annotated[datetime, BeforeValidator(_written_time), AfterValidator(_usable_time)]
 
 
 class Strict(BaseModel):

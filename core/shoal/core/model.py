@@ -6,14 +6,23 @@ files may write "90s" or "10m". Types of tasks are plugins; see ``task_types``.
 
 import hashlib
 import json
-from datetime import date, datetime
 from enum import StrEnum
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from shoal.core import cron
-from shoal.core.fields import Duration, Level, Name, ParameterName, Strict, Zone, scalar_text
+from shoal.core.fields import (
+    Day,
+    Duration,
+    Level,
+    Name,
+    ParameterName,
+    Strict,
+    WallTime,
+    Zone,
+    scalar_text,
+)
 from shoal.core.parameters import ParameterSpec
 from shoal.core.priority import Priority
 
@@ -119,7 +128,7 @@ class TaskSpec(Strict):
 class ScheduleSpec(Strict):
     """One timetable of a workflow: it starts the newest published version at each fire time."""
 
-    cron: str
+    cron: str = Field(max_length=255)
     timezone: Zone | None = None  # None: the workflow's
     parameters: dict[ParameterName, str] = Field(default_factory=dict)
     enabled: bool = True
@@ -128,9 +137,10 @@ class ScheduleSpec(Strict):
     on_gap: Literal["shift", "skip"] | None = None
     on_overlap: Literal["first", "last", "both"] | None = None
     # Validity: start <= fire time < end. Without an offset they are in the schedule's time zone.
-    start: datetime | None = None
-    end: datetime | None = None
-    exclude: tuple[date, ...] = ()  # days, in the schedule's time zone, without fire times
+    start: WallTime | None = None
+    end: WallTime | None = None
+    # Days, in the schedule's time zone, without fire times.
+    exclude: tuple[Day, ...] = Field(default=(), max_length=1_000)
     calendar: Name | None = None  # of the project; its days are excluded as well
     missed: Missed = Missed.LAST
     missed_window: Duration | None = None  # older fire times count as skipped; None: any age
@@ -142,7 +152,9 @@ class ScheduleSpec(Strict):
 
     @model_validator(mode="after")
     def _cron_parses(self) -> Self:
-        cron.parse(self.cron, self.timezone or "UTC")
+        cron.parse(
+            self.cron, self.timezone or "UTC", on_gap=self.on_gap, on_overlap=self.on_overlap
+        )
         return self
 
 

@@ -2,30 +2,62 @@
 
 The fire time comes from the schedule, never from the clock: a late or repeated look finds the
 same instants, and the command's idempotency key (schedule, fire time) makes each one instance.
-After a pause of the whole cluster only the newest missed fire time is made up for.
+Many schedules fire in one transaction, fenced for all their partitions; one that cannot fire
+is told in the log and holds up no other.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 
 import structlog
 
 from shoal.coordination import partition_of
-from shoal.core import cron, failpoints
+from shoal.core import failpoints
 from shoal.core.commands import CommandType, NewCommand
 from shoal.core.cron_fields import InvalidCron
 from shoal.core.errors import ShoalError
+from shoal.core.fire_times import Due, Timetable, due
 from shoal.core.records import Schedule
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner
-from shoal.sql import Database
-from shoal.sql.errors import Fenced
+from shoal.sql import Database, UnitOfWork
+from shoal.sql.errors import Fenced, SqlError
 
 log = structlog.get_logger()
 
-_BATCH = 500
+_SCHEDULES_PER_LOOK = 5_000
+_SCHEDULES_AT_ONCE = 500  # in one transaction
+_FIRES_AT_ONCE = 2_000  # in one transaction, plus those of the last schedule in it
+# Missed fire times may be many: a look makes up for so many of all schedules and of one.
+_FIRES_PER_LOOK = 20_000
+_FIRES_OF_ONE = 1_000
+
+
+@dataclass(frozen=True)
+class _Firing:
+    """A schedule and what fires of it now."""
+
+    schedule: Schedule
+    planned: datetime
+    due: Due
+
+
+@dataclass
+class _Batch:
+    """What goes into one transaction."""
+
+    firings: list[_Firing] = field(default_factory=list)
+    looked_at: int = 0  # schedules, also those that do not fire
+    fires: int = 0
+
+    def is_behind(self, now: datetime) -> bool:
+        """Say whether a schedule has more to fire than this."""
+        return any(
+            one.due.next is not None and one.due.next.astimezone(UTC) <= now for one in self.firings
+        )
 
 
 class Scheduler:
@@ -59,7 +91,7 @@ class Scheduler:
             try:
                 wait_s = await self._fire_due()
             except ShoalError as error:
-                if not error.retriable and not isinstance(error, (Fenced, NotOwner)):
+                if not error.retriable:
                     raise
                 log.warning("schedules not read; trying again", error=str(error))
                 wait_s = self._interval_s
@@ -73,60 +105,149 @@ class Scheduler:
         partitions = set(self._engine.epochs)
         if not partitions:
             return self._interval_s
-        now = self._clock()
+        looked_at = self._clock()
         async with self._database.unit_of_work(read_only=True) as uow:
-            due = await uow.schedules.due(partitions, now, _BATCH)
-            next_due = await uow.schedules.next_due(partitions)
-        fired = 0
-        for schedule in due:
-            try:
-                await self._fire(schedule, now)
-                fired += 1
-            except InvalidCron as error:
-                # Published by another version, or with other time zones installed.
-                log.error("schedule cannot fire", schedule=schedule.id, error=str(error))
-        if due:
-            return 0.0 if fired else self._interval_s
+            overdue = await uow.schedules.due(partitions, looked_at, _SCHEDULES_PER_LOOK)
+            next_due = await uow.schedules.next_due(partitions, after=looked_at)
+        if await self._fire_all(overdue):
+            return 0.0
+        # What is due and could not fire waits for the next regular look.
         if next_due is None:
             return self._interval_s
-        return min(self._interval_s, max(0.0, (next_due - now).total_seconds()))
+        return min(self._interval_s, max(0.0, (next_due - self._clock()).total_seconds()))
 
-    async def _fire(self, schedule: Schedule, now: datetime) -> None:
-        assert schedule.next_fire_at is not None
-        timetable = cron.parse(schedule.cron, schedule.timezone)
-        fire_time = newest_missed(timetable, schedule.next_fire_at, now)
-        following = timetable.next(fire_time)
-        key = f"schedule:{schedule.id}:{fire_time.astimezone(UTC).isoformat()}"
-        command = NewCommand(
-            CommandType.START,
-            partition_of(key, self._partitions),
-            key,
-            schedule.workflow_id,
-            parameters=dict(schedule.parameters),
-            logical_time=fire_time,
-            timezone=schedule.timezone,
-            schedule_id=schedule.id,
-            requested_by="schedule",
-        )
+    async def _fire_all(self, overdue: Sequence[Schedule]) -> bool:
+        """Fire schedules, a few hundred at a time; return whether there is more to do at once."""
+        share = min(_FIRES_OF_ONE, max(1, _FIRES_PER_LOOK // max(1, len(overdue))))
+        is_more = False
+        left = list(overdue)
+        while left := [one for one in left if one.partition in self._engine.epochs]:
+            chunk, now = left[:_SCHEDULES_AT_ONCE], self._clock()
+            try:
+                batch = await self._fire(chunk, now, share)
+            except Fenced as error:
+                lost = sorted(error.partitions)
+                log.warning("schedules belong to another master now", partitions=lost)
+                left = [one for one in left if one.partition not in error.partitions]
+            except SqlError as error:
+                if error.retriable:
+                    raise
+                is_more = await self._fire_singly(chunk, now, share) or is_more
+                left = left[len(chunk) :]
+            else:
+                is_more = is_more or batch.is_behind(now)
+                left = left[batch.looked_at :]
+        return is_more or len(overdue) == _SCHEDULES_PER_LOOK
+
+    async def _fire_singly(self, chunk: Sequence[Schedule], now: datetime, share: int) -> bool:
+        """The database refused something in the whole of them: find out whose it is."""
+        is_more = False
+        for schedule in chunk:
+            try:
+                is_more = (await self._fire([schedule], now, share)).is_behind(now) or is_more
+            except (Fenced, NotOwner):
+                continue  # its partition has a new owner, who fires it
+            except SqlError as error:
+                if error.retriable:
+                    raise
+                _tell_stuck(schedule, error)
+        return is_more
+
+    async def _fire(self, chunk: Sequence[Schedule], now: datetime, share: int) -> _Batch:
+        """Fire the first schedules of ``chunk``, at least one, in one transaction."""
+        epochs = {one.partition: self._engine.epoch_of(one.partition) for one in chunk}
         async with self._database.unit_of_work() as uow:
-            await uow.fence({schedule.partition: self._engine.epoch_of(schedule.partition)})
-            if await uow.schedules.advance(schedule.id, schedule.next_fire_at, following):
-                await uow.commands.add(command, now)
+            await uow.fence(epochs)
+            batch = await self._due(uow, chunk, now, share)
+            await uow.schedules.advance_many(
+                [(one.schedule.id, one.planned, one.due.next) for one in batch.firings]
+            )
+            commands = [command for one in batch.firings for command in self._commands(one)]
+            await uow.commands.add_many(commands, now)
             failpoints.hit("fire.before_commit")
             await uow.commit()
         failpoints.hit("fire.after_commit")
-        self._ring([command.partition])
-        log.info(
-            "schedule fired",
-            schedule=schedule.id,
-            workflow=schedule.workflow,
-            fire_time=fire_time.isoformat(),
+        self._ring({command.partition for command in commands})
+        for one in batch.firings:
+            _tell_fired(one)
+        return batch
+
+    async def _due(
+        self, uow: UnitOfWork, chunk: Sequence[Schedule], now: datetime, share: int
+    ) -> _Batch:
+        """Return what fires of the first schedules; they cannot change until the commit."""
+        present = await uow.schedules.hold([one.id for one in chunk])
+        wanted = {(one.project, one.calendar) for one in present.values() if one.calendar}
+        calendars = await uow.calendars.days(wanted)
+        batch = _Batch()
+        for one in chunk:
+            if batch.fires >= _FIRES_AT_ONCE:
+                break
+            batch.looked_at += 1
+            schedule = present.get(one.id)
+            if schedule is None:
+                continue
+            days = calendars.get((schedule.project, schedule.calendar or ""), frozenset())
+            firing = _firing(schedule, days, now, share)
+            if firing is not None:
+                batch.firings.append(firing)
+                batch.fires += len(firing.due.fires)
+        return batch
+
+    def _commands(self, firing: _Firing) -> Iterator[NewCommand]:
+        schedule = firing.schedule
+        for fire_time in firing.due.fires:
+            key = f"schedule:{schedule.id}:{fire_time.astimezone(UTC).isoformat()}"
+            yield NewCommand(
+                CommandType.START,
+                partition_of(key, self._partitions),
+                key,
+                schedule.workflow_id,
+                parameters=dict(schedule.parameters),
+                logical_time=fire_time,
+                timezone=schedule.timezone,
+                priority=schedule.priority,
+                schedule_id=schedule.id,
+                requested_by="schedule",
+            )
+
+
+def _firing(schedule: Schedule, days: frozenset[date], now: datetime, share: int) -> _Firing | None:
+    """Return what fires of a schedule; None if it is not due or cannot fire."""
+    planned = schedule.next_fire_at
+    if planned is None or planned > now:
+        return None
+    window = schedule.missed_window
+    oldest = None if window is None else timedelta(seconds=window)
+    try:
+        timetable = Timetable.of(schedule, days)
+        found = due(timetable, planned, now, schedule.missed, oldest, share)
+    except InvalidCron as error:
+        # Published by another version, or with other time zones installed.
+        _tell_stuck(schedule, error)
+        return None
+    return _Firing(schedule, planned, found)
+
+
+def _tell_stuck(schedule: Schedule, error: ShoalError) -> None:
+    log.error(
+        "schedule cannot fire",
+        schedule=schedule.id,
+        workflow=schedule.workflow,
+        project=schedule.project,
+        error=str(error),
+    )
+
+
+def _tell_fired(firing: _Firing) -> None:
+    schedule, fires = firing.schedule, firing.due.fires
+    fields = {"schedule": schedule.id, "workflow": schedule.workflow}
+    if firing.due.passed_over:
+        log.warning(
+            "fire times were missed and left out",
+            **fields,
+            planned=firing.planned.isoformat(),
+            missed=schedule.missed,
         )
-
-
-def newest_missed(timetable: cron.Cron, planned: datetime, now: datetime) -> datetime:
-    """Return the newest fire time not after ``now``, at least ``planned``."""
-    newest = timetable.previous(now)
-    if timetable.matches(now):
-        newest = now.replace(microsecond=0)
-    return planned if newest is None or newest < planned else newest
+    if fires:
+        log.info("schedule fired", **fields, fire_time=fires[0].isoformat(), fires=len(fires))

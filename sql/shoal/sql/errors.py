@@ -15,6 +15,7 @@
         │   └── BrokenReference   a row that this one names is missing
         ├── InvalidValue          a value does not fit into its column
         ├── OpenInstances         a workflow still has instances that have not ended
+        ├── CalendarInUse         schedules still name the calendar
         ├── InvalidDatabaseUrl    the URL cannot be read or names an unknown database
         ├── PartitionsMissing     the cluster has never been started on this database
         ├── PartitionsDiffer      the database was set up with another number of partitions
@@ -25,7 +26,7 @@
 No text here holds a password or a statement's parameters.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 from shoal.core.errors import ShoalError
@@ -111,6 +112,19 @@ class OpenInstances(SqlError):
         super().__init__(
             f"workflow {project}/{name} has {count} instances that have not ended; "
             "stop them or wait for them, then delete it"
+        )
+
+
+class CalendarInUse(SqlError):
+    """The calendar cannot be deleted while schedules of ``workflows`` name it."""
+
+    def __init__(self, project: str, name: str, workflows: Sequence[str]) -> None:
+        self.project, self.name, self.workflows = project, name, tuple(workflows)
+        listed = ", ".join(workflows[:10])
+        more = f" and {len(workflows) - 10} more" if len(workflows) > 10 else ""
+        super().__init__(
+            f"calendar {project}/{name} is used by the schedules of {listed}{more}; "
+            "publish them without it, then delete it"
         )
 
 

@@ -3,69 +3,103 @@
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
+from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Row, Select, delete, insert, select, update
+from sqlalchemy import Row, Select, bindparam, delete, insert, select, update
 
-from shoal.core import cron
+from shoal.core.checks import InvalidDefinition, Problem
+from shoal.core.fire_times import GRACE, Timetable
 from shoal.core.model import Missed, ScheduleSpec, WorkflowSpec
 from shoal.core.records import Schedule
 from shoal.sql import tables
+from shoal.sql.calendars import Calendars
 from shoal.sql.connection import Connection
-from shoal.sql.errors import PartitionsMissing
+from shoal.sql.errors import NotFound, PartitionsMissing, StaleRow
 from shoal.sql.partitions import Partitions
 from shoal.sql.tables import schedule, workflow
 
 _ScheduleList = list[Schedule]
-_Key = tuple[str, str, str]  # cron, time zone, parameters as JSON
+
+# What says when a schedule fires: who changes one of these makes other fire times.
+_TIMES = (
+    "cron",
+    "timezone",
+    "on_gap",
+    "on_overlap",
+    "starts_at",
+    "ends_at",
+    "exclude",
+    "calendar",
+)
+_COLUMNS = (*_TIMES, "parameters", "enabled", "priority", "missed", "missed_window")
+_ADVANCE = (
+    update(schedule)
+    .where(schedule.c.id == bindparam("row_id"), schedule.c.next_fire_at == bindparam("planned"))
+    .values(next_fire_at=bindparam("following"))
+)
 
 
 class Schedules:
     """The ``schedule`` table.
 
     All schedules of a workflow belong to one partition. ``next_fire_at`` is written by that
-    partition's owner and by ``Workflows.publish``.
+    partition's owner and by ``Workflows.publish``, one after the other: the publisher has locked
+    the workflow, the owner holds it with ``hold``.
     """
 
-    def __init__(self, connection: Connection, partitions: Partitions) -> None:
+    def __init__(
+        self, connection: Connection, partitions: Partitions, calendars: Calendars
+    ) -> None:
         self._connection = connection
         self._partitions = partitions
+        self._calendars = calendars
 
     async def replace(self, workflow_id: int, spec: WorkflowSpec, at: datetime) -> None:
         """Make the workflow's schedules those of ``spec``.
 
-        One whose cron, time zone and parameters stay keeps its row and its next fire time, so
-        that publishing neither repeats nor loses a fire; a new one starts to count at ``at``.
+        One whose times stay the same keeps its row and its next fire time, so that publishing
+        neither repeats nor loses a fire, whatever else changes. One whose times change keeps the
+        row too and counts anew from ``at``, after a fire that was due already and is not missed
+        yet. Raises InvalidDefinition for a calendar that the project does not have.
         """
-        stored: defaultdict[_Key, list[Schedule]] = defaultdict(list)
-        for one in await self._of(schedule.c.workflow_id == workflow_id):
-            stored[one.cron, one.timezone, _json(one.parameters)].append(one)
-        added: list[dict[str, Any]] = []
-        for wanted in spec.schedules:
-            zone = wanted.timezone or spec.timezone
-            same = stored[wanted.cron, zone, _json(wanted.parameters)]
-            if same:
-                await self._switch(same.pop(0), wanted, at)
-            else:
-                added.append(_values(workflow_id, wanted, zone, at))
-        await self._delete([one.id for left in stored.values() for one in left])
+        days = await self._calendar_days(spec)
+        new = [
+            _New(one, spec.timezone, days.get(one.calendar or "", frozenset()))
+            for one in spec.schedules
+        ]
+        stored = await self._of(schedule.c.workflow_id == workflow_id, lock=True)
+        pairs, added, removed = _paired(new, stored)
+        for wanted, present in pairs:
+            if changes := wanted.changes(present, at):
+                await self._connection.execute(
+                    update(schedule).where(schedule.c.id == present.id).values(changes)
+                )
+        await self._delete([one.id for one in removed])
         if added:
-            partition = await self._partition_of(workflow_id)
+            where = {"workflow_id": workflow_id, "partition": await self._partition_of(workflow_id)}
             await self._connection.execute(
-                insert(schedule), [{**row, "partition": partition} for row in added]
+                insert(schedule),
+                [{**one.values, **where, "next_fire_at": one.first_fire(at)} for one in added],
             )
 
-    async def _switch(self, stored: Schedule, wanted: ScheduleSpec, at: datetime) -> None:
-        """Turn a schedule on or off. What would have fired while it was off is not made up for."""
-        if stored.enabled == wanted.enabled:
-            return
-        await self._connection.execute(
-            update(schedule)
-            .where(schedule.c.id == stored.id)
-            .values(enabled=wanted.enabled, next_fire_at=_first_fire(wanted, stored.timezone, at))
-        )
+    async def _calendar_days(self, spec: WorkflowSpec) -> Mapping[str, frozenset[date]]:
+        names = {one.calendar for one in spec.schedules if one.calendar is not None}
+        found = await self._calendars.held(spec.project, names)
+        problems = [
+            Problem(
+                ("schedules", index, "calendar"),
+                f"project {spec.project} has no calendar {one.calendar!r}; make it with "
+                f"`shoal calendar set {spec.project}/{one.calendar} DATE...`",
+            )
+            for index, one in enumerate(spec.schedules)
+            if one.calendar is not None and one.calendar not in found
+        ]
+        if problems:
+            raise InvalidDefinition(problems)
+        return found
 
     async def _partition_of(self, workflow_id: int) -> int:
         count = await self._partitions.count()
@@ -94,30 +128,53 @@ class Schedules:
         )
         return [_schedule(row) for row in await self._connection.rows(query)]
 
-    async def next_due(self, partitions: Collection[int]) -> datetime | None:
-        """Return when the next schedule of these partitions fires; None if none ever does."""
+    async def next_due(
+        self, partitions: Collection[int], after: datetime | None = None
+    ) -> datetime | None:
+        """Return when the next schedule of these partitions fires; None if none ever does.
+
+        ``after``: only what fires later than that.
+        """
+        c = schedule.c
+        is_later = c.next_fire_at.is_not(None) if after is None else c.next_fire_at > after
         query = (
-            select(schedule.c.next_fire_at)
-            .where(
-                schedule.c.next_fire_at.is_not(None),
-                schedule.c.partition.in_(sorted(partitions)),
-            )
-            .order_by(schedule.c.next_fire_at)
+            select(c.next_fire_at)
+            .where(is_later, c.partition.in_(sorted(partitions)))
+            .order_by(c.next_fire_at)
             .limit(1)
         )
         found: datetime | None = await self._connection.scalar(query)
         return found
 
-    async def advance(
-        self, schedule_id: int, fired: datetime, next_fire_at: datetime | None
-    ) -> bool:
-        """Move a schedule on from ``fired``. False: it was not planned for that time any more."""
-        result = await self._connection.execute(
-            update(schedule)
-            .where(schedule.c.id == schedule_id, schedule.c.next_fire_at == fired)
-            .values(next_fire_at=next_fire_at)
+    async def hold(self, ids: Collection[int]) -> dict[int, Schedule]:
+        """Return schedules as they are now, by id; nobody publishes others until the commit.
+
+        One that is gone is missing. Workflows are locked before schedules, and in one order, as
+        publishers do it, so nobody deadlocks.
+        """
+        homes = select(schedule.c.workflow_id).where(schedule.c.id.in_(ids))
+        await self._connection.execute(
+            select(workflow.c.id)
+            .where(workflow.c.id.in_(homes))
+            .order_by(workflow.c.id)
+            .with_for_update(read=True, key_share=True)
         )
-        return result.rowcount == 1
+        return {one.id: one for one in await self._of(schedule.c.id.in_(ids))}
+
+    async def advance_many(self, moves: Sequence[tuple[int, datetime, datetime | None]]) -> None:
+        """Move schedules on: (id, planned fire time, next fire time) each.
+
+        Raises StaleRow unless all of them were still planned for that time.
+        """
+        if not moves:
+            return
+        rows = [
+            {"row_id": row_id, "planned": planned, "following": following}
+            for row_id, planned, following in sorted(moves, key=itemgetter(0))
+        ]
+        result = await self._connection.execute(_ADVANCE, rows)
+        if result.rowcount != len(rows):
+            raise StaleRow("schedule", {row_id for row_id, _, _ in moves})
 
     async def of_workflow(self, project: str, name: str) -> _ScheduleList:
         """Return the schedules of a workflow, oldest first."""
@@ -132,8 +189,17 @@ class Schedules:
             query = query.where(tables.project.c.name == project)
         return [_schedule(row) for row in await self._connection.rows(query)]
 
-    async def _of(self, *conditions: Any) -> _ScheduleList:
+    async def get(self, schedule_id: int) -> Schedule:
+        """Return one schedule. Raises NotFound."""
+        found = await self._of(schedule.c.id == schedule_id)
+        if not found:
+            raise NotFound("schedule", schedule_id)
+        return found[0]
+
+    async def _of(self, *conditions: Any, lock: bool = False) -> _ScheduleList:
         query = _schedules().where(*conditions).order_by(schedule.c.id)
+        if lock:
+            query = query.with_for_update(of=schedule)
         return [_schedule(row) for row in await self._connection.rows(query)]
 
 
@@ -145,24 +211,78 @@ def _schedules() -> Select[Any]:
     )
 
 
-def _values(workflow_id: int, spec: ScheduleSpec, zone: str, at: datetime) -> dict[str, Any]:
-    return {
-        "workflow_id": workflow_id,
-        "cron": spec.cron,
-        "timezone": zone,
-        "parameters": spec.parameters,
-        "enabled": spec.enabled,
-        "missed": spec.missed,
-        "next_fire_at": _first_fire(spec, zone, at),
-    }
+class _New:
+    """A schedule as a definition wants it: ``values`` are columns of the table."""
+
+    def __init__(self, spec: ScheduleSpec, timezone: str, days: frozenset[date]) -> None:
+        self._timetable = Timetable.defined(spec, timezone, days)
+        self.values: dict[str, Any] = {
+            "cron": spec.cron,
+            "timezone": spec.timezone or timezone,
+            "parameters": spec.parameters,
+            "enabled": spec.enabled,
+            "priority": None if spec.priority is None else int(spec.priority),
+            "on_gap": spec.on_gap,
+            "on_overlap": spec.on_overlap,
+            "starts_at": self._timetable.start,
+            "ends_at": self._timetable.end,
+            "exclude": [day.isoformat() for day in sorted(set(spec.exclude))],
+            "calendar": spec.calendar,
+            "missed": spec.missed,
+            "missed_window": spec.missed_window,
+        }
+
+    def first_fire(self, at: datetime) -> datetime | None:
+        """Return the first fire time after ``at``; None while disabled."""
+        return self._timetable.next(at) if self.values["enabled"] else None
+
+    def changes(self, stored: Schedule, at: datetime) -> dict[str, Any]:
+        """Return the columns in which it differs from ``stored``, to be written at ``at``.
+
+        What would have fired while it was off is not made up for.
+        """
+        before = _stored_values(stored)
+        changed = {key: value for key, value in self.values.items() if value != before[key]}
+        if changed.keys() & {*_TIMES, "enabled"}:
+            planned = stored.next_fire_at
+            is_due = planned is not None and at - GRACE <= planned <= at
+            changed["next_fire_at"] = self.first_fire(at)
+            if is_due and self.values["enabled"]:
+                changed["next_fire_at"] = planned
+        return changed
 
 
-def _first_fire(spec: ScheduleSpec, zone: str, at: datetime) -> datetime | None:
-    return cron.parse(spec.cron, zone).next(at) if spec.enabled else None
+def _stored_values(stored: Schedule) -> dict[str, Any]:
+    values = {key: getattr(stored, key) for key in _COLUMNS}
+    return {**values, "exclude": [day.isoformat() for day in stored.exclude]}
 
 
-def _json(parameters: Mapping[str, str]) -> str:
-    return json.dumps(parameters, sort_keys=True)
+def _paired(
+    new: Sequence[_New], stored: Sequence[Schedule]
+) -> tuple[list[tuple[_New, Schedule]], list[_New], _ScheduleList]:
+    """Say which schedule becomes which; what is left of both is added and removed.
+
+    First those that stay as they are, then those whose times stay, then what is left, in order.
+    """
+    pairs: list[tuple[_New, Schedule]] = []
+    wanted, present = list(new), list(stored)
+    for columns in (_COLUMNS, (*_TIMES, "parameters"), _TIMES, ()):
+        waiting: defaultdict[str, _ScheduleList] = defaultdict(list)
+        for one in present:
+            waiting[_key(_stored_values(one), columns)].append(one)
+        left = []
+        for candidate in wanted:
+            same = waiting[_key(candidate.values, columns)]
+            if same:
+                pairs.append((candidate, same.pop(0)))
+            else:
+                left.append(candidate)
+        wanted, present = left, [one for rest in waiting.values() for one in rest]
+    return pairs, wanted, present
+
+
+def _key(values: Mapping[str, Any], columns: Iterable[str]) -> str:
+    return json.dumps([values[column] for column in columns], default=str, sort_keys=True)
 
 
 def _schedule(row: Row[Any]) -> Schedule:

@@ -7,6 +7,7 @@ from typing import Self
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from shoal.sql.calendars import Calendars
 from shoal.sql.commands import Commands
 from shoal.sql.connection import Connection, opened
 from shoal.sql.events import Events
@@ -33,6 +34,7 @@ class UnitOfWork:
     instances: Instances
     tasks: Tasks
     partitions: Partitions
+    calendars: Calendars
     schedules: Schedules
     events: Events
 
@@ -49,7 +51,8 @@ class UnitOfWork:
         self.commands = Commands(connection)
         self.tasks = Tasks(connection)
         self.partitions = Partitions(connection)
-        self.schedules = Schedules(connection, self.partitions)
+        self.calendars = Calendars(connection, self.projects)
+        self.schedules = Schedules(connection, self.partitions, self.calendars)
         self.instances = Instances(connection, self._plans, self.events)
         self.workflows = Workflows(
             connection, self._plans, self.projects, self.schedules, self.events

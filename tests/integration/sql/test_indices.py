@@ -143,6 +143,10 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
         lambda uow: uow.schedules.next_due(range(4)),
         "ix_schedule_next_fire_at_partition",
     ),
+    "schedules.next_due after a moment": (
+        lambda uow: uow.schedules.next_due(range(4), NOW),
+        "ix_schedule_next_fire_at_partition",
+    ),
     "events.after": (lambda uow: uow.events.after(3900, 10), "pk_event"),
     "events.after of an instance": (
         lambda uow: uow.events.after(0, 10, instance_id=7),

@@ -1,13 +1,16 @@
 """Schedules: kept in step with the published version, fired once."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from shoal.core.checks import InvalidDefinition
+from shoal.core.model import Missed
 from shoal.core.records import Schedule
 from shoal.sql import Database
-from shoal.sql.errors import PartitionsMissing
+from shoal.sql.errors import PartitionsMissing, StaleRow
 from tests.integration.sql.given import LATER, NOW, PARTITIONS, definition, published
 
 ALL = range(PARTITIONS)
@@ -23,6 +26,13 @@ async def _publish(database: Database, *schedules: object, at: datetime = NOW) -
         return await uow.schedules.of_workflow("demo", "flow")
 
 
+async def _calendar(database: Database, *days: str, project: str = "demo") -> None:
+    async with database.unit_of_work() as uow:
+        wanted = [date.fromisoformat(day) for day in days]
+        await uow.calendars.put(project, "closed", wanted, "", NOW)
+        await uow.commit()
+
+
 async def test_schedule_has_a_concrete_zone_and_a_first_fire_time(database: Database) -> None:
     six, seven = await _publish(database, SIX, SEVEN)
     assert (six.timezone, six.parameters, six.enabled) == ("Europe/Berlin", {}, True)
@@ -33,15 +43,101 @@ async def test_schedule_has_a_concrete_zone_and_a_first_fire_time(database: Data
     assert six.partition == seven.partition in ALL
 
 
-async def test_unchanged_schedule_keeps_its_row_and_its_fire_time(database: Database) -> None:
+async def test_schedule_whose_times_stay_keeps_its_row_and_its_fire_time(
+    database: Database,
+) -> None:
     six, seven = await _publish(database, SIX, SEVEN)
-    much_later = NOW + timedelta(days=3)
-    eight, same_seven = await _publish(
-        database, SEVEN, {**SIX, "parameters": {"new": "1"}}, at=much_later
+    changes = {"parameters": {"new": "1"}, "missed": "all", "missed_window": 60, "priority": "LOW"}
+    six_now, seven_now = await _publish(
+        database, SEVEN, {**SIX, **changes}, at=NOW + timedelta(days=3)
     )
-    assert (eight, same_seven.id > seven.id) == (seven, True)
-    assert same_seven.next_fire_at == datetime(2026, 3, 5, 5, tzinfo=UTC)
-    assert same_seven.id != six.id
+    assert seven_now == seven
+    assert six_now == replace(
+        six, parameters={"new": "1"}, missed=Missed.ALL, missed_window=60, priority=3
+    )
+
+
+async def test_order_of_schedules_that_differ_in_little_does_not_matter(
+    database: Database,
+) -> None:
+    north, south = ({**SIX, "parameters": {"region": name}} for name in ("north", "south"))
+    before = await _publish(database, north, south)
+    assert await _publish(database, south, north, at=LATER) == before
+    (left,) = await _publish(database, south, at=LATER)
+    assert left == before[1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cron": "0 8 * * *"},
+        {"timezone": "Asia/Tokyo"},
+        {"start": "2026-03-02T09:00"},
+        {"end": "2027-01-01"},
+        {"exclude": ["2026-03-03"]},
+        {"on_gap": "skip"},
+        {"on_overlap": "both"},
+    ],
+)
+async def test_schedule_whose_times_change_counts_anew_in_its_row(
+    database: Database, change: dict[str, object]
+) -> None:
+    (six,) = await _publish(database, SIX)
+    (changed,) = await _publish(database, {**SIX, **change}, at=NOW + timedelta(days=1))
+    assert changed.id == six.id
+    assert changed.next_fire_at is not None
+    assert changed.next_fire_at > NOW + timedelta(days=1)
+    assert await _publish(database, {**SIX, **change}, at=LATER) == [changed]
+
+
+async def test_fire_that_is_due_while_its_schedule_changes_is_not_lost(
+    database: Database,
+) -> None:
+    (six,) = await _publish(database, SIX)
+    due_at = six.next_fire_at
+    assert due_at is not None
+    eight = {"cron": "0 8 * * *"}
+    (same,) = await _publish(database, eight, at=due_at + timedelta(seconds=1))
+    assert same.next_fire_at == due_at
+    (missed,) = await _publish(database, SIX, at=due_at + timedelta(seconds=61))
+    assert missed.next_fire_at == due_at + timedelta(days=1)
+
+
+async def test_times_of_a_schedule_are_stored_as_the_master_needs_them(
+    database: Database,
+) -> None:
+    await _calendar(database, "2026-03-04")
+    (one,) = await _publish(
+        database,
+        {
+            **SIX,
+            "timezone": "Asia/Tokyo",
+            "start": "2026-03-02T06:30",
+            "end": "2026-04-01T00:00:00Z",
+            "exclude": ["2026-03-03", "2026-03-02", "2026-03-03"],
+            "calendar": "closed",
+            "on_gap": "skip",
+            "on_overlap": "last",
+            "missed": "skip",
+            "missed_window": "2h",
+            "priority": "HIGHEST",
+        },
+    )
+    assert one.starts_at == datetime(2026, 3, 1, 21, 30, tzinfo=UTC)
+    assert one.ends_at == datetime(2026, 4, 1, tzinfo=UTC)
+    assert one.exclude == (date(2026, 3, 2), date(2026, 3, 3))
+    assert (one.calendar, one.on_gap, one.on_overlap) == ("closed", "skip", "last")
+    assert (one.missed, one.missed_window, one.priority) == (Missed.SKIP, 7200, 0)
+    assert one.next_fire_at == datetime(2026, 3, 4, 21, tzinfo=UTC)  # the fifth in Tokyo
+
+
+async def test_calendar_that_the_project_does_not_have_is_refused(database: Database) -> None:
+    await _calendar(database, "2026-03-04", project="other")
+    with pytest.raises(InvalidDefinition) as caught:
+        await _publish(database, SIX, {**SIX, "calendar": "closed"})
+    (problem,) = caught.value.problems
+    assert problem.field == "schedules[1].calendar"
+    assert "shoal calendar set demo/closed" in problem.message
 
 
 async def test_equal_schedules_are_separate_rows(database: Database) -> None:
@@ -81,17 +177,38 @@ async def test_fire_time_is_taken_by_exactly_one(database: Database) -> None:
     fired, following = six.next_fire_at, six.next_fire_at + timedelta(days=1)
 
     async def advance() -> bool:
-        async with database.unit_of_work() as uow:
-            taken = await uow.schedules.advance(six.id, fired, following)
-            await uow.commit()
-        return taken
+        try:
+            async with database.unit_of_work() as uow:
+                await uow.schedules.advance_many([(six.id, fired, following)])
+                await uow.commit()
+        except StaleRow:
+            return False
+        return True
 
     assert sorted(await asyncio.gather(*(advance() for _ in range(5)))) == [False] * 4 + [True]
     async with database.unit_of_work() as uow:
         assert await uow.schedules.next_due(ALL) == following
-        assert await uow.schedules.advance(six.id, following, None)
+        await uow.schedules.advance_many([(six.id, following, None)])
         assert await uow.schedules.next_due(ALL) is None
-        assert not await uow.schedules.advance(six.id, following, None)
+        with pytest.raises(StaleRow, match="schedule"):
+            await uow.schedules.advance_many([(six.id, following, None)])
+
+
+async def test_publishing_waits_for_a_master_that_fires(database: Database) -> None:
+    (six,) = await _publish(database, SIX)
+    assert six.next_fire_at is not None
+    following = six.next_fire_at + timedelta(days=1)
+    async with database.unit_of_work() as uow:
+        assert await uow.schedules.hold([six.id, 4711]) == {six.id: six}
+        publishing = asyncio.create_task(
+            _publish(database, {"cron": "0 8 * * *"}, at=six.next_fire_at)
+        )
+        done, _ = await asyncio.wait([publishing], timeout=0.2)
+        assert not done
+        await uow.schedules.advance_many([(six.id, six.next_fire_at, following)])
+        await uow.commit()
+    (eight,) = await publishing
+    assert eight.next_fire_at == six.next_fire_at + timedelta(hours=2)  # six is not fired again
 
 
 async def test_schedules_are_listed_in_pages(database: Database) -> None:

@@ -41,10 +41,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "schedules fire without a fence",
         Promise.FENCED_OWNERSHIP,
         "master/shoal/master/schedules.py",
-        (
-            "await uow.fence({schedule.partition: self._engine.epoch_of(schedule.partition)})",
-            "pass",
-        ),
+        ("await uow.fence(epochs)", "pass"),
         (f"{_FENCES}::test_former_owner_fires_no_schedule",),
     ),
     mutation(

@@ -182,3 +182,46 @@ def test_placeholders_in_startup_values_are_checked_at_launch() -> None:
 def test_one_bad_field_of_the_only_task_is_one_problem() -> None:
     found = problems({"name": "w", "tasks": [task("a", retries="many")]})
     assert list(found) == ["tasks[0].retries"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("start", 2026, "2026 is no day or time such as 2026-01-31"),
+        ("start", "1767225600", "no day or time"),
+        ("start", "2026-01-01T00:00:00.5", "whole second"),
+        ("end", "0999-01-01", "1970 to 2199"),
+        ("exclude[0]", ["31.1.2026"], "no day such as 2026-01-31"),
+        ("exclude[0]", ["2026-02-30"], "outside expected range"),
+        ("calendar", "a b", "no valid name"),
+        ("missed", "never", "not one of 'skip', 'last' or 'all'"),
+        ("missed_window", "long", "duration"),
+        ("on_gap", "first", "'shift' or 'skip'"),
+        ("priority", "urgent", "one of HIGHEST"),
+        ("cron", "0 " * 200, "255"),
+    ],
+)
+def test_mistake_in_a_schedule_is_reported_with_its_field(
+    field: str, value: object, message: str
+) -> None:
+    schedule = {"cron": "0 6 * * *", field.removesuffix("[0]"): value}
+    found = problems({"name": "w", "tasks": [task("a")], "schedules": [schedule]})
+    assert found.keys() == {f"schedules[0].{field}"}
+    assert message in found[f"schedules[0].{field}"]
+
+
+def test_bounds_of_a_schedule_are_compared_in_its_time_zone() -> None:
+    def bounded(end: str, **schedule: str) -> dict[str, Any]:
+        start = "2026-01-02T05:00+00:00"
+        schedules = [{"cron": "0 6 * * *", "start": start, "end": end, **schedule}]
+        return {
+            "name": "w",
+            "timezone": "Asia/Tokyo",
+            "tasks": [task("a")],
+            "schedules": schedules,
+        }
+
+    found = problems(bounded("2026-01-02T14:00"))
+    assert "later than the start, 2026-01-02T05:00:00+00:00" in found["schedules[0].end"]
+    check_workflow(bounded("2026-01-02T14:01"))
+    check_workflow(bounded("2026-01-02T14:00", timezone="Europe/Berlin"))
