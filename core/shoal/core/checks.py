@@ -11,15 +11,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shoal.core import macros
 from shoal.core.dag import find_cycles
 from shoal.core.errors import ShoalError
 from shoal.core.fire_times import instant
 from shoal.core.model import WorkflowSpec
-from shoal.core.parameters import reserved_parameter
-from shoal.core.task_types import UnknownTaskType, load_task_type
-
-Path = tuple[str | int, ...]
+from shoal.core.parameter_checks import Path as Path
+from shoal.core.parameter_checks import parameters_findings, params_findings
+from shoal.core.task_types import TaskType, UnknownTaskType, load_task_type
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,8 @@ def check_workflow(raw: Any) -> WorkflowSpec:
         for index, task in enumerate(tasks):
             if isinstance(task, Mapping):
                 _check_params(task, ("tasks", index), findings)
-    _check_parameters(raw, findings)
+    for path, message in parameters_findings(raw):
+        findings.add(path, message)
     if spec is not None:
         _check_validity(spec, findings)
     if findings.problems or spec is None:
@@ -105,7 +104,7 @@ def _add_pydantic(error: ValidationError, prefix: Path, findings: _Findings) -> 
                     f"{item['input']!r} is no valid name: start with a letter or digit, then "
                     "letters, digits, '_', '.' or '-', at most 100 characters"
                 )
-                if path[:1] == ("parameters",):
+                if "parameters" in path:
                     message = f"{item['input']!r} is no valid parameter name: letters, digits, '_'"
             case "value_error":
                 message = str(item["ctx"]["error"])
@@ -166,49 +165,10 @@ def _check_params(task: Mapping[str, Any], path: Path, findings: _Findings) -> N
         task_type.Params.model_validate(dict(params))
     except ValidationError as error:
         _add_pydantic(error, (*path, "params"), findings)
-    _check_macros(params, (*path, "params"), findings)
+    on_worker = issubclass(task_type, TaskType)
+    for inner, message in params_findings(task_type.Params, params, on_worker=on_worker):
+        findings.add((*path, "params", *inner), message)
 
-
-def _check_macros(value: Any, path: Path, findings: _Findings) -> None:
-    """Look at the date expressions of every text below ``value``."""
-    if isinstance(value, str):
-        for message in macros.check(value):
-            findings.add(path, message)
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            _check_macros(item, (*path, str(key)), findings)
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            _check_macros(item, (*path, index), findings)
-
-
-def _check_parameters(raw: Mapping[str, Any], findings: _Findings) -> None:
-    parameters = raw.get("parameters")
-    if not isinstance(parameters, Mapping):
-        return
-    seen: dict[str, str] = {}
-    for name, value in parameters.items():
-        if not isinstance(name, str):
-            continue
-        if reserved_parameter(name):
-            findings.add(
-                ("parameters", name),
-                f"{name!r} is reserved: parameters become "
-                "environment variables, and this one would change the process",
-            )
-        twin = seen.setdefault(name.upper(), name)
-        if twin != name:
-            findings.add(("parameters", name), f"differs from {twin!r} only in case")
-        _check_macros(value, ("parameters", name), findings)
-    schedules = raw.get("schedules")
-    for index, schedule in enumerate(schedules if isinstance(schedules, list | tuple) else ()):
-        given = schedule.get("parameters") if isinstance(schedule, Mapping) else None
-        for name in given if isinstance(given, Mapping) else ():
-            if name not in parameters:
-                findings.add(
-                    ("schedules", index, "parameters", str(name)),
-                    "the workflow has no such parameter",
-                )
 
 
 def _check_validity(spec: WorkflowSpec, findings: _Findings) -> None:

@@ -20,7 +20,8 @@ from shoal.core.priority import Priority
 # Names stand in paths of logs and znodes, so they are slugs.
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
-ParameterName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
+PARAMETER_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
+ParameterName = Annotated[str, Field(pattern=PARAMETER_PATTERN)]
 
 
 def _seconds(value: Any) -> Any:

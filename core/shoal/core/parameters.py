@@ -1,6 +1,7 @@
 """Parameters of workflows: their types, their defaults, the values given at a launch."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
@@ -16,6 +17,8 @@ RESERVED_PARAMETERS = frozenset(
     | {"JAVA_HOME", "PYTHONPATH", "PYTHONHOME"}
 )
 RESERVED_PREFIXES = ("SHOAL_", "LD_", "BASH_FUNC")
+# Before the name of a project's parameter; no parameter's own name has a dot in it.
+PROJECT_PREFIX = "project."
 
 
 class ParameterType(StrEnum):
@@ -72,8 +75,35 @@ def reserved_parameter(name: str) -> bool:
     return name.upper() in RESERVED_PARAMETERS or name.upper().startswith(RESERVED_PREFIXES)
 
 
-def launch_problems(specs: Mapping[str, ParameterSpec], given: Mapping[str, str]) -> dict[str, str]:
-    """Return what is wrong with startup values, by parameter: unknown, missing, ill-typed."""
+def secret_problem(text: str) -> str | None:
+    """Return why a value that comes from outside may not name a secret; None if it does not."""
+    named = macros.secrets_named(text)
+    if not named:
+        return None
+    return (
+        f"names the secret {min(named)}; secrets are for definitions (of a workflow, a task, a "
+        "project), not for values given at a start"
+    )
+
+
+def definition_problem(name: str, text: str) -> str | None:
+    """Return what is wrong with the definition of a parameter that has no declared type."""
+    if reserved_parameter(name):
+        return f"{name!r} is reserved: it would change the processes that receive it"
+    if "\0" in text:
+        return "holds a NUL character, which no program could receive"
+    mistakes = macros.check(text)
+    return f"{mistakes[0]} (write $$ for a plain $)" if mistakes else None
+
+
+def launch_problems(
+    specs: Mapping[str, ParameterSpec], given: Mapping[str, str], *, data: bool = True
+) -> dict[str, str]:
+    """Return what is wrong with startup values, by parameter: unknown, missing, ill-typed.
+
+    ``data``: the values are taken character by character. Otherwise they are definitions, as
+    those of a schedule, which may hold date expressions and other parameters.
+    """
     known = ", ".join(specs) or "none"
     problems = {
         name: f"the workflow has no such parameter; it has: {known}"
@@ -84,7 +114,10 @@ def launch_problems(specs: Mapping[str, ParameterSpec], given: Mapping[str, str]
         value = given.get(name, parameter.default)
         if value is None:
             problems[name] = "has no default, give a value"
-        elif "$" in value:  # rendered when a task starts, so only the placeholders are checked
+        elif name in given and (named := secret_problem(value)):
+            problems[name] = named
+        elif "$" in value and not (data and name in given):
+            # Rendered when a task starts, so only the placeholders are checked.
             mistakes = macros.check(value)
             if mistakes:
                 problems[name] = f"{mistakes[0]} (write $$ for a plain $)"
@@ -96,14 +129,38 @@ def launch_problems(specs: Mapping[str, ParameterSpec], given: Mapping[str, str]
     return problems
 
 
-def launch_parameters(
-    specs: Mapping[str, ParameterSpec], given: Mapping[str, str]
-) -> dict[str, str]:
-    """Return the parameters of one run: startup values over defaults.
+@dataclass(frozen=True)
+class Launch:
+    """The parameters of one run as definitions: ``${…}`` and ``$[…]`` in them are rendered.
+
+    ``startup`` are those given at the start. ``parameters`` are all of them, that is startup over
+    the workflow's over the project's. A project's value that the workflow's default builds on
+    (``path: ${path}/daily``) is kept beside it, as ``project.path``.
+    """
+
+    parameters: Mapping[str, str]
+    startup: Mapping[str, str]
+
+
+def launch(
+    specs: Mapping[str, ParameterSpec],
+    project: Mapping[str, str],
+    given: Mapping[str, str],
+    *,
+    data: bool = True,
+) -> Launch:
+    """Return the parameters of one run. ``data``: see ``launch_problems``.
 
     Raises ValueError listing everything that ``launch_problems`` finds.
     """
-    problems = launch_problems(specs, given)
+    problems = launch_problems(specs, given, data=data)
     if problems:
         raise ValueError("; ".join(f"{name}: {text}" for name, text in problems.items()))
-    return {name: given.get(name, parameter.default or "") for name, parameter in specs.items()}
+    startup = {name: macros.escape(value) if data else value for name, value in given.items()}
+    defaults = {name: parameter.default or "" for name, parameter in specs.items()}
+    hidden = {
+        PROJECT_PREFIX + name: project[name]
+        for name, default in defaults.items()
+        if name in project and name in macros.names(default)
+    }
+    return Launch({**hidden, **project, **defaults, **startup}, startup)

@@ -29,6 +29,15 @@ class Project:
 
 
 @dataclass(frozen=True)
+class SecretInfo:
+    """A secret of a project without its value, which nobody but a task is ever shown."""
+
+    name: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
 class Workflow:
     """A workflow and its newest version; older versions stay readable."""
 

@@ -33,6 +33,7 @@ class ClusterSettings(BaseSettings):
     tls_ca: Path | None = None  # the three PEM files; default: tls/ in the data folder
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    secrets_key: Path | None = None  # file of the key that secrets are encrypted with at rest
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"  # one line per event either way
 
@@ -40,6 +41,11 @@ class ClusterSettings(BaseSettings):
     def database(self) -> str:
         """The database URL with its default filled in."""
         return self.database_url or f"sqlite:///{self.data / 'shoal.db'}"
+
+    @property
+    def secrets_key_file(self) -> Path:
+        """The file with the key of the secrets."""
+        return self.secrets_key or self.data / "secrets.key"
 
     @property
     def token_file(self) -> Path:

@@ -6,12 +6,12 @@ the API and the command line load it to check ``params``; heavy libraries belong
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict
 
@@ -32,10 +32,34 @@ class Verbatim:
 Script = Annotated[str, Verbatim()]
 
 
+@dataclass(frozen=True)
+class CommandLine:
+    """Marks a field of ``Params`` that becomes part of a command line.
+
+    Every user of a machine can read command lines, so secrets are refused there.
+    """
+
+
 class TaskParams(BaseModel):
     """Base of every ``Params`` model: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@cache
+def fields_marked(params: type[TaskParams], mark: type) -> frozenset[str]:
+    """Return the fields of ``params`` that carry a mark, on themselves or inside their type."""
+    return frozenset(
+        name
+        for name, field in params.model_fields.items()
+        if any(isinstance(one, mark) for one in (*field.metadata, *_marks_in(field.annotation)))
+    )
+
+
+def _marks_in(annotation: Any) -> Iterator[Any]:
+    yield from getattr(annotation, "__metadata__", ())
+    for part in get_args(annotation):
+        yield from _marks_in(part)
 
 
 @dataclass(frozen=True)

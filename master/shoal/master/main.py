@@ -38,6 +38,7 @@ from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import add_MasterServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
+from shoal.proto.vault import Vault
 from shoal.sql import Database
 
 log = structlog.get_logger()
@@ -122,7 +123,7 @@ async def _work(
         scanner.ring(partition)
         scheduler.look_soon()
 
-    rpc = MasterRpc(engine, utc_now)
+    rpc = MasterRpc(engine, utc_now, database, Vault.of(cluster))
     server, address = await start_server(
         tls, lambda s: add_MasterServiceServicer_to_server(rpc, s), settings.host, settings.port
     )

@@ -1,32 +1,87 @@
-"""What a worker is told to run: the task's params and the run's parameters, rendered.
+"""What a worker is told to run: the task's params, the parameters it sees, its secrets.
 
-Params are rendered with the run's parameters, except fields marked ``Verbatim``: those are
-programs in another language, so parameter values are never pasted into them. Date expressions
-and ``${system.…}`` are rendered everywhere.
+Params are rendered with the parameters, except fields marked ``Verbatim``: those are programs in
+another language, so parameter values are never pasted into them. Date expressions and
+``${system.…}`` are rendered everywhere.
+
+A task gets the secrets that its rendered texts use (``${secret.NAME}``), and those whose variable
+``SHOAL_SECRET_NAME`` its programs name. Their values exist in the payload alone: nothing rendered
+here is stored, logged or made an event.
 """
 
 import json
-from collections.abc import Mapping
-from datetime import datetime
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
-from zoneinfo import ZoneInfo
 
-from shoal.core import macros
+from shoal.core.errors import ShoalError
+from shoal.core.macros import SECRETS_PREFIX
+from shoal.core.model import TaskSpec, TimeoutAction
 from shoal.core.run import Attempt, Run
-from shoal.core.task_types import Verbatim, load_task_type
+from shoal.core.scope import Levels, Scope
+from shoal.core.task_types import Verbatim, fields_marked, load_task_type
 from shoal.proto import shoal_pb2 as pb
+from shoal.proto.vault import Vault
+
+_VARIABLE = re.compile(r"\bSHOAL_SECRET_([A-Za-z_][A-Za-z0-9_]{0,99})\b")
 
 
-def payload(run: Run, attempt: Attempt, epoch: int) -> pb.Payload:
-    """Return the payload of a stored attempt. Raises InvalidMacro if it cannot be rendered."""
+class UnknownSecret(ShoalError):
+    """A task refers to a secret that its project does not have."""
+
+    def __init__(self, project: str, name: str) -> None:
+        self.project, self.name = project, name
+        super().__init__(
+            f"project {project} has no secret {name}; set it with "
+            f"`shoal secret set {name} --project {project}`"
+        )
+
+
+class ProjectSecrets:
+    """The secrets of one project, decrypted one by one as they are asked for."""
+
+    def __init__(self, vault: Vault, project: str, ciphertexts: Mapping[str, str]) -> None:
+        self._vault, self._project, self._ciphertexts = vault, project, ciphertexts
+        self.used: dict[str, str] = {}
+
+    def __call__(self, name: str) -> str:
+        """Return the value of a secret. Raises UnknownSecret, VaultError. May read a file."""
+        if name not in self.used:
+            if name not in self._ciphertexts:
+                raise UnknownSecret(self._project, name)
+            ciphertext = self._ciphertexts[name]
+            self.used[name] = self._vault.open(self._project, name, ciphertext)
+        return self.used[name]
+
+
+def may_use_secrets(spec: TaskSpec, own: Levels) -> bool:
+    """Say whether a task that sees ``own`` may refer to a secret; most do not."""
+    if any(_VARIABLE.search(text) for text in _programs(spec)):
+        return True
+    values = (value for level in own for value in level.values())
+    return any(SECRETS_PREFIX in text for text in (*_texts(spec.params), *values))
+
+
+def payload(
+    run: Run,
+    attempt: Attempt,
+    epoch: int,
+    secrets: ProjectSecrets | None = None,
+    own: Levels | None = None,
+) -> pb.Payload:
+    """Return the payload of a stored attempt. ``own``: see Scope.
+
+    Raises InvalidMacro if it cannot be rendered, UnknownSecret, VaultError.
+    """
     assert attempt.id is not None
     spec = run.plan.tasks[attempt.task]
-    base = run.logical_time.astimezone(ZoneInfo(run.timezone))
-    parameters = {
-        name: macros.render(value, base=base, parameters=run.parameters)
-        for name, value in run.parameters.items()
-    }
-    params = render_params(spec.type, spec.params, base, parameters)
+    scope = Scope(run, attempt, secrets, own)
+    params, parameters = scope.params(), scope.parameters()
+    if secrets is not None:
+        for program in _programs(spec):
+            for name in _VARIABLE.findall(program):
+                secrets(name)
+    warns_only = spec.timeout_action is TimeoutAction.WARN  # which the master sees to
     return pb.Payload(
         workflow_instance_id=run.id,
         task_instance_id=attempt.id,
@@ -39,30 +94,25 @@ def payload(run: Run, attempt: Attempt, epoch: int) -> pb.Payload:
         attempt=attempt.number,
         params_json=json.dumps(params, ensure_ascii=False),
         parameters=parameters,
-        timeout_s=spec.timeout or 0.0,
+        timeout_s=0.0 if warns_only else spec.timeout or 0.0,
         logical_time=run.logical_time.timestamp(),
         epoch=epoch,
         timezone=run.timezone,
+        secrets=secrets.used if secrets is not None else {},
     )
 
 
-def render_params(
-    task_type: str, params: Mapping[str, Any], base: datetime, parameters: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return ``params`` with every text rendered, programs without the parameters."""
-    fields = load_task_type(task_type).Params.model_fields
-    rendered = {}
-    for name, value in params.items():
-        verbatim = name in fields and any(isinstance(m, Verbatim) for m in fields[name].metadata)
-        rendered[name] = _render(value, base, {} if verbatim else parameters)
-    return rendered
+def _programs(spec: TaskSpec) -> Iterator[str]:
+    for name in fields_marked(load_task_type(spec.type).Params, Verbatim):
+        yield from _texts(spec.params.get(name))
 
 
-def _render(value: Any, base: datetime, parameters: Mapping[str, str]) -> Any:
+def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
-        return macros.render(value, base=base, parameters=parameters)
-    if isinstance(value, Mapping):
-        return {key: _render(item, base, parameters) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_render(item, base, parameters) for item in value]
-    return value
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)

@@ -9,14 +9,17 @@ import structlog
 from shoal.core import failpoints
 from shoal.core.errors import ShoalError
 from shoal.core.events import TaskClaimed, TaskEnded, TaskStarted
-from shoal.core.run import Run
+from shoal.core.run import Attempt, Run
+from shoal.core.scope import levels
 from shoal.core.states import TaskSignal, TaskState
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner, Quarantined
-from shoal.master.payloads import payload
+from shoal.master.payloads import ProjectSecrets, may_use_secrets, payload
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import MAX_MESSAGE_BYTES
 from shoal.proto.shoal_pb2_grpc import MasterServiceServicer
+from shoal.proto.vault import Vault
+from shoal.sql import Database
 from shoal.sql.errors import NotFound
 
 log = structlog.get_logger()
@@ -32,9 +35,9 @@ _LARGEST_PAYLOAD = MAX_MESSAGE_BYTES - 64 * 1024  # bytes; an answer of one has 
 class MasterRpc(MasterServiceServicer):
     """Answers workers; every answer follows from what is stored."""
 
-    def __init__(self, engine: Engine, clock: Clock) -> None:
-        self._engine = engine
-        self._clock = clock
+    def __init__(self, engine: Engine, clock: Clock, database: Database, vault: Vault) -> None:
+        self._engine, self._clock = engine, clock
+        self._database, self._vault = database, vault
 
     async def Fetch(  # noqa: N802 - the name is the contract's
         self,
@@ -64,12 +67,13 @@ class MasterRpc(MasterServiceServicer):
             return _refused(ref, pb.Refusal.SUPERSEDED, found)
         try:
             granted = pb.FetchVerdict(
-                task_instance_id=ref.task_instance_id,
-                payload=payload(run, attempt, self._engine.epoch_of(run.partition)),
+                task_instance_id=ref.task_instance_id, payload=await self._payload(run, attempt)
             )
         except NotOwner as error:
             return _refused(ref, pb.Refusal.NOT_OWNER, error)
         except ShoalError as error:
+            if error.retriable:
+                return _refused(ref, pb.Refusal.RETRY, error)
             return await self._fail_unrenderable(worker, ref, run, str(error))
         except Exception as error:
             # Whatever is wrong with this task, the others of the same call must get theirs.
@@ -82,6 +86,16 @@ class MasterRpc(MasterServiceServicer):
             )
             return await self._fail_unrenderable(worker, ref, run, reason)
         return granted
+
+    async def _payload(self, run: Run, attempt: Attempt) -> pb.Payload:
+        own = levels(run, attempt.task)
+        secrets = None
+        if may_use_secrets(run.plan.tasks[attempt.task], own):
+            project = run.plan.spec.project
+            async with self._database.unit_of_work(read_only=True) as uow:
+                ciphertexts = await uow.secrets.ciphertexts(project)
+            secrets = ProjectSecrets(self._vault, project, ciphertexts)
+        return payload(run, attempt, self._engine.epoch_of(run.partition), secrets, own)
 
     async def _fail_unrenderable(
         self, worker: str, ref: pb.AttemptRef, run: Run, reason: str
@@ -144,6 +158,7 @@ def _event(worker: str, report: pb.Report, now: datetime) -> TaskStarted | TaskE
         reason=report.reason or None,
         exit_code=report.exit_code if report.HasField("exit_code") else None,
         started_at=_instant(report.started_at, now) if report.started_at else None,
+        outputs=dict(report.outputs),
     )
 
 

@@ -27,7 +27,7 @@ from shoal.core.events import (
     StopRequested,
     WholeRequest,
 )
-from shoal.core.parameters import launch_parameters
+from shoal.core.parameters import launch
 from shoal.core.records import NewInstance
 from shoal.core.run import Run
 from shoal.master.engine import Clock, Engine
@@ -178,7 +178,13 @@ class Scanner:
             )
         version = await uow.workflows.version(command.workflow_id, command.version)
         try:
-            parameters = launch_parameters(version.spec.parameters, command.parameters)
+            launched = launch(
+                version.spec.parameters,
+                await uow.projects.parameters(version.project),
+                command.parameters,
+                # One text for many runs may hold dates; what somebody typed for one run is data.
+                data=command.schedule_id is None and command.backfill_id is None,
+            )
         except ValueError as error:
             raise _Unusable(f"parameters do not fit version {version.version}: {error}") from None
         return NewInstance(
@@ -187,12 +193,12 @@ class Scanner:
             version.version,
             command.partition,
             version.spec.priority if command.priority is None else command.priority,
-            parameters,
+            launched.parameters,
             command.logical_time or command.created_at or now,
             now,
             timezone=command.timezone or version.spec.timezone,
             schedule_id=command.schedule_id,
-            startup=command.parameters,
+            startup=launched.startup,
             selection=command.selection,
             parent=command.parent,
             backfill_id=command.backfill_id,

@@ -214,6 +214,26 @@ class Payload(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class SecretsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     WORKFLOW_INSTANCE_ID_FIELD_NUMBER: _builtins.int
     TASK_INSTANCE_ID_FIELD_NUMBER: _builtins.int
     PARTITION_FIELD_NUMBER: _builtins.int
@@ -229,6 +249,7 @@ class Payload(_message.Message):
     LOGICAL_TIME_FIELD_NUMBER: _builtins.int
     EPOCH_FIELD_NUMBER: _builtins.int
     TIMEZONE_FIELD_NUMBER: _builtins.int
+    SECRETS_FIELD_NUMBER: _builtins.int
     workflow_instance_id: _builtins.int
     task_instance_id: _builtins.int
     partition: _builtins.int
@@ -248,7 +269,11 @@ class Payload(_message.Message):
     timezone: _builtins.str
     @_builtins.property
     def parameters(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """the run's parameters, rendered"""
+        """all that the task sees, rendered"""
+
+    @_builtins.property
+    def secrets(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """those that the task uses, by name; never shown"""
 
     def __init__(
         self,
@@ -268,10 +293,11 @@ class Payload(_message.Message):
         logical_time: _builtins.float = ...,
         epoch: _builtins.int = ...,
         timezone: _builtins.str = ...,
+        secrets: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "epoch", b"epoch", "logical_time", b"logical_time", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "version", b"version", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "epoch", b"epoch", "logical_time", b"logical_time", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "secrets", b"secrets", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "version", b"version", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -281,12 +307,33 @@ Global___Payload: _TypeAlias = Payload  # noqa: Y015
 class Report(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class OutputsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     ATTEMPT_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
     AT_FIELD_NUMBER: _builtins.int
     STARTED_AT_FIELD_NUMBER: _builtins.int
     EXIT_CODE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    OUTPUTS_FIELD_NUMBER: _builtins.int
     kind: Global___ReportKind.ValueType
     at: _builtins.float
     started_at: _builtins.float
@@ -294,6 +341,10 @@ class Report(_message.Message):
     reason: _builtins.str
     @_builtins.property
     def attempt(self) -> Global___AttemptRef: ...
+    @_builtins.property
+    def outputs(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """of an attempt that SUCCEEDED, for the tasks behind it"""
+
     def __init__(
         self,
         *,
@@ -303,10 +354,11 @@ class Report(_message.Message):
         started_at: _builtins.float = ...,
         exit_code: _builtins.int | None = ...,
         reason: _builtins.str = ...,
+        outputs: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "attempt", b"attempt", "exit_code", b"exit_code"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "at", b"at", "attempt", b"attempt", "exit_code", b"exit_code", "kind", b"kind", "reason", b"reason", "started_at", b"started_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "at", b"at", "attempt", b"attempt", "exit_code", b"exit_code", "kind", b"kind", "outputs", b"outputs", "reason", b"reason", "started_at", b"started_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__exit_code: _TypeAlias = _typing.Literal["exit_code"]  # noqa: Y015
     _WhichOneofArgType__exit_code: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code"]  # noqa: Y015

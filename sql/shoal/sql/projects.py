@@ -1,5 +1,6 @@
 """Projects: the name spaces of workflows."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -42,6 +43,35 @@ class Projects:
         )
         if result.rowcount != 1:
             raise NotFound("project", name)
+
+    async def parameters(self, name: str) -> Mapping[str, str]:
+        """Return the definitions of a project's parameters. Raises NotFound."""
+        row = await self._connection.first(
+            select(project.c.parameters).where(project.c.name == name)
+        )
+        if row is None:
+            raise NotFound("project", name)
+        found: Mapping[str, str] = row.parameters
+        return found
+
+    async def change_parameter(self, name: str, parameter: str, value: str | None) -> bool:
+        """Set one parameter of a project, or remove it (None). Runs keep what they started with.
+
+        Returns whether it was there before. Raises NotFound for an unknown project.
+        """
+        # The row is locked, so that two who change different parameters lose neither change.
+        query = select(project.c.parameters).where(project.c.name == name).with_for_update()
+        row = await self._connection.first(query)
+        if row is None:
+            raise NotFound("project", name)
+        found = dict(row.parameters)
+        known = found.pop(parameter, None) is not None
+        if value is not None:
+            found[parameter] = value
+        await self._connection.execute(
+            update(project).where(project.c.name == name).values(parameters=found)
+        )
+        return known
 
     async def list(self, after: str | None = None, limit: int = 50) -> _ProjectList:
         """Return projects by name, starting behind ``after``."""

@@ -16,6 +16,7 @@ from shoal.sql.partitions import Partitions
 from shoal.sql.plans import PlanCache
 from shoal.sql.projects import Projects
 from shoal.sql.schedules import Schedules
+from shoal.sql.secrets import Secrets
 from shoal.sql.tasks import Tasks
 from shoal.sql.workflows import Workflows
 
@@ -36,6 +37,7 @@ class UnitOfWork:
     partitions: Partitions
     calendars: Calendars
     schedules: Schedules
+    secrets: Secrets
     events: Events
 
     def __init__(self, engine: AsyncEngine, plans: PlanCache) -> None:
@@ -50,6 +52,7 @@ class UnitOfWork:
         self.projects = Projects(connection)
         self.commands = Commands(connection)
         self.tasks = Tasks(connection)
+        self.secrets = Secrets(connection)
         self.partitions = Partitions(connection)
         self.calendars = Calendars(connection, self.projects)
         self.schedules = Schedules(connection, self.partitions, self.calendars)

@@ -29,6 +29,7 @@ from shoal.master.rpc import MasterRpc
 from shoal.master.scan import Scanner
 from shoal.master.schedules import Scheduler
 from shoal.proto import shoal_pb2 as pb
+from shoal.proto.vault import Vault
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import DatabaseUnavailable
 from shoal.sql.tables import schedule
@@ -103,7 +104,10 @@ class Site:
         async with self.database.unit_of_work() as uow:
             keys = [NewCommand(CommandType.START, 0, f"k{n}", workflow_id) for n in range(count)]
             added = await uow.commands.add_many(keys, now)
-            new = [NewInstance(c.id, workflow_id, 1, 0, 2, {}, now, now) for c, _ in added]
+            new = [
+                NewInstance(c.id, workflow_id, 1, 0, 2, {}, now, now, admitted_at=now)
+                for c, _ in added
+            ]
             runs = await uow.instances.create(new)
             await uow.commands.done_many([(c.id, 1) for c, _ in added], now)
             await uow.commit()
@@ -222,7 +226,8 @@ async def test_claim_of_a_quarantined_instance_is_refused_and_takes_no_slot(site
         workflow_instance_id=run.id, task_instance_id=run.attempts["a"].id or 0, partition=0
     )
     async with site.working():
-        verdict = await MasterRpc(site.engine, utc_now)._fetch("w", ref)
+        rpc = MasterRpc(site.engine, utc_now, site.database, Vault(Path("none")))
+        verdict = await rpc._fetch("w", ref)
         assert verdict.refusal.kind == pb.Refusal.SUPERSEDED
         await site.engine.take({0: 2}, "m")  # the next owner tries again
         taken = await site.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))

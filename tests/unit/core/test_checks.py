@@ -6,7 +6,7 @@ import pytest
 
 from shoal.core.checks import InvalidDefinition, check_workflow
 from shoal.core.model import WorkflowSpec
-from shoal.core.parameters import ParameterType, check_value, launch_parameters
+from shoal.core.parameters import ParameterType, check_value
 from shoal.core.priority import Priority
 
 
@@ -147,36 +147,6 @@ def test_values_are_checked_by_type(kind: ParameterType, good: str, bad: str) ->
     check_value(kind, good)
     with pytest.raises(ValueError, match="is no"):
         check_value(kind, bad)
-
-
-def test_launch_parameters_name_everything_that_is_wrong() -> None:
-    spec = check_workflow(
-        {
-            "name": "w",
-            "tasks": [task("a")],
-            "parameters": {
-                "day": {"type": "date"},
-                "count": {"type": "integer", "default": 3},
-                "free": "",
-            },
-        }
-    )
-    assert launch_parameters(spec.parameters, {"day": "2024-01-01"}) == {
-        "day": "2024-01-01",
-        "count": "3",
-        "free": "",
-    }
-    with pytest.raises(ValueError, match=r"typo.*day.*count") as caught:
-        launch_parameters(spec.parameters, {"typo": "1", "count": "many"})
-    assert "no such parameter" in str(caught.value)
-
-
-def test_placeholders_in_startup_values_are_checked_at_launch() -> None:
-    spec = check_workflow({"name": "w", "tasks": [task("a")], "parameters": {"x": ""}})
-    for fine in ("$[yyyyMMdd-1]", "$$[plain", "costs $5 ${HOME}", "$(date)"):
-        assert launch_parameters(spec.parameters, {"x": fine}) == {"x": fine}
-    with pytest.raises(ValueError, match=r"x: .*write \$\$ for a plain"):
-        launch_parameters(spec.parameters, {"x": "$[nonsense("})
 
 
 def test_one_bad_field_of_the_only_task_is_one_problem() -> None:

@@ -174,16 +174,19 @@ def demo(
 
 
 def init(data: Data = None) -> None:
-    """Make the token and the TLS identity of a data folder, for processes started one by one."""
+    """Make token, keys and TLS identity of a data folder, for processes started one by one."""
     from shoal.client.find import data_folder
     from shoal.client.local.identity import ensure_identity
     from shoal.client.local.state import ensure_token, make_data_folder
+    from shoal.core.settings import ClusterSettings, load_settings
+    from shoal.proto.vault import create_key
 
     folder = data_folder(data)
     make_data_folder(folder)
     ensure_token(folder)
     ensure_identity(folder / "tls")
-    say(f"token and tls/ are in {folder}; copy the folder to every machine of the cluster")
+    create_key(load_settings(ClusterSettings, "cluster", folder).secrets_key_file)
+    say(f"token, secrets.key and tls/ are in {folder}; copy it to every machine of the cluster")
 
 
 def master(

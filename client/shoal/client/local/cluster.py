@@ -39,6 +39,7 @@ from shoal.client.local.zookeeper import (
     require_free_port,
 )
 from shoal.core.settings import ClusterSettings, load_settings
+from shoal.proto.vault import create_key
 
 DEFAULT_API_PORT = 8765
 READY_TIMEOUT_S = 90.0
@@ -189,6 +190,7 @@ class LocalCluster:
         port = self._choose_api_port()
         self.token = ensure_token(self.data)
         ensure_identity(self.data / "tls")
+        create_key(settings.secrets_key_file)
         java = find_java()
         self.progress(f"Java {java.version} ({java.origin})")
         zookeeper = settings.zookeeper

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from shoal.core.errors import ShoalError
-from shoal.core.task_types import Script
+from shoal.core.task_types import CommandLine, Script
 
 
 class CannotRun(ShoalError):
@@ -38,10 +38,12 @@ Program = Annotated[Script, AfterValidator(_no_nul), AfterValidator(_not_blank)]
 # One argument for a program. It arrives character by character, no shell ever reads it.
 Argument = Annotated[str, AfterValidator(_no_nul)]
 Arguments = Annotated[
-    tuple[Argument, ...], Field(description="Arguments of the program, each passed as it is.")
+    tuple[Argument, ...],
+    Field(description="Arguments of the program, each passed as it is."),
+    CommandLine(),
 ]
 # A value in a place where options are read too.
-Plain = Annotated[Argument, AfterValidator(_no_option)]
+Plain = Annotated[Argument, AfterValidator(_no_option), CommandLine()]
 
 
 def write_program(folder: Path, name: str, text: str) -> Path:
