@@ -44,9 +44,7 @@ class Calendars:
         owner = await self._projects.ensure(home, at)
         # Whoever changes a project's calendars waits for the others.
         await self._connection.execute(
-            select(project.c.id)
-            .where(project.c.id == owner.id)
-            .with_for_update(key_share=True)
+            select(project.c.id).where(project.c.id == owner.id).with_for_update(key_share=True)
         )
         values = {
             "description": description,

@@ -125,9 +125,9 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.ONE_INSTANCE,
         "sql/shoal/sql/schedules.py",
         (
-            ".where(schedule.c.id == bindparam(\"row_id\"), "
-            "schedule.c.next_fire_at == bindparam(\"planned\"))",
-            ".where(schedule.c.id == bindparam(\"row_id\"))",
+            '.where(schedule.c.id == bindparam("row_id"), '
+            'schedule.c.next_fire_at == bindparam("planned"))',
+            '.where(schedule.c.id == bindparam("row_id"))',
         ),
         (f"{_TESTS}/test_schedules.py::test_fire_time_is_taken_by_exactly_one[sqlite]",),
     ),
