@@ -50,6 +50,7 @@ class Parent:
     task_instance_id: int
     partition: int
     index: int = 0  # which item of a MAP
+    depth: int = 1  # how deep the sub-workflow is nested
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,12 @@ def intervals(value: str, base: datetime) -> list[Interval]:
     return [(start.replace(tzinfo=None), end.replace(tzinfo=None)) for start, end in found]
 
 
+def check(value: str) -> None:
+    """Raise UnknownDateValue unless ``value`` is a date value."""
+    if value not in _VALUES:
+        raise UnknownDateValue(value)
+
+
 def _until(start: datetime, end: datetime) -> Interval:
     """Return the closed interval from ``start`` to the second before ``end``."""
     return start, _second_before(end)

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from shoal.core.commands import Parent
 from shoal.core.selection import Selection
 from shoal.core.states import TaskSignal, WorkflowState
 
@@ -76,7 +77,7 @@ class SlotGranted:
 
 @dataclass(frozen=True)
 class ChildChanged:
-    """A sub-workflow stands still: it has ended, is paused, or could not be started.
+    """How a sub-workflow stands: it has started, has ended, is paused, or could not be started.
 
     ``instance_id`` and ``state`` are None in the last case. ``outputs`` are those of the child.
     """
@@ -115,6 +116,7 @@ class PauseRequested:
     """Let running tasks finish, start nothing."""
 
     at: datetime
+    parent: Parent | None = None  # the task that asks, and wants to know what came of it
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ class ResumeRequested:
     """Continue a paused or stopped instance."""
 
     at: datetime
+    parent: Parent | None = None  # the task that asks, and wants to know what came of it
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,7 @@ class StopRequested:
 
     at: datetime
     reason: str | None = None
+    parent: Parent | None = None  # the task that asks, and wants to know what came of it
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,7 @@ class RecoverRequested:
     """Run the failed tasks, and what was skipped because of them, again."""
 
     at: datetime
+    parent: Parent | None = None  # the task that asks, and wants to know what came of it
 
 
 @dataclass(frozen=True)

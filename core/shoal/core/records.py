@@ -186,7 +186,7 @@ class ChangeEvent:
 
     id: int
     at: datetime
-    kind: str  # instance.state, task.state, workflow.published
+    kind: str  # instance.state, instance.overdue, task.state, task.overdue, workflow.published …
     project: str
     workflow_instance_id: int | None
     task_instance_id: int | None

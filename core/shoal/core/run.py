@@ -11,8 +11,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from shoal.core.commands import Parent
+from shoal.core.commands import CommandType, Parent
 from shoal.core.dag import successors_of
+from shoal.core.logic.kinds import LogicKind, choices_of, is_logic, judges_of
 from shoal.core.model import TaskSpec, WorkflowSpec
 from shoal.core.states import FINISHED_TASK, TaskState, WorkflowState
 
@@ -25,13 +26,22 @@ class Plan:
     tasks: Mapping[str, TaskSpec]
     upstream: Mapping[str, tuple[str, ...]]
     downstream: Mapping[str, tuple[str, ...]]
+    kinds: Mapping[str, LogicKind]  # of the tasks that the master runs
+    choices: Mapping[str, frozenset[str]]  # by task that chooses: the tasks it chooses from
+    judges: Mapping[str, tuple[str, ...]]  # by task: the CONDITIONS tasks that look at its result
 
     @classmethod
     def of(cls, spec: WorkflowSpec) -> "Plan":
         """Index a checked definition by task name."""
         upstream = {task.name: task.depends_on for task in spec.tasks}
         return cls(
-            spec, {task.name: task for task in spec.tasks}, upstream, successors_of(upstream)
+            spec,
+            {task.name: task for task in spec.tasks},
+            upstream,
+            successors_of(upstream),
+            {task.name: LogicKind(task.type) for task in spec.tasks if is_logic(task.type)},
+            {task.name: choices for task in spec.tasks if (choices := choices_of(task))},
+            judges_of(spec.tasks),
         )
 
 
@@ -43,6 +53,13 @@ class SkipCause(StrEnum):
     BRANCH = "BRANCH"  # a branch that was not taken; neither a success nor a failure
     UPSTREAM = "UPSTREAM"  # an upstream task did not bring what it needs; a failure's consequence
     FAILING = "FAILING"  # the failure strategy starts nothing more; a failure's consequence
+
+
+class Doom(StrEnum):
+    """Why an attempt is being ended before its time."""
+
+    KILL = "KILL"  # by request: it is not tried again
+    TIMEOUT = "TIMEOUT"  # a task that the master runs has reached its timeout
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +87,7 @@ class Attempt:
     finished_at: datetime | None = None
     skip_cause: SkipCause | None = None  # set with SKIPPED
     forced: bool = False  # taken for a success by request
+    doomed: Doom | None = None  # it is being ended; its report is awaited
     warned_at: datetime | None = None  # when it was found to run longer than its timeout
     outputs: Mapping[str, str] = field(default_factory=dict)
     detail: Mapping[str, Any] = field(default_factory=dict)
@@ -112,7 +130,61 @@ class WakeAt:
     at: datetime
 
 
-Action = Enqueue | Withdraw | Kill | WakeAt
+@dataclass(frozen=True)
+class AskSlot:
+    """Get the attempt a slot of ``group``; ``SlotGranted`` follows when there is one."""
+
+    key: AttemptKey
+    group: str
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Look for the runs of a DEPENDENT task until ``DependencyJudged`` decides it."""
+
+    key: AttemptKey
+
+
+Action = Enqueue | Withdraw | Kill | WakeAt | AskSlot | Watch
+
+
+@dataclass(frozen=True)
+class StartChild:
+    """Start the sub-workflow of an attempt, for item ``index``. Repeated, it starts nothing."""
+
+    key: AttemptKey
+    index: int
+    project: str
+    workflow: str
+    version: int | None
+    parameters: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class AskChild:
+    """Send a sub-workflow a request; it answers with its state when it stands still.
+
+    ``instance_id`` None: the instance that ``StartChild`` of this attempt has made.
+    """
+
+    key: AttemptKey
+    index: int
+    type: CommandType
+    instance_id: int | None = None
+
+
+@dataclass(frozen=True)
+class TellParent:
+    """Tell the task that this instance works for how it stands."""
+
+    parent: Parent
+    state: WorkflowState
+    reason: str | None
+    outputs: Mapping[str, str]
+
+
+# Stored as commands in the transaction of the decision: they arrive, whoever dies.
+Message = StartChild | AskChild | TellParent
 
 
 @dataclass(frozen=True)
@@ -120,7 +192,8 @@ class Decision:
     """What ``decide`` wants: rows to write, then actions to perform.
 
     ``attempts`` holds every attempt that changed, new ones with ``id`` None. ``refusal`` is set
-    when the event was a request that the current state does not allow; then nothing changes.
+    when the event was a request that the current state does not allow; then nothing changes, but
+    a parent that asked is told how things are.
     """
 
     attempts: Mapping[AttemptKey, Attempt] = field(default_factory=dict)
@@ -130,12 +203,17 @@ class Decision:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     actions: tuple[Action, ...] = ()
+    messages: tuple[Message, ...] = ()
     refusal: str | None = None
+    admitted_at: datetime | None = None  # set when it is; stored already by whoever admitted it
+    warned_at: datetime | None = None  # set when the instance has reached its timeout
+    overdue: tuple[str, ...] = ()  # tasks that have just reached theirs, and are warned of
+    parent: Parent | None = None  # set when another task takes over the instance
 
     @property
     def changes_nothing(self) -> bool:
         """Whether there is nothing to store."""
-        return not self.attempts and self.state is None
+        return not (self.attempts or self.state or self.messages or self.warned_at or self.parent)
 
 
 @dataclass
@@ -164,11 +242,13 @@ class Run:
     # newest attempts by state, and the task of every newest attempt's id.
     unresolved: dict[str, int] = field(init=False)
     counts: Counter[TaskState] = field(init=False)
+    handled: Counter[TaskState] = field(init=False)  # of ``counts``: failures there are handled
     task_of: dict[int, str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.unresolved = dict.fromkeys(self.plan.tasks, 0)
         self.counts = Counter()
+        self.handled = Counter()
         self.task_of = {}
         for attempt in self.attempts.values():
             self._count(attempt, +1)
@@ -178,8 +258,19 @@ class Run:
         task = self.task_of.get(task_instance_id)
         return None if task is None else self.attempts[task]
 
+    def takes_part(self, task: str) -> bool:
+        """Whether the task is enabled and among those that this run is about."""
+        selected = self.selected is None or task in self.selected
+        return selected and self.plan.tasks[task].enabled
+
+    def is_handled(self, task: str) -> bool:
+        """Whether a CONDITIONS task looks at the result, so that a failure is expected."""
+        return any(self.takes_part(judge) for judge in self.plan.judges.get(task, ()))
+
     def _count(self, attempt: Attempt, sign: int) -> None:
         self.counts[attempt.state] += sign
+        if self.plan.judges and self.is_handled(attempt.task):
+            self.handled[attempt.state] += sign
         if not attempt.finished:
             for task in self.plan.downstream[attempt.task]:
                 self.unresolved[task] += sign
@@ -194,8 +285,10 @@ class Run:
         self.replace(decision.attempts.values())
         if decision.state is not None:
             self.state = decision.state
-        if decision.started_at is not None:
-            self.started_at = decision.started_at
+        self.started_at = decision.started_at or self.started_at
+        self.admitted_at = decision.admitted_at or self.admitted_at
+        self.warned_at = decision.warned_at or self.warned_at
+        self.parent = decision.parent or self.parent
 
     def replace(self, attempts: Iterable[Attempt]) -> None:
         """Make these the newest attempts of their tasks; older numbers are ignored."""

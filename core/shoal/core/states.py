@@ -21,7 +21,7 @@ class WorkflowState(StrEnum):
     STOPPING = "STOPPING"  # what runs is being killed
     STOPPED = "STOPPED"  # ended by request; resume starts the killed tasks anew
     FAILED = "FAILED"  # ended, a required task failed; recover starts the failed tasks anew
-    SUCCEEDED = "SUCCEEDED"  # ended well; final
+    SUCCEEDED = "SUCCEEDED"  # ended well; chosen tasks can run again
 
 
 class WorkflowSignal(StrEnum):
@@ -32,6 +32,8 @@ class WorkflowSignal(StrEnum):
     RESUME = "RESUME"  # request
     STOP = "STOP"  # request
     RECOVER = "RECOVER"  # request: run the failed tasks again, keep the successes
+    RERUN = "RERUN"  # request: run chosen tasks again
+    FORCE = "FORCE"  # request: take a failed task for a success
     SETTLE = "SETTLE"  # a pause or stop is complete: nothing runs any more
     SUCCEED = "SUCCEED"  # every task is resolved, no required one failed
     FAIL = "FAIL"  # every task is resolved, a required one failed
@@ -41,11 +43,13 @@ class TaskState(StrEnum):
     """State of one task attempt."""
 
     WAITING = "WAITING"  # for its upstream tasks
+    DELAYED = "DELAYED"  # ready, waits for the task's start delay
     UP_FOR_RETRY = "UP_FOR_RETRY"  # a new attempt that waits for its retry delay
+    BLOCKED = "BLOCKED"  # ready, waits for a slot of its concurrency group
     PAUSED = "PAUSED"  # was ready, held back by a pause
     QUEUED = "QUEUED"  # stands in the queue of its worker group
     CLAIMED = "CLAIMED"  # a worker took it and was given its payload
-    RUNNING = "RUNNING"  # its process has started
+    RUNNING = "RUNNING"  # its process has started, or the master works on it
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
     KILLED = "KILLED"  # ended by request
@@ -56,12 +60,14 @@ class TaskState(StrEnum):
 class TaskSignal(StrEnum):
     """What can happen to a task attempt."""
 
-    DELAY = "DELAY"  # ready, but its retry delay is not over
+    DELAY = "DELAY"  # ready, but its start delay is not over
+    BACK_OFF = "BACK_OFF"  # ready, but its retry delay is not over
+    BLOCK = "BLOCK"  # ready, but its concurrency group may be full
     QUEUE = "QUEUE"  # ready: hand it to the workers
     HOLD = "HOLD"  # the instance is being paused
     RELEASE = "RELEASE"  # the instance goes on
     CLAIM = "CLAIM"  # a worker asks for the payload
-    START = "START"  # the worker started the process
+    START = "START"  # the worker started the process; or the master works on it from now on
     SUCCEED = "SUCCEED"
     FAIL = "FAIL"
     KILL = "KILL"
@@ -98,7 +104,13 @@ WORKFLOW_TRANSITIONS: Mapping[tuple[WorkflowState, WorkflowSignal], WorkflowStat
     (_W.STOPPING, _WS.SUCCEED): _W.SUCCEEDED,
     (_W.STOPPING, _WS.FAIL): _W.FAILED,
     (_W.STOPPED, _WS.RESUME): _W.RUNNING,
+    (_W.STOPPED, _WS.RERUN): _W.RUNNING,
     (_W.FAILED, _WS.RECOVER): _W.RUNNING,
+    (_W.FAILED, _WS.RERUN): _W.RUNNING,
+    (_W.FAILED, _WS.FORCE): _W.RUNNING,
+    (_W.SUCCEEDED, _WS.RERUN): _W.RUNNING,
+    (_W.RUNNING, _WS.FORCE): _W.RUNNING,
+    (_W.PAUSING, _WS.FORCE): _W.PAUSING,
 }
 
 _T, _TS = TaskState, TaskSignal
@@ -108,16 +120,20 @@ _ENDINGS: Mapping[TaskSignal, TaskState] = {
     _TS.KILL: _T.KILLED,
     _TS.LOSE: _T.LOST,
 }
+# What a ready attempt waits for before it is queued, or the master starts to work on it.
+_READY = (_T.WAITING, _T.DELAYED, _T.UP_FOR_RETRY, _T.BLOCKED)
 TASK_TRANSITIONS: Mapping[tuple[TaskState, TaskSignal], TaskState] = {
-    (_T.WAITING, _TS.DELAY): _T.UP_FOR_RETRY,
-    (_T.WAITING, _TS.QUEUE): _T.QUEUED,
-    (_T.WAITING, _TS.HOLD): _T.PAUSED,
-    (_T.WAITING, _TS.SKIP): _T.SKIPPED,
-    (_T.WAITING, _TS.KILL): _T.KILLED,
-    (_T.UP_FOR_RETRY, _TS.QUEUE): _T.QUEUED,
-    (_T.UP_FOR_RETRY, _TS.HOLD): _T.PAUSED,
-    (_T.UP_FOR_RETRY, _TS.SKIP): _T.SKIPPED,
-    (_T.UP_FOR_RETRY, _TS.KILL): _T.KILLED,
+    (_T.WAITING, _TS.DELAY): _T.DELAYED,
+    (_T.WAITING, _TS.BACK_OFF): _T.UP_FOR_RETRY,
+    (_T.WAITING, _TS.BLOCK): _T.BLOCKED,
+    (_T.DELAYED, _TS.BLOCK): _T.BLOCKED,
+    (_T.UP_FOR_RETRY, _TS.BLOCK): _T.BLOCKED,
+    (_T.WAITING, _TS.SUCCEED): _T.SUCCEEDED,  # an attempt added by force
+    **{(state, _TS.QUEUE): _T.QUEUED for state in _READY},
+    **{(state, _TS.START): _T.RUNNING for state in _READY},
+    **{(state, _TS.HOLD): _T.PAUSED for state in _READY},
+    **{(state, _TS.SKIP): _T.SKIPPED for state in _READY},
+    **{(state, _TS.KILL): _T.KILLED for state in _READY},
     (_T.PAUSED, _TS.RELEASE): _T.WAITING,
     (_T.PAUSED, _TS.SKIP): _T.SKIPPED,
     (_T.PAUSED, _TS.KILL): _T.KILLED,
@@ -126,11 +142,15 @@ TASK_TRANSITIONS: Mapping[tuple[TaskState, TaskSignal], TaskState] = {
     (_T.QUEUED, _TS.SKIP): _T.SKIPPED,
     (_T.QUEUED, _TS.KILL): _T.KILLED,
     (_T.CLAIMED, _TS.START): _T.RUNNING,
+    # Only of tasks that the master runs.
+    (_T.RUNNING, _TS.HOLD): _T.PAUSED,
+    (_T.RUNNING, _TS.SKIP): _T.SKIPPED,
     **{(_T.CLAIMED, signal): state for signal, state in _ENDINGS.items()},
     **{(_T.RUNNING, signal): state for signal, state in _ENDINGS.items()},
 }
 
-# What a worker holds: a live process may exist for these and for no other state.
+# What somebody works on: a live process may exist for these and for no other state. Tasks that
+# the master runs are RUNNING without a worker.
 HELD_BY_WORKER = frozenset({_T.CLAIMED, _T.RUNNING})
 FINISHED_TASK = frozenset({_T.SUCCEEDED, _T.FAILED, _T.KILLED, _T.LOST, _T.SKIPPED})
 # Instances that a master keeps in memory and works on.

@@ -1,8 +1,9 @@
 """What a task type is, and how installed ones are found.
 
-A task type is a class with a pydantic ``Params`` model and ``async run``; it registers under the
-entry-point group ``shoal.task_types``, the built-in ones too. Its module must be cheap to import:
-the API and the command line load it to check ``params``; heavy libraries belong inside ``run``.
+A task type is a class with a pydantic ``Params`` model and ``async run``; those that the master
+runs itself have no ``run``. It registers under the entry-point group ``shoal.task_types``, the
+built-in ones too. Its module must be cheap to import: the API and the command line load it to
+check ``params``; heavy libraries belong inside ``run``.
 """
 
 from abc import ABC, abstractmethod
@@ -91,10 +92,18 @@ class TaskContext(Protocol):
 P = TypeVar("P", bound=TaskParams)
 
 
-class TaskType(ABC, Generic[P]):
-    """One kind of task. Stateless; one object serves one attempt."""
+class TaskKind(Generic[P]):
+    """What all kinds of tasks have."""
 
     Params: ClassVar[type[TaskParams]]
+
+
+class LogicType(TaskKind[P]):
+    """A kind of task that the master runs; what it does is part of ``decide``."""
+
+
+class TaskType(TaskKind[P], ABC):
+    """One kind of task. Stateless; one object serves one attempt."""
 
     @abstractmethod
     async def run(self, context: TaskContext, params: P) -> Exit:
@@ -120,12 +129,12 @@ def task_type_names() -> list[str]:
 
 
 @cache
-def load_task_type(name: str) -> type[TaskType[Any]]:
+def load_task_type(name: str) -> type[TaskKind[Any]]:
     """Import one installed task type; the others stay unimported. Raises UnknownTaskType."""
     try:
         found = _installed()[name].load()
     except KeyError:
         raise UnknownTaskType(name, task_type_names()) from None
-    if not (isinstance(found, type) and issubclass(found, TaskType)):
-        raise ShoalError(f"the plugin for task type {name!r} is no TaskType: {found!r}")
+    if not (isinstance(found, type) and issubclass(found, TaskKind)):
+        raise ShoalError(f"the plugin for task type {name!r} is no TaskKind: {found!r}")
     return found

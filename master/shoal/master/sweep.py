@@ -100,7 +100,8 @@ class Sweeper:
             # One from the future is old, too: the clock was set back.
             if a.queued_at is None or not now - _SETTLED <= a.queued_at <= now
         ]
-        held = self._attempts(*HELD_BY_WORKER)
+        # Tasks that the master runs are held by nobody whose claim could be gone.
+        held = [(run, a) for run, a in self._attempts(*HELD_BY_WORKER) if a.worker is not None]
         # A claim moves an entry from the queue to the claims in one transaction, so an attempt
         # that is in neither, read in this order, was in neither for good.
         entries = {a.id: queue_entry(run, a) for run, a in queued}

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from shoal.core.model import TaskSpec
-from shoal.core.run import Attempt, SkipCause
+from shoal.core.run import Attempt, Doom, SkipCause
 from shoal.core.states import TaskState
 
 
@@ -28,6 +28,7 @@ def attempt_of(row: Row[Any]) -> Attempt:
         finished_at=row.finished_at,
         skip_cause=None if row.skip_cause is None else SkipCause(row.skip_cause),
         forced=row.forced,
+        doomed=None if row.doomed is None else Doom(row.doomed),
         warned_at=row.warned_at,
         outputs=row.outputs or {},
         detail=row.detail or {},
@@ -55,6 +56,7 @@ def changing_values(attempt: Attempt) -> dict[str, Any]:
         "finished_at": attempt.finished_at,
         "skip_cause": attempt.skip_cause,
         "forced": attempt.forced,
+        "doomed": attempt.doomed,
         "warned_at": attempt.warned_at,
         "outputs": dict(attempt.outputs) or None,
         "detail": dict(attempt.detail) or None,

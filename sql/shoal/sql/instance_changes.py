@@ -11,6 +11,7 @@ from shoal.sql.attempts import changing_values, new_values
 from shoal.sql.connection import Connection, batched
 from shoal.sql.errors import StaleRow
 from shoal.sql.events import Events, NewEvent
+from shoal.sql.shapes import parent_json
 from shoal.sql.tables import IS_FINAL, task_instance, workflow_instance
 from shoal.sql.types import UtcDateTime
 
@@ -50,6 +51,7 @@ class InstanceChanges:
         new_ids = await self._insert_attempts(changes)
         await self._update_attempts(changes)
         await self._update_instances(changes)
+        await self._update_marks(changes)
         await self._events.add([event for one in changes for event in _events(one, new_ids, at)])
         return new_ids
 
@@ -107,6 +109,19 @@ class InstanceChanges:
         ]
         await self._update(workflow_instance, _UPDATE_INSTANCE, rows)
 
+    async def _update_marks(self, changes: Sequence[Change]) -> None:
+        """Write what changes beside the state: the timeout that was reached, the parent."""
+        for run, decision in changes:
+            values: dict[str, Any] = {}
+            if decision.warned_at is not None:
+                values["warned_at"] = decision.warned_at
+            if decision.parent is not None:
+                values["parent"] = parent_json(decision.parent)
+                values["parent_task_id"] = decision.parent.task_instance_id
+            if values:
+                statement = update(workflow_instance).where(workflow_instance.c.id == run.id)
+                await self._connection.execute(statement.values(**values))
+
     async def _update(
         self, table: Table, statement: Update, rows: Sequence[dict[str, Any]]
     ) -> None:
@@ -130,6 +145,9 @@ class InstanceChanges:
 def _events(change: Change, new_ids: NewIds, at: datetime) -> Iterator[NewEvent]:
     run, decision = change
     spec = run.plan.spec
+    if decision.warned_at is not None:
+        data = _compact(workflow=spec.name, timeout_s=spec.timeout)
+        yield NewEvent(at, "instance.overdue", spec.project, data, run.id)
     if decision.state is not None:
         data = _compact(
             workflow=spec.name,
@@ -148,9 +166,18 @@ def _events(change: Change, new_ids: NewIds, at: datetime) -> Iterator[NewEvent]
             worker=attempt.worker,
             reason=attempt.reason,
             exit_code=attempt.exit_code,
+            forced=attempt.forced or None,
         )
         attempt_id = attempt.id or new_ids[run.id, attempt.task, attempt.number]
         yield NewEvent(at, "task.state", spec.project, data, run.id, attempt_id)
+        if attempt.task in decision.overdue:
+            data = _compact(
+                workflow=spec.name,
+                task=attempt.task,
+                attempt=attempt.number,
+                timeout_s=run.plan.tasks[attempt.task].timeout,
+            )
+            yield NewEvent(at, "task.overdue", spec.project, data, run.id, attempt_id)
 
 
 def _compact(**values: Any) -> dict[str, Any]:

@@ -268,6 +268,7 @@ task_instance = Table(
     Column("finished_at", UtcDateTime),
     Column("skip_cause", Line(20)),
     Column("forced", Boolean, nullable=False, server_default=false()),
+    Column("doomed", Line(20)),
     Column("warned_at", UtcDateTime),
     Column("outputs", Json),
     Column("detail", Json),

@@ -104,6 +104,7 @@ class Api:
                 parameters=parameters,
                 logical_time=now,
                 created_at=now,
+                admitted_at=now,
             )
             [run] = await uow.instances.create([new])
             await uow.commands.done(stored.id, run.id, now)

@@ -74,6 +74,7 @@ def instance(command: Command, **fields: Any) -> NewInstance:
         "parameters": {},
         "logical_time": NOW,
         "created_at": NOW,
+        "admitted_at": NOW,
     }
     return NewInstance(**{**values, **fields})
 

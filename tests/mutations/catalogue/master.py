@@ -4,7 +4,8 @@ from tests.mutations.mutation import Mutation, Promise, mutation
 
 _ENGINE = "master/shoal/master/engine.py"
 _RPC = "master/shoal/master/rpc.py"
-_DECIDE = "core/shoal/core/decide.py"
+_DRAFT = "core/shoal/core/decide/draft.py"
+_ENDING = "core/shoal/core/decide/ending.py"
 _SWEEP = "master/shoal/master/sweep.py"
 _FENCES = "tests/integration/master/test_fences.py"
 _KEEPER = "master/shoal/master/partitions.py"
@@ -144,7 +145,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "results of an older attempt count for the newest",
         Promise.GUARDED_STATES,
-        _DECIDE,
+        _DRAFT,
         ("return newest if newest.id == task_instance_id else None", "return newest"),
         (f"{_CORE}::test_results_of_given_up_workers_and_repeated_results_change_nothing",),
         also={"core/shoal/core/run.py": ("self.task_of.pop(attempt.id, None)", "pass")},
@@ -152,21 +153,24 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "results of a worker that was given up count",
         Promise.GUARDED_STATES,
-        _DECIDE,
+        _ENDING,
         ("if event.worker is not None and event.worker != attempt.worker:", "if False:"),
         (f"{_CORE}::test_results_of_given_up_workers_and_repeated_results_change_nothing",),
     ),
     mutation(
         "an attempt can end twice",
         Promise.GUARDED_STATES,
-        _DECIDE,
-        ("if attempt is None or attempt.state not in HELD_BY_WORKER:", "if attempt is None:"),
+        _ENDING,
+        (
+            "if attempt is None or attempt.state not in HELD_BY_WORKER or attempt.worker is None:",
+            "if attempt is None:",
+        ),
         (f"{_CORE}::test_results_of_given_up_workers_and_repeated_results_change_nothing",),
     ),
     mutation(
         "an attempt is claimed twice",
         Promise.ONE_LIVE_ATTEMPT,
-        _DECIDE,
+        _ENDING,
         ("if attempt is not None and attempt.state is _T.QUEUED:", "if attempt is not None:"),
         (f"{_CORE}::test_second_claim_of_one_attempt_changes_nothing",),
     ),
@@ -193,7 +197,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "lost attempts are tried without end",
         Promise.PROGRESS,
-        _DECIDE,
+        _ENDING,
         (
             "elif ended.state is _T.LOST and ended.losses < MAX_LOSSES:",
             "elif ended.state is _T.LOST:",

@@ -116,7 +116,9 @@ class _History:
         self.spec = WorkflowSpec.model_validate(definition)
         plan = Plan.of(self.spec)
         attempts = {t: CoreAttempt(t, 1, id=next(simulation.ids)) for t in plan.tasks}
-        self.run = Run(self.id, plan, WorkflowState.QUEUED, 1, attempts, _START, _START)
+        self.run = Run(
+            self.id, plan, WorkflowState.QUEUED, 1, attempts, _START, _START, admitted_at=_START
+        )
         self.stored: dict[tuple[str, int], CoreAttempt] = {(t, 1): a for t, a in attempts.items()}
         self.alive: set[int | None] = set()  # task-instance ids with a START row
         self.requests = self.rng.choice((0, 0, 1, 3))

@@ -35,7 +35,7 @@ class Driver:
         self.ids = itertools.count(1)
         plan = Plan.of(definition)
         attempts = {name: Attempt(name, 1, id=next(self.ids)) for name in plan.tasks}
-        self.run = Run(1, plan, WorkflowState.QUEUED, 0, attempts, START, START)
+        self.run = Run(1, plan, WorkflowState.QUEUED, 0, attempts, START, START, admitted_at=START)
         self.now = START
         self.queue: dict[int, str] = {}  # task instance id -> task
         self.workers: dict[int, str] = {}  # claimed

@@ -41,28 +41,37 @@ def reference(
 ) -> dict[str, str]:
     """What each task must end as: straight from the rules, in order of definition."""
     state: dict[str, str] = {}
+    seen: dict[str, str] = {}  # passed, failed, blocked, neutral
 
     def passed(name: str) -> bool:
-        disabled = not tasks[name]["enabled"]
-        return (
-            disabled
-            or state[name] == "SUCCEEDED"
-            or (strategy == "ignore" and state[name] == "FAILED")
-        )
+        return seen[name] == "passed" or (strategy == "ignore" and seen[name] == "failed")
 
     for name, task in tasks.items():
         upstream = task["depends_on"]
+        bad = any(seen[u] in ("failed", "blocked") and not passed(u) for u in upstream)
+        neutral = bool(upstream) and all(seen[u] == "neutral" for u in upstream)
+        blocked = any(seen[u] == "blocked" for u in upstream)
+        rule = task["run_when"] if task["enabled"] else "all_success"
         starts = {
-            "all_success": all(passed(u) for u in upstream),
+            "all_success": not bad and not neutral,
             "all_done": True,
             "always": True,
             "one_success": not upstream or any(passed(u) for u in upstream),
-            "any_failed": any(state[u] == "FAILED" for u in upstream),
-        }[task["run_when"]]
+            "any_failed": any(seen[u] == "failed" for u in upstream),
+        }[rule]
         if not task["enabled"] or not starts:
             state[name] = "SKIPPED"
+            if starts:
+                seen[name] = "passed"
+            elif rule == "all_success":
+                seen[name] = "blocked" if bad else "neutral"
+            elif rule == "one_success":
+                seen[name] = "neutral" if neutral else "blocked"
+            else:
+                seen[name] = "blocked" if blocked else "neutral"
         else:
             state[name] = "FAILED" if failures[name] > task["retries"] else "SUCCEEDED"
+            seen[name] = "failed" if state[name] == "FAILED" else "passed"
     return state
 
 

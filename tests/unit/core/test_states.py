@@ -86,7 +86,7 @@ def test_final_task_states_have_no_way_out() -> None:
     assert set(TaskState) - {state for state, _ in TASK_TRANSITIONS} == FINISHED_TASK
 
 
-def test_success_is_final_and_the_other_ends_allow_only_another_start() -> None:
+def test_the_ends_of_an_instance_allow_only_another_start() -> None:
     outs = {
         (state, after)
         for (state, _), after in WORKFLOW_TRANSITIONS.items()
@@ -95,6 +95,7 @@ def test_success_is_final_and_the_other_ends_allow_only_another_start() -> None:
     assert outs == {
         (WorkflowState.STOPPED, WorkflowState.RUNNING),
         (WorkflowState.FAILED, WorkflowState.RUNNING),
+        (WorkflowState.SUCCEEDED, WorkflowState.RUNNING),
     }
 
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from shoal.core import failpoints
 from shoal.core.errors import ShoalError
-from shoal.core.task_types import Exit, load_task_type
+from shoal.core.task_types import Exit, TaskType, load_task_type
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.agent_attempts import Attempt, Attempts
 from shoal.worker.agent_home import remove_tree
@@ -163,6 +163,8 @@ class Runner:
             return await self._run_process(attempt, payload, prepared, argv, env)
 
         task_type = load_task_type(payload.type)
+        if not issubclass(task_type, TaskType):
+            raise TypeError(f"tasks of type {payload.type} are run by masters, not by workers")
         params = task_type.Params.model_validate_json(payload.params_json)
         return await task_type().run(AttemptContext(payload, prepared, run), params)
 

@@ -43,6 +43,7 @@ def _added() -> dict[str, list[sa.Column[Any]]]:
         "task_instance": [
             sa.Column("skip_cause", STATE),
             sa.Column("forced", sa.Boolean(), nullable=False, server_default=sa.false()),
+            sa.Column("doomed", STATE),
             sa.Column("warned_at", INSTANT),
             sa.Column("outputs", sa.Text()),
             sa.Column("detail", sa.Text()),

@@ -5,13 +5,24 @@ graph; the cost is in what changed, not in the size of the graph.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from shoal.core.commands import Parent
+from shoal.core.logic.kinds import LogicKind
 from shoal.core.model import FailureStrategy, TaskSpec
-from shoal.core.run import Action, Attempt, AttemptKey, Decision, Run
+from shoal.core.run import (
+    Action,
+    Attempt,
+    AttemptKey,
+    Decision,
+    Message,
+    Run,
+    SkipCause,
+    TellParent,
+)
 from shoal.core.states import (
     FINISHED_TASK,
     FINISHED_WORKFLOW,
@@ -25,6 +36,8 @@ from shoal.core.states import (
 )
 
 FAILURES = frozenset({TaskState.FAILED, TaskState.LOST, TaskState.KILLED})
+# Where an instance stays until somebody asks for something.
+_AT_REST = FINISHED_WORKFLOW | {WorkflowState.PAUSED}
 
 
 class Draft:
@@ -35,7 +48,13 @@ class Draft:
         self.at = at
         self.state = run.state
         self.reason: str | None = None
+        self.parent = run.parent
+        self.asked_by: Parent | None = None  # wants an answer even if nothing changes
+        self.admitted_at: datetime | None = None
+        self.warned_at: datetime | None = None
+        self.overdue: list[str] = []
         self.actions: list[Action] = []
+        self.messages: list[Message] = []
         self.refusal: str | None = None
         # Tasks whose readiness may have changed, each with the upstream task that changed it
         # (None: look at all of them).
@@ -44,6 +63,7 @@ class Draft:
         self._written: dict[AttemptKey, Attempt] = {}
         self._unresolved: dict[str, int] = {}
         self._counts: Counter[TaskState] = Counter()
+        self._handled: Counter[TaskState] = Counter()
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -55,9 +75,21 @@ class Draft:
         """Return the newest attempt of every task: O(tasks), for requests and takeovers only."""
         return [self.attempt(task) for task in self.run.plan.tasks]
 
+    def newest(self, task_instance_id: int) -> Attempt | None:
+        """Return the attempt with this id if it is still the newest of its task."""
+        attempt = self.run.attempt_by_id(task_instance_id)
+        if attempt is None:
+            return None
+        newest = self.attempt(attempt.task)
+        return newest if newest.id == task_instance_id else None
+
     def spec(self, task: str) -> TaskSpec:
         """Return a task's definition."""
         return self.run.plan.tasks[task]
+
+    def kind(self, task: str) -> LogicKind | None:
+        """Return which kind of task the master runs here; None: workers run it."""
+        return self.run.plan.kinds.get(task)
 
     def unresolved(self, task: str) -> int:
         """How many upstream tasks have no final result yet."""
@@ -67,6 +99,11 @@ class Draft:
         """How many tasks' newest attempts are in one of ``states``."""
         return sum(self.run.counts[state] + self._counts[state] for state in states)
 
+    def unhandled(self, *states: TaskState) -> int:
+        """As ``count``, without the tasks whose failure a CONDITIONS task deals with."""
+        handled = sum(self.run.handled[state] + self._handled[state] for state in states)
+        return self.count(*states) - handled
+
     @property
     def open(self) -> int:
         """Tasks without a final result."""
@@ -74,7 +111,7 @@ class Draft:
 
     @property
     def held(self) -> int:
-        """Tasks that a worker holds."""
+        """Tasks that somebody works on: a worker, or the master."""
         return self.count(*HELD_BY_WORKER)
 
     @property
@@ -82,23 +119,18 @@ class Draft:
         """Whether a failure keeps other tasks from starting."""
         strategy = self.run.plan.spec.on_failure
         return strategy in (FailureStrategy.FAIL_FAST, FailureStrategy.FINISH_RUNNING) and (
-            self.count(TaskState.FAILED, TaskState.LOST) > 0
+            self.unhandled(TaskState.FAILED, TaskState.LOST) > 0
         )
-
-    def passed(self, task: str) -> bool:
-        """Whether downstream tasks may take this one for a success."""
-        state = self.attempt(task).state
-        if state is TaskState.SKIPPED:
-            return not self.spec(task).enabled
-        if self.run.plan.spec.on_failure is FailureStrategy.IGNORE and state in FAILURES:
-            return True
-        return state is TaskState.SUCCEEDED
 
     # -- changing ----------------------------------------------------------------------------
 
     def act(self, action: Action) -> None:
         """Add something to do after the changes are stored."""
         self.actions.append(action)
+
+    def tell(self, message: Message) -> None:
+        """Add something to send to another instance, stored with the changes."""
+        self.messages.append(message)
 
     def move(self, signal: WorkflowSignal, reason: str | None = None) -> None:
         """Change the instance's state. Raises IllegalTransition."""
@@ -114,12 +146,36 @@ class Draft:
         self._put(before, after)
         return after
 
+    def skip(self, task: str, cause: SkipCause, reason: str) -> None:
+        """Decide that a task will not run."""
+        self.signal(task, TaskSignal.SKIP, skip_cause=cause, reason=reason)
+
+    def note(self, task: str, **fields: Any) -> Attempt:
+        """Change ``fields`` of a task's newest attempt, which is not finished; not its state."""
+        before = self.attempt(task)
+        after = replace(before, **fields)
+        self._put(before, after)
+        return after
+
     def reopen(
-        self, task: str, *, failures: int = 0, losses: int = 0, due_at: datetime | None = None
+        self,
+        task: str,
+        *,
+        failures: int = 0,
+        losses: int = 0,
+        due_at: datetime | None = None,
+        detail: Mapping[str, Any] | None = None,
     ) -> Attempt:
         """Add a new attempt of a task whose newest attempt is finished."""
         before = self.attempt(task)
-        after = Attempt(task, before.number + 1, failures=failures, losses=losses, due_at=due_at)
+        after = Attempt(
+            task,
+            before.number + 1,
+            failures=failures,
+            losses=losses,
+            due_at=due_at,
+            detail=detail or {},
+        )
         self._put(before, after)
         self.to_judge.append((task, None))
         return after
@@ -130,6 +186,9 @@ class Draft:
         self._written[task, after.number] = after
         self._counts[before.state] -= 1
         self._counts[after.state] += 1
+        if self.run.is_handled(task):
+            self._handled[before.state] -= 1
+            self._handled[after.state] += 1
         if before.finished != after.finished:
             step = -1 if after.finished else +1
             for child in self.run.plan.downstream[task]:
@@ -137,18 +196,43 @@ class Draft:
                 if after.finished:
                     self.to_judge.append((child, task))
 
+    # -- the result --------------------------------------------------------------------------
+
     def decision(self) -> Decision:
         """Return what has changed."""
         if self.refusal is not None:
-            return Decision(refusal=self.refusal)
+            return Decision(
+                refusal=self.refusal,
+                messages=tuple(self._answer(self.run.state)),
+                parent=self.parent if self.parent != self.run.parent else None,
+            )
         changed = self.state is not self.run.state
-        started = changed and self.run.started_at is None and self.state is WorkflowState.RUNNING
+        started = self.run.started_at is None and self.state is WorkflowState.RUNNING
         return Decision(
             attempts=self._written,
             state=self.state if changed else None,
             previous=self.run.state if changed else None,
             reason=self.reason,
-            started_at=self.at if started else None,
+            started_at=self.at if changed and started else None,
             finished_at=self.at if changed and self.state in FINISHED_WORKFLOW else None,
             actions=tuple(self.actions),
+            messages=(*self.messages, *self._answer(self.state)),
+            admitted_at=self.admitted_at,
+            warned_at=self.warned_at,
+            overdue=tuple(self.overdue),
+            parent=self.parent if self.parent != self.run.parent else None,
         )
+
+    def _answer(self, state: WorkflowState) -> Iterable[TellParent]:
+        """Tell the parent if the instance has just come to rest, or was asked and is at rest."""
+        parent = self.asked_by or self.parent
+        came_to_rest = self.state is not self.run.state and state in _AT_REST
+        if parent is None or not (came_to_rest or (self.asked_by and state in _AT_REST)):
+            return
+        yield TellParent(parent, state, self.refusal or self.reason, self._outputs())
+
+    def _outputs(self) -> dict[str, str]:
+        """What the tasks of the instance have given; of one name, what was given last."""
+        given = [a for a in self.attempts() if a.outputs and a.finished_at is not None]
+        given.sort(key=lambda a: (a.finished_at or self.at, a.task))
+        return {name: value for a in given for name, value in a.outputs.items()}

@@ -1,0 +1,80 @@
+"""What happens next in a workflow instance: one pure function.
+
+``decide(run, event)`` reads the run, never changes it, and returns the rows to store, the messages
+to store with them, and the actions to perform after they are stored. A crash between the two is
+healed by ``Begun``, which derives the actions again from the stored state. Normal flow, requests,
+takeover and replay all come through here. The rules are written in ``docs/semantics.md``.
+
+``draft`` is the working copy; ``readiness`` says which tasks may start, ``starting`` what they
+wait for then, ``ending`` what follows from results, ``logic`` what the tasks do that the master
+runs, ``requests`` what people may ask for, ``clock`` what time brings, ``settling`` the end.
+"""
+
+from shoal.core.decide import clock, ending, logic, readiness, requests, starting
+from shoal.core.decide.draft import Draft
+from shoal.core.decide.ending import MAX_LOSSES
+from shoal.core.decide.settling import settle
+from shoal.core.events import (
+    Admitted,
+    Begun,
+    ChildChanged,
+    DependencyJudged,
+    Event,
+    ForceRequested,
+    KillRequested,
+    PauseRequested,
+    RecoverRequested,
+    RerunRequested,
+    ResumeRequested,
+    SlotGranted,
+    StopRequested,
+    TaskClaimed,
+    TaskEnded,
+    TaskStarted,
+    TimeReached,
+)
+from shoal.core.run import Decision, Run
+
+__all__ = ["MAX_LOSSES", "decide"]
+
+
+def decide(run: Run, event: Event) -> Decision:
+    """Return what ``event`` changes and what to do next. No IO, no clock, ``run`` untouched."""
+    draft = Draft(run, event.at)
+    match event:
+        case Begun():
+            starting.begin(draft)
+        case Admitted():
+            starting.admit(draft)
+        case TimeReached():
+            clock.look(draft)
+        case TaskClaimed():
+            ending.claim(draft, event)
+        case TaskStarted():
+            ending.start(draft, event)
+        case TaskEnded():
+            ending.end(draft, event)
+        case SlotGranted():
+            starting.take_slot(draft, event)
+        case ChildChanged():
+            logic.child_changed(draft, event)
+        case DependencyJudged():
+            logic.dependency_judged(draft, event)
+        case PauseRequested():
+            requests.pause(draft, event)
+        case ResumeRequested():
+            requests.resume(draft, event)
+        case StopRequested():
+            requests.stop(draft, event)
+        case RecoverRequested():
+            requests.recover(draft, event)
+        case RerunRequested():
+            requests.rerun(draft, event)
+        case KillRequested():
+            requests.kill(draft, event)
+        case ForceRequested():
+            requests.force(draft, event)
+    if draft.refusal is None:
+        readiness.judge(draft)
+        settle(draft)
+    return draft.decision()

@@ -1,0 +1,52 @@
+"""What time brings: delays that are over, timeouts of tasks and of the instance."""
+
+from shoal.core.decide import deadlines, ending, requests, starting
+from shoal.core.decide.draft import Draft
+from shoal.core.durations import format_duration
+from shoal.core.model import WorkflowTimeoutAction
+from shoal.core.run import Attempt, Doom, Kill, WakeAt
+from shoal.core.states import HELD_BY_WORKER, TaskState
+
+_T = TaskState
+_DELAYS = frozenset({_T.DELAYED, _T.UP_FOR_RETRY})
+
+
+def look(draft: Draft) -> None:
+    """Do what is due; tell the workers again what must die."""
+    _look_at_instance(draft)
+    for attempt in draft.attempts():
+        if attempt.state in _DELAYS and attempt.due_at is not None:
+            if attempt.due_at <= draft.at:
+                starting.after_delay(draft, attempt.task)
+            else:
+                draft.act(WakeAt(attempt.due_at))
+        elif attempt.state in HELD_BY_WORKER:
+            _look_at_held(draft, attempt)
+
+
+def _look_at_instance(draft: Draft) -> None:
+    spec = draft.run.plan.spec
+    for deadline in deadlines.of_instance(draft):
+        if deadline > draft.at:
+            draft.act(WakeAt(deadline))
+            continue
+        draft.warned_at = draft.at
+        if spec.timeout_action is not WorkflowTimeoutAction.WARN:
+            assert spec.timeout is not None
+            requests.stop_because(draft, f"ran longer than {format_duration(spec.timeout)}")
+
+
+def _look_at_held(draft: Draft, attempt: Attempt) -> None:
+    for deadline in deadlines.of_attempt(draft, attempt):
+        if deadline > draft.at:
+            draft.act(WakeAt(deadline))
+            continue
+        to_end = deadlines.ends(draft, attempt)
+        if deadlines.warns(draft, attempt):
+            attempt = draft.note(attempt.task, warned_at=draft.at)
+            draft.overdue.append(attempt.task)
+        if to_end:
+            ending.end_early(draft, attempt, Doom.TIMEOUT)
+            return
+    if attempt.worker and ending.must_die(draft, attempt):
+        draft.act(Kill((attempt.task, attempt.number), attempt.worker))

@@ -1,0 +1,55 @@
+"""The timeouts that lie ahead of an instance and of its tasks."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from shoal.core.decide.draft import Draft
+from shoal.core.model import TimeoutAction
+from shoal.core.run import Attempt, WakeAt
+from shoal.core.states import TaskState, WorkflowState
+
+_TICKING = frozenset({WorkflowState.RUNNING, WorkflowState.PAUSING})
+
+
+def remind(draft: Draft) -> None:
+    """Ask to be woken at all timeouts: at the start and after a takeover."""
+    draft.actions.extend(WakeAt(at) for at in of_instance(draft))
+    for attempt in draft.attempts():
+        remind_of(draft, attempt)
+
+
+def remind_of(draft: Draft, attempt: Attempt) -> None:
+    """Ask to be woken at the timeout of an attempt that runs."""
+    draft.actions.extend(WakeAt(at) for at in of_attempt(draft, attempt))
+
+
+def of_instance(draft: Draft) -> Iterator[datetime]:
+    """Yield when the instance reaches its timeout; nothing if it has none, or has had it."""
+    timeout = draft.run.plan.spec.timeout
+    if timeout and draft.state in _TICKING and draft.run.warned_at is None:
+        yield (draft.run.started_at or draft.at) + timedelta(seconds=timeout)
+
+
+def of_attempt(draft: Draft, attempt: Attempt) -> Iterator[datetime]:
+    """Yield when an attempt reaches a timeout that the master sees to.
+
+    Workers end their tasks themselves; the master warns, and ends the tasks that it runs.
+    """
+    spec = draft.spec(attempt.task)
+    if attempt.state is not TaskState.RUNNING or not spec.timeout or attempt.started_at is None:
+        return
+    if warns(draft, attempt) or ends(draft, attempt):
+        yield attempt.started_at + timedelta(seconds=spec.timeout)
+
+
+def warns(draft: Draft, attempt: Attempt) -> bool:
+    """Whether a warning is still to be recorded at the attempt's timeout."""
+    action = draft.spec(attempt.task).timeout_action
+    return action is not TimeoutAction.FAIL and attempt.warned_at is None
+
+
+def ends(draft: Draft, attempt: Attempt) -> bool:
+    """Whether the master is to end the attempt at its timeout."""
+    action = draft.spec(attempt.task).timeout_action
+    mine = attempt.worker is None and attempt.doomed is None
+    return action is not TimeoutAction.WARN and mine

@@ -1,0 +1,185 @@
+"""How attempts end, and what follows: retries, and what the failure strategy stops."""
+
+import hashlib
+from datetime import timedelta
+from typing import Any
+
+from shoal.core.commands import CommandType
+from shoal.core.decide import deadlines
+from shoal.core.decide.children import Children
+from shoal.core.decide.draft import Draft
+from shoal.core.durations import format_duration
+from shoal.core.events import TaskClaimed, TaskEnded, TaskStarted
+from shoal.core.logic.kinds import WITH_CHILDREN
+from shoal.core.model import FailureStrategy, RunWhen, TaskSpec
+from shoal.core.run import AskChild, Attempt, Doom, Kill, SkipCause, Withdraw
+from shoal.core.states import HELD_BY_WORKER, TaskSignal, TaskState, WorkflowState
+
+# A task that takes its worker down with it must not do so for ever.
+MAX_LOSSES = 10
+
+_W, _T = WorkflowState, TaskState
+MAY_START = frozenset({_W.RUNNING, _W.PAUSING})
+# Tasks that exist for the case of failure run even while a failure stops all others.
+HANDLERS = frozenset({RunWhen.ANY_FAILED, RunWhen.ALWAYS})
+
+
+# -- reports of workers -------------------------------------------------------------------------
+
+
+def claim(draft: Draft, event: TaskClaimed) -> None:
+    """A worker has taken the attempt."""
+    attempt = draft.newest(event.task_instance_id)
+    if attempt is not None and attempt.state is _T.QUEUED:
+        draft.signal(attempt.task, TaskSignal.CLAIM, worker=event.worker)
+
+
+def start(draft: Draft, event: TaskStarted) -> None:
+    """The attempt's process runs."""
+    attempt = draft.newest(event.task_instance_id)
+    if attempt is not None and attempt.state is _T.CLAIMED and attempt.worker == event.worker:
+        started = draft.signal(attempt.task, TaskSignal.START, started_at=event.at)
+        deadlines.remind_of(draft, started)
+
+
+def end(draft: Draft, event: TaskEnded) -> None:
+    """A worker reports the end of an attempt, or a master declares it lost."""
+    attempt = draft.newest(event.task_instance_id)
+    if attempt is None or attempt.state not in HELD_BY_WORKER or attempt.worker is None:
+        return  # repeated, or from a worker that was given up
+    if event.worker is not None and event.worker != attempt.worker:
+        return
+    signal = event.signal
+    if signal is TaskSignal.LOSE and attempt.doomed is not None:
+        signal = TaskSignal.KILL  # it was to die: it does not run again
+    finish(
+        draft,
+        attempt.task,
+        signal,
+        reason=event.reason,
+        exit_code=event.exit_code,
+        started_at=event.started_at or attempt.started_at,
+        finished_at=event.at,
+        outputs=event.outputs if signal is TaskSignal.SUCCEED else {},
+    )
+
+
+# -- what follows -------------------------------------------------------------------------------
+
+
+def finish(draft: Draft, task: str, signal: TaskSignal, **fields: Any) -> None:
+    """End a task's newest attempt, try again if it may, and stop others if the strategy says so."""
+    was_failing = draft.failing
+    ended = draft.signal(task, signal, **fields)
+    may_run_again = not was_failing or draft.spec(task).run_when in HANDLERS
+    if draft.state in MAY_START and may_run_again:
+        _try_again(draft, ended)
+    if draft.failing and not was_failing:
+        _stop_starting(draft, task)
+
+
+def _try_again(draft: Draft, ended: Attempt) -> None:
+    """Open a new attempt after a failure with retries left, or after a loss."""
+    spec = draft.spec(ended.task)
+    if ended.state is _T.FAILED and ended.doomed is not Doom.KILL and ended.failures < spec.retries:
+        delay_s = retry_delay_s(spec, ended)
+        draft.reopen(
+            ended.task,
+            failures=ended.failures + 1,
+            losses=ended.losses,
+            due_at=draft.at + timedelta(seconds=delay_s) if delay_s else None,
+            detail=kept_detail(draft, ended),
+        )
+    elif ended.state is _T.LOST and ended.losses < MAX_LOSSES:
+        draft.reopen(ended.task, failures=ended.failures, losses=ended.losses + 1)
+
+
+def retry_delay_s(spec: TaskSpec, ended: Attempt) -> float:
+    """Return the seconds from the end of a failed attempt to its retry: the same for everybody."""
+    # The exponent is bounded by ``retries``, the base by the model: no overflow.
+    delay = spec.retry_delay * spec.retry_backoff**ended.failures
+    if spec.retry_max_delay is not None:
+        delay = min(delay, spec.retry_max_delay)
+    if spec.retry_jitter:
+        digest = hashlib.sha256(f"retry of {ended.id}".encode()).digest()
+        delay *= 1 + spec.retry_jitter * int.from_bytes(digest[:8]) / 2**64
+    return delay
+
+
+def kept_detail(draft: Draft, ended: Attempt) -> dict[str, Any]:
+    """Return what the next attempt knows of this one: the instances to continue."""
+    return dict(ended.detail) if draft.kind(ended.task) in WITH_CHILDREN else {}
+
+
+def _stop_starting(draft: Draft, culprit: str) -> None:
+    """A failure has just made the instance fail: hold back or kill the other tasks."""
+    fail_fast = draft.run.plan.spec.on_failure is FailureStrategy.FAIL_FAST
+    for attempt in draft.attempts():
+        if attempt.finished or draft.spec(attempt.task).run_when in HANDLERS:
+            continue
+        if attempt.state in HELD_BY_WORKER:
+            if fail_fast:
+                end_early(draft, attempt, Doom.KILL)
+            continue
+        drop(draft, attempt)
+        draft.skip(attempt.task, SkipCause.FAILING, f"not started: {culprit} failed")
+
+
+# -- before its time ----------------------------------------------------------------------------
+
+
+def must_die(draft: Draft, attempt: Attempt) -> bool:
+    """Whether an attempt that a worker holds is to be killed in the instance's present state."""
+    if draft.state is _W.STOPPING or attempt.doomed is not None:
+        return True
+    fail_fast = draft.run.plan.spec.on_failure is FailureStrategy.FAIL_FAST
+    return fail_fast and draft.failing and draft.spec(attempt.task).run_when not in HANDLERS
+
+
+def end_early(draft: Draft, attempt: Attempt, doom: Doom) -> None:
+    """End an attempt that somebody works on: by its worker, by its children, or at once."""
+    attempt = draft.note(attempt.task, doomed=doom)
+    key = (attempt.task, attempt.number)
+    if attempt.worker is not None:
+        draft.act(Kill(key, attempt.worker))
+    elif stop_children(draft, attempt):
+        return
+    else:
+        finish_doomed(draft, attempt)
+
+
+def stop_children(draft: Draft, attempt: Attempt) -> bool:
+    """Ask the instances of an attempt to stop; False: none of them works."""
+    if draft.kind(attempt.task) not in WITH_CHILDREN:
+        return False
+    children = Children(attempt)
+    to_stop = [*children.moving(), *children.at_rest()]
+    for index in to_stop:
+        ask_child(draft, attempt, children, index, CommandType.STOP)
+    return bool(children.moving()) or bool(to_stop)
+
+
+def ask_child(
+    draft: Draft, attempt: Attempt, children: Children, index: int, request: CommandType
+) -> None:
+    """Send one of the attempt's instances a request."""
+    child = children.of(index) or {}
+    key = (attempt.task, attempt.number)
+    draft.tell(AskChild(key, index, request, child.get("instance")))
+
+
+def finish_doomed(draft: Draft, attempt: Attempt) -> None:
+    """End an attempt that the master runs, after its children have ended."""
+    if attempt.doomed is Doom.TIMEOUT:
+        timeout = format_duration(draft.spec(attempt.task).timeout or 0)
+        finish(draft, attempt.task, TaskSignal.FAIL, reason=f"timed out after {timeout}")
+    else:
+        finish(draft, attempt.task, TaskSignal.KILL)
+
+
+def drop(draft: Draft, attempt: Attempt) -> None:
+    """Undo what an attempt that nobody works on has left elsewhere."""
+    if attempt.state is _T.QUEUED:
+        draft.act(Withdraw((attempt.task, attempt.number)))
+    elif attempt.state is _T.PAUSED:
+        stop_children(draft, attempt)

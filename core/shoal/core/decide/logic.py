@@ -1,0 +1,235 @@
+"""What the master does for the tasks that it runs: section 3 of ``docs/semantics.md``."""
+
+import json
+from collections.abc import Mapping
+from zoneinfo import ZoneInfo
+
+from shoal.core import macros
+from shoal.core.commands import CommandType
+from shoal.core.decide import deadlines, ending
+from shoal.core.decide.children import REFUSED, STARTING, Children
+from shoal.core.decide.draft import FAILURES, Draft
+from shoal.core.errors import ShoalError
+from shoal.core.events import ChildChanged, DependencyJudged, Verdict
+from shoal.core.logic import conditions, switch
+from shoal.core.logic.children import MapParams, SubWorkflowParams, items_of
+from shoal.core.logic.conditions import Outcome
+from shoal.core.logic.kinds import WITH_CHILDREN, LogicKind
+from shoal.core.run import AskChild, Attempt, SkipCause, StartChild, Watch
+from shoal.core.states import TaskSignal, TaskState, WorkflowState
+
+_T = TaskState
+
+
+def start(draft: Draft, task: str) -> None:
+    """Begin to work on a task that is ready."""
+    attempt = draft.signal(task, TaskSignal.START, started_at=draft.at)
+    deadlines.remind_of(draft, attempt)
+    try:
+        match draft.kind(task):
+            case LogicKind.CONDITIONS:
+                chosen = conditions.choose(draft.spec(task).params, lambda t: _outcome(draft, t))
+                ending.finish(draft, task, TaskSignal.SUCCEED, detail={"chosen": list(chosen)})
+            case LogicKind.SWITCH:
+                chosen = switch.choose(draft.spec(task).params, _values(draft))
+                ending.finish(draft, task, TaskSignal.SUCCEED, detail={"chosen": list(chosen)})
+            case LogicKind.DEPENDENT:
+                draft.act(Watch((task, attempt.number)))
+            case _:
+                _start_children(draft, attempt)
+    except ShoalError as error:
+        ending.finish(draft, task, TaskSignal.FAIL, reason=str(error))
+
+
+def _outcome(draft: Draft, task: str) -> Outcome:
+    attempt = draft.attempt(task)
+    if attempt.state in FAILURES:
+        return Outcome.FAILURE
+    absent = attempt.skip_cause in (SkipCause.DISABLED, SkipCause.NOT_SELECTED)
+    if attempt.state is _T.SKIPPED and not absent:
+        return Outcome.SKIPPED
+    return Outcome.SUCCESS
+
+
+def _values(draft: Draft) -> dict[str, str]:
+    base = draft.run.logical_time.astimezone(ZoneInfo(draft.run.timezone))
+    given = draft.run.parameters
+    return {
+        name: macros.render(value, base=base, parameters=given) for name, value in given.items()
+    }
+
+
+# -- sub-workflows ------------------------------------------------------------------------------
+
+
+def _start_children(draft: Draft, attempt: Attempt) -> None:
+    children = Children(attempt)
+    if children.items is None:
+        children.items = _items(draft, attempt.task)
+    children.prepare_again()
+    _advance(draft, attempt, children)
+
+
+def _items(draft: Draft, task: str) -> list[str | None]:
+    if draft.kind(task) is not LogicKind.MAP:
+        return [None]
+    items = MapParams.model_validate(draft.spec(task).params).items
+    if isinstance(items, str):
+        base = draft.run.logical_time.astimezone(ZoneInfo(draft.run.timezone))
+        items = macros.render(items, base=base, parameters=_values(draft))
+    return list(items_of(items))
+
+
+def _advance(draft: Draft, attempt: Attempt, children: Children) -> None:
+    """Continue and start children while there is room, and end the task with the last of them."""
+    params = draft.spec(attempt.task).params
+    room = 1
+    if draft.kind(attempt.task) is LogicKind.MAP:
+        room = MapParams.model_validate(params).parallel
+    room -= len(children.moving())
+    key = (attempt.task, attempt.number)
+    while room > 0 and (again := children.next_again()) is not None:
+        index, request, instance_id = again
+        draft.tell(AskChild(key, index, request, instance_id))
+        room -= 1
+    while room > 0 and (new := children.next_new()) is not None:
+        children.set(new, state=STARTING)
+        draft.tell(_start_child(draft, attempt, new, (children.items or [])[new]))
+        room -= 1
+    attempt = draft.note(attempt.task, detail=children.detail)
+    if children.all_ended():
+        _complete(draft, attempt, children)
+
+
+def _start_child(draft: Draft, attempt: Attempt, index: int, item: str | None) -> StartChild:
+    raw = draft.spec(attempt.task).params
+    values = _values(draft)
+    base = draft.run.logical_time.astimezone(ZoneInfo(draft.run.timezone))
+    params: SubWorkflowParams | MapParams
+    extra: dict[str, str] = {}
+    if item is None:
+        params = SubWorkflowParams.model_validate(raw)
+    else:
+        params = MapParams.model_validate(raw)
+        extra = {params.parameter: macros.escape(item)}
+        values = {**values, params.parameter: item, "index": str(index)}
+    given = {
+        name: macros.escape(macros.render(text, base=base, parameters=values))
+        for name, text in params.parameters.items()
+    }
+    return StartChild(
+        (attempt.task, attempt.number),
+        index,
+        params.project or draft.run.plan.spec.project,
+        params.workflow,
+        params.version,
+        {**extra, **given},
+    )
+
+
+def child_changed(draft: Draft, event: ChildChanged) -> None:
+    """An instance that works for a task of this one tells how it stands."""
+    attempt = draft.newest(event.task_instance_id)
+    if attempt is None or draft.kind(attempt.task) not in WITH_CHILDREN:
+        return
+    if attempt.state not in (_T.RUNNING, _T.PAUSED):
+        return
+    children = Children(attempt)
+    if children.of(event.index) is None:
+        return
+    state = REFUSED if event.state is None else event.state
+    children.set(event.index, instance=event.instance_id, state=state)
+    if event.reason or event.outputs:
+        children.set(event.index, reason=event.reason, outputs=dict(event.outputs))
+    attempt = draft.note(attempt.task, detail=children.detail)
+    if attempt.state is _T.RUNNING:
+        _go_on(draft, attempt, children)
+
+
+def _go_on(draft: Draft, attempt: Attempt, children: Children) -> None:
+    if ending.must_die(draft, attempt):
+        if not children.moving():
+            if children.not_succeeded():
+                ending.finish_doomed(draft, attempt)
+            else:
+                _complete(draft, attempt, children)
+    elif draft.state is WorkflowState.PAUSING:
+        if children.all_ended():
+            _complete(draft, attempt, children)
+        elif not children.moving():
+            draft.signal(attempt.task, TaskSignal.HOLD)
+    else:
+        _advance(draft, attempt, children)
+
+
+def _complete(draft: Draft, attempt: Attempt, children: Children) -> None:
+    bad = children.not_succeeded()
+    outputs = _outputs(draft, attempt, children)
+    if not bad:
+        ending.finish(draft, attempt.task, TaskSignal.SUCCEED, outputs=outputs)
+        return
+    first = children.of(bad[0]) or {}
+    why = first.get("reason") or "no reason is known"
+    what = f"instance {first['instance']}" if first.get("instance") else "the sub-workflow"
+    state = "could not be started" if first["state"] == REFUSED else str(first["state"])
+    reason = f"{what} {state}: {why}"
+    if draft.kind(attempt.task) is LogicKind.MAP:
+        reason = f"{len(bad)} of {len(children.items or ())} items did not succeed; first: {reason}"
+    ending.finish(draft, attempt.task, TaskSignal.FAIL, reason=reason)
+
+
+def _outputs(draft: Draft, attempt: Attempt, children: Children) -> Mapping[str, str]:
+    """Of a SUB_WORKFLOW what its instance gave; of a MAP a JSON list for each name."""
+    given = children.outputs()
+    if draft.kind(attempt.task) is not LogicKind.MAP:
+        return given[0] if given else {}
+    names = sorted({name for one in given for name in one})
+    return {
+        name: json.dumps([one.get(name) for one in given], ensure_ascii=False) for name in names
+    }
+
+
+def hold(draft: Draft, attempt: Attempt) -> None:
+    """Let a task that the master runs take part in a pause."""
+    if draft.kind(attempt.task) in WITH_CHILDREN:
+        children = Children(attempt)
+        for index in children.moving():
+            ending.ask_child(draft, attempt, children, index, CommandType.PAUSE)
+        if children.moving():
+            return
+    draft.signal(attempt.task, TaskSignal.HOLD)
+
+
+def resume(draft: Draft, attempt: Attempt) -> None:
+    """A pause is taken back before it was complete: so are the requests to the children."""
+    if draft.kind(attempt.task) in WITH_CHILDREN:
+        children = Children(attempt)
+        for index in (*children.moving(), *children.at_rest()):
+            ending.ask_child(draft, attempt, children, index, CommandType.RESUME)
+        _advance(draft, attempt, children)
+
+
+# -- other workflows ----------------------------------------------------------------------------
+
+
+def dependency_judged(draft: Draft, event: DependencyJudged) -> None:
+    """Somebody has looked for the runs that a DEPENDENT task waits for."""
+    attempt = draft.newest(event.task_instance_id)
+    if attempt is None or attempt.state is not _T.RUNNING:
+        return
+    if draft.kind(attempt.task) is not LogicKind.DEPENDENT:
+        return
+    task = attempt.task
+    match event.verdict:
+        case Verdict.WAIT:
+            if attempt.detail != event.detail or attempt.reason != event.reason:
+                draft.note(task, detail=event.detail, reason=event.reason)
+        case Verdict.SUCCESS:
+            fields = {"detail": event.detail, "reason": event.reason}
+            ending.finish(draft, task, TaskSignal.SUCCEED, **fields)
+        case Verdict.FAILURE:
+            fields = {"detail": event.detail, "reason": event.reason}
+            ending.finish(draft, task, TaskSignal.FAIL, **fields)
+        case Verdict.SKIP:
+            draft.note(task, detail=event.detail)
+            draft.skip(task, SkipCause.BRANCH, event.reason or "no run was found")

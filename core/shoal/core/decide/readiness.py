@@ -1,0 +1,140 @@
+"""Which tasks may start, and which will not: section 1 of ``docs/semantics.md``."""
+
+from enum import Flag, auto
+
+from shoal.core.decide import starting
+from shoal.core.decide.draft import FAILURES, Draft
+from shoal.core.decide.ending import HANDLERS, MAY_START
+from shoal.core.model import FailureStrategy, RunWhen
+from shoal.core.run import SkipCause
+from shoal.core.states import TaskState
+
+_T = TaskState
+
+
+class Seen(Flag):
+    """How an upstream task looks from one task behind it."""
+
+    OPEN = 0
+    PASSED = auto()
+    FAILED = auto()
+    BLOCKED = auto()
+    NEUTRAL = auto()
+    NOT_TAKEN = auto()
+
+
+def seen(draft: Draft, upstream: str, task: str) -> Seen:
+    """Return how ``upstream`` looks from ``task``."""
+    attempt = draft.attempt(upstream)
+    match attempt.state:
+        case _T.SUCCEEDED:
+            if task in draft.run.plan.choices.get(upstream, ()):
+                chosen = attempt.detail.get("chosen")  # none if it was forced: all are
+                return Seen.PASSED if chosen is None or task in chosen else Seen.NOT_TAKEN
+            return Seen.PASSED
+        case state if state in FAILURES:
+            ignored = draft.run.plan.spec.on_failure is FailureStrategy.IGNORE
+            return Seen.FAILED | Seen.PASSED if ignored else Seen.FAILED
+        case _T.SKIPPED if attempt.skip_cause in (SkipCause.DISABLED, SkipCause.NOT_SELECTED):
+            return Seen.PASSED
+        case _T.SKIPPED if attempt.skip_cause is SkipCause.BRANCH:
+            return Seen.NEUTRAL
+        case _T.SKIPPED:
+            return Seen.BLOCKED
+        case _:
+            return Seen.OPEN
+
+
+def judge(draft: Draft) -> None:
+    """Start or skip every task whose upstream results now allow the verdict."""
+    if draft.state not in MAY_START:
+        return
+    while draft.to_judge:
+        task, cause = draft.to_judge.pop()
+        if draft.attempt(task).state is not _T.WAITING:
+            continue
+        if draft.failing and draft.spec(task).run_when not in HANDLERS:
+            draft.skip(task, SkipCause.FAILING, "not started: another task failed")
+        else:
+            _judge(draft, task, cause)
+
+
+def _judge(draft: Draft, task: str, cause: str | None) -> None:
+    upstream = draft.run.plan.upstream[task]
+    done = draft.unresolved(task) == 0
+    # One upstream task changed: only it can have brought the verdict of the "at once" rules, or
+    # the task would not be waiting any more.
+    changed = upstream if cause is None or done else (cause,)
+    views = {u: seen(draft, u, task) for u in changed}
+    for u, view in views.items():
+        if view & Seen.NOT_TAKEN:
+            draft.skip(task, SkipCause.BRANCH, f"{u} chose another branch")
+            return
+    if not draft.run.takes_part(task):
+        if done:
+            _judge_transparent(draft, task, views)
+        return
+    match draft.spec(task).run_when:
+        case RunWhen.ALL_SUCCESS:
+            _judge_all_success(draft, task, views, done)
+        case RunWhen.ALL_DONE | RunWhen.ALWAYS:
+            if done:
+                starting.make_ready(draft, task)
+        case RunWhen.ONE_SUCCESS:
+            _judge_one(draft, task, views, Seen.PASSED, done)
+        case RunWhen.ANY_FAILED:
+            _judge_one(draft, task, views, Seen.FAILED, done)
+
+
+def _judge_all_success(draft: Draft, task: str, views: dict[str, Seen], done: bool) -> None:
+    bad = _bad(views)
+    if bad is not None:
+        draft.skip(task, SkipCause.UPSTREAM, _because(draft, bad))
+    elif done and _all_neutral(views):
+        draft.skip(task, SkipCause.BRANCH, "no branch that leads here was taken")
+    elif done:
+        starting.make_ready(draft, task)
+
+
+def _judge_transparent(draft: Draft, task: str, views: dict[str, Seen]) -> None:
+    """A task that does not take part keeps the order and the failures that lead through it."""
+    bad = _bad(views)
+    if bad is not None:
+        draft.skip(task, SkipCause.UPSTREAM, _because(draft, bad))
+    elif _all_neutral(views):
+        draft.skip(task, SkipCause.BRANCH, "no branch that leads here was taken")
+    elif not draft.spec(task).enabled:
+        draft.skip(task, SkipCause.DISABLED, "disabled")
+    else:
+        draft.skip(task, SkipCause.NOT_SELECTED, "not selected for this run")
+
+
+def _judge_one(draft: Draft, task: str, views: dict[str, Seen], wanted: Seen, done: bool) -> None:
+    nothing_before = not views and wanted is Seen.PASSED
+    if nothing_before or any(view & wanted for view in views.values()):
+        starting.make_ready(draft, task)
+        return
+    if not done:
+        return
+    verb = "succeeded" if wanted is Seen.PASSED else "failed"
+    hindered = Seen.BLOCKED if wanted is Seen.FAILED else Seen.BLOCKED | Seen.FAILED
+    of_failure = any(view & hindered for view in views.values())
+    cause = SkipCause.UPSTREAM if of_failure else SkipCause.BRANCH
+    draft.skip(task, cause, f"no upstream task {verb}")
+
+
+def _bad(views: dict[str, Seen]) -> str | None:
+    """Return an upstream task without which an ``all_success`` task cannot run."""
+    for upstream, view in views.items():
+        if view & (Seen.FAILED | Seen.BLOCKED) and not view & Seen.PASSED:
+            return upstream
+    return None
+
+
+def _all_neutral(views: dict[str, Seen]) -> bool:
+    return bool(views) and all(view is Seen.NEUTRAL for view in views.values())
+
+
+def _because(draft: Draft, upstream: str) -> str:
+    verbs = {_T.FAILED: "failed", _T.LOST: "was lost", _T.KILLED: "was killed"}
+    return f"upstream task {upstream} {verbs.get(draft.attempt(upstream).state, 'was skipped')}"

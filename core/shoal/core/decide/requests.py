@@ -1,0 +1,235 @@
+"""What people may ask of an instance: section 4 of ``docs/semantics.md``."""
+
+from collections.abc import Iterable
+
+from shoal.core.decide import ending, logic, starting
+from shoal.core.decide.draft import FAILURES, Draft
+from shoal.core.events import (
+    ForceRequested,
+    KillRequested,
+    PauseRequested,
+    RecoverRequested,
+    RerunRequested,
+    ResumeRequested,
+    StopRequested,
+)
+from shoal.core.logic.kinds import LogicKind
+from shoal.core.run import Attempt, Doom, SkipCause
+from shoal.core.states import (
+    HELD_BY_WORKER,
+    IllegalTransition,
+    TaskSignal,
+    TaskState,
+    WorkflowSignal,
+    WorkflowState,
+)
+
+_W, _T = WorkflowState, TaskState
+_REFUSALS = {
+    WorkflowSignal.PAUSE: "cannot pause: the instance is {state}; only one that runs can pause",
+    WorkflowSignal.RESUME: "cannot resume: the instance is {state}; only one that is PAUSED or "
+    "STOPPED can (a FAILED one can recover, a SUCCEEDED one can rerun)",
+    WorkflowSignal.STOP: "cannot stop: the instance is {state} already",
+    WorkflowSignal.RECOVER: "cannot recover: the instance is {state}; only one with failed tasks "
+    "can (a PAUSED or STOPPED one can resume, a SUCCEEDED one can rerun)",
+    WorkflowSignal.RERUN: "cannot rerun tasks: the instance is {state}; "
+    "only one that has ended can",
+    WorkflowSignal.FORCE: "cannot force: the instance is {state}; only one that runs or has "
+    "FAILED can (a STOPPED or PAUSED one can resume first)",
+}
+
+
+def _move(draft: Draft, signal: WorkflowSignal, reason: str | None = None) -> bool:
+    """Change the state as asked, or say why not."""
+    try:
+        draft.move(signal, reason)
+    except IllegalTransition:
+        draft.refusal = _REFUSALS[signal].format(state=draft.state)
+        return False
+    return True
+
+
+def _listen_to(
+    draft: Draft, event: PauseRequested | ResumeRequested | StopRequested | RecoverRequested
+) -> None:
+    """If a task asks, it is the one that the instance works for from now on."""
+    if event.parent is not None:
+        draft.parent = draft.asked_by = event.parent
+
+
+# -- of the whole instance ----------------------------------------------------------------------
+
+
+def pause(draft: Draft, event: PauseRequested) -> None:
+    """Start nothing; what runs may finish."""
+    _listen_to(draft, event)
+    if draft.state is _W.QUEUED and draft.run.admitted_at is None:
+        draft.refusal = "cannot pause: the instance waits for other runs; it can be stopped"
+        return
+    if not _move(draft, WorkflowSignal.PAUSE):
+        return
+    for attempt in draft.attempts():
+        if attempt.state in (_T.QUEUED, _T.UP_FOR_RETRY, _T.DELAYED, _T.BLOCKED):
+            ending.drop(draft, attempt)
+            draft.signal(attempt.task, TaskSignal.HOLD)
+        elif attempt.state is _T.RUNNING and attempt.worker is None and not attempt.doomed:
+            logic.hold(draft, attempt)
+
+
+def resume(draft: Draft, event: ResumeRequested) -> None:
+    """Go on after a pause or a stop."""
+    _listen_to(draft, event)
+    was_stopped = draft.state is _W.STOPPED
+    if not _move(draft, WorkflowSignal.RESUME):
+        return
+    for attempt in draft.attempts():
+        if attempt.state is _T.PAUSED:
+            draft.signal(attempt.task, TaskSignal.RELEASE)
+            _release(draft, attempt)
+        elif attempt.state is _T.WAITING:
+            draft.to_judge.append((attempt.task, None))
+        elif attempt.state is _T.RUNNING and attempt.worker is None and not attempt.doomed:
+            logic.resume(draft, attempt)
+    if was_stopped:
+        _reopen(draft, frozenset({_T.KILLED, _T.LOST}))
+
+
+def _release(draft: Draft, attempt: Attempt) -> None:
+    """A task that was ready before the pause still is, unless a failure stops it meanwhile."""
+    if draft.failing and draft.spec(attempt.task).run_when not in ending.HANDLERS:
+        draft.to_judge.append((attempt.task, None))
+    else:
+        starting.make_ready(draft, attempt.task)
+
+
+def stop(draft: Draft, event: StopRequested) -> None:
+    """Kill what runs, start nothing."""
+    _listen_to(draft, event)
+    stop_because(draft, event.reason)
+
+
+def stop_because(draft: Draft, reason: str | None) -> None:
+    """Stop the instance; ``reason`` None: somebody asked for it."""
+    if not _move(draft, WorkflowSignal.STOP, f"stopped: {reason}" if reason else None):
+        return
+    for attempt in draft.attempts():
+        if attempt.finished:
+            continue
+        if attempt.state in HELD_BY_WORKER:
+            ending.end_early(draft, attempt, Doom.KILL)
+            continue
+        ending.drop(draft, attempt)
+        draft.signal(attempt.task, TaskSignal.KILL, reason="stopped before it started")
+
+
+def recover(draft: Draft, event: RecoverRequested) -> None:
+    """Run the failed tasks again, and what was skipped because of them."""
+    _listen_to(draft, event)
+    if not _move(draft, WorkflowSignal.RECOVER):
+        return
+    if not draft.count(*FAILURES):
+        draft.state = draft.run.state
+        draft.refusal = "cannot recover: no task of the instance has failed"
+        return
+    _reopen(draft, FAILURES)
+
+
+def _reopen(draft: Draft, states: frozenset[TaskState]) -> None:
+    """Open new attempts of the tasks in ``states`` and of what was skipped because of them."""
+    again = [a.task for a in draft.attempts() if a.state in states]
+    for task in again:
+        draft.reopen(task, detail=ending.kept_detail(draft, draft.attempt(task)))
+    _reopen_behind(draft, again)
+
+
+def _reopen_behind(draft: Draft, changed: Iterable[str]) -> None:
+    """Open new attempts of what was skipped behind ``changed``, and by the failure strategy."""
+    to_follow = list(changed)
+    if not draft.failing:
+        held_back = [a.task for a in draft.attempts() if a.skip_cause is SkipCause.FAILING]
+        for task in held_back:
+            draft.reopen(task)
+        to_follow += held_back
+    while to_follow:
+        for child in draft.run.plan.downstream[to_follow.pop()]:
+            if draft.attempt(child).state is _T.SKIPPED:
+                draft.reopen(child)
+                to_follow.append(child)
+
+
+# -- of single tasks ----------------------------------------------------------------------------
+
+
+def rerun(draft: Draft, event: RerunRequested) -> None:
+    """Run chosen tasks of an ended instance again."""
+    plan = draft.run.plan
+    unknown = event.selection.unknown(plan.tasks)
+    absent = [t for t in event.selection.tasks if t in plan.tasks and not draft.run.takes_part(t)]
+    if unknown:
+        draft.refusal = f"cannot rerun tasks: there is no task {', '.join(unknown)}"
+    elif absent:
+        draft.refusal = (
+            f"cannot rerun tasks: {', '.join(absent)} did not take part in this run; "
+            "start a new one"
+        )
+    elif _move(draft, WorkflowSignal.RERUN):
+        _rerun(draft, event.selection.tasks, event.selection.of(plan.upstream, plan.downstream))
+
+
+def _rerun(draft: Draft, named: Iterable[str], chosen: frozenset[str]) -> None:
+    for task in draft.run.plan.tasks:
+        if task in chosen:
+            draft.reopen(task)
+    if draft.failing:
+        draft.refusal = (
+            "cannot rerun tasks: another task has failed, and the strategy "
+            f"{draft.run.plan.spec.on_failure} starts nothing then; rerun or force it as well, or "
+            "recover the instance"
+        )
+        return
+    for task in dict.fromkeys(named):
+        if not chosen.intersection(draft.run.plan.upstream[task]):
+            starting.make_ready(draft, task)
+
+
+def kill(draft: Draft, event: KillRequested) -> None:
+    """End one task; the others go on."""
+    attempt = _named(draft, event.task, "kill")
+    if attempt is None:
+        return
+    if draft.state not in (_W.RUNNING, _W.PAUSING):
+        draft.refusal = f"cannot kill {event.task}: the instance is {draft.state}"
+    elif attempt.finished:
+        draft.refusal = f"cannot kill {event.task}: it is {attempt.state} already"
+    elif attempt.state in HELD_BY_WORKER:
+        ending.end_early(draft, attempt, Doom.KILL)
+    else:
+        ending.drop(draft, attempt)
+        draft.signal(event.task, TaskSignal.KILL, reason="killed by request before it started")
+
+
+def force(draft: Draft, event: ForceRequested) -> None:
+    """Take a task that failed for a success."""
+    attempt = _named(draft, event.task, "force")
+    if attempt is None or not _move(draft, WorkflowSignal.FORCE):
+        return
+    reason = f"taken for a success by {event.by or 'request'}"
+    if attempt.state in FAILURES:
+        draft.reopen(event.task)
+        draft.signal(event.task, TaskSignal.SUCCEED, forced=True, reason=reason)
+        _reopen_behind(draft, [event.task])
+    elif draft.kind(event.task) is LogicKind.DEPENDENT and attempt.state is _T.RUNNING:
+        ending.finish(draft, event.task, TaskSignal.SUCCEED, forced=True, reason=reason)
+    else:
+        draft.state = draft.run.state
+        draft.refusal = (
+            f"cannot force {event.task}: it is {attempt.state}; only a task that has failed, was "
+            "killed or lost, or a DEPENDENT task that waits can be forced"
+        )
+
+
+def _named(draft: Draft, task: str, verb: str) -> Attempt | None:
+    if task not in draft.run.plan.tasks:
+        draft.refusal = f"cannot {verb} {task}: the workflow has no such task"
+        return None
+    return draft.attempt(task)

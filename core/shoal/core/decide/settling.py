@@ -1,0 +1,32 @@
+"""When an instance, or its pause or stop, is complete, and with which result."""
+
+from shoal.core.decide.draft import FAILURES, Draft
+from shoal.core.decide.ending import MAY_START
+from shoal.core.model import FailureStrategy
+from shoal.core.states import TaskState, WorkflowSignal, WorkflowState
+
+_W, _T = WorkflowState, TaskState
+
+
+def settle(draft: Draft) -> None:
+    """End the instance, or its pause, when nothing is left to do."""
+    if draft.state not in MAY_START | {_W.STOPPING} or draft.held:
+        return
+    if draft.open:
+        if draft.state is _W.PAUSING:
+            draft.move(WorkflowSignal.SETTLE)
+        return
+    if draft.state is _W.STOPPING and draft.count(_T.KILLED, _T.LOST):
+        draft.move(WorkflowSignal.SETTLE, reason=draft.reason or "stopped by request")
+        return
+    failed = draft.unhandled(*FAILURES)
+    ignored = draft.run.plan.spec.on_failure is FailureStrategy.IGNORE
+    if failed and not ignored:
+        draft.move(WorkflowSignal.FAIL, reason=_count_failed(failed))
+    else:
+        reason = f"{_count_failed(failed)}, ignored as the workflow says" if failed else None
+        draft.move(WorkflowSignal.SUCCEED, reason=reason)
+
+
+def _count_failed(count: int) -> str:
+    return "1 task failed" if count == 1 else f"{count} tasks failed"

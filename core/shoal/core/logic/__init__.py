@@ -1,0 +1,1 @@
+"""Tasks that the master runs itself: choices, sub-workflows, waits for other workflows."""
