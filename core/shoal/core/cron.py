@@ -137,6 +137,11 @@ class Cron:
                 return True
         return self._ends_gap_with_fire(now, wall)
 
+    def makes_up(self, fire_time: datetime) -> bool:
+        """Return whether a fire time makes up for times that the clock has just skipped."""
+        now = _whole_utc(fire_time)
+        return self._ends_gap_with_fire(now, _naive(now.astimezone(self._zone)))
+
     def _search_forward(self, start: datetime) -> datetime | None:
         while (wall := self._pattern.at_or_after(start)) is not None:
             change = change_at(wall, self._zone)
