@@ -170,7 +170,6 @@ def _check_params(task: Mapping[str, Any], path: Path, findings: _Findings) -> N
         findings.add((*path, "params", *inner), message)
 
 
-
 def _check_validity(spec: WorkflowSpec, findings: _Findings) -> None:
     """A schedule must end after it starts; both are compared as instants."""
     for index, schedule in enumerate(spec.schedules):
