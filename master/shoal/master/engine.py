@@ -86,6 +86,8 @@ class Engine:
         self._waking: set[int] = set()  # with a TimeReached in the inbox
         self._working: list[_Item] = []  # the batch under way
         self._over = False  # the loop has ended
+        # Called with each run whose end has been committed; hints, so they must not fail.
+        self.on_end: list[Callable[[Run], None]] = []
 
     def epoch_of(self, partition: int) -> int:
         """Return the fencing number of a partition held. Raises NotOwner."""
@@ -231,6 +233,9 @@ class Engine:
         for change in changes.values():
             if change.run.state not in OPEN_WORKFLOW:
                 self.runs.pop(change.run.id, None)
+            if change.decision.finished_at is not None:
+                for told in self.on_end:
+                    told(change.run)
         return actions
 
     async def _process_apart(self, items: list[_Item]) -> list[tuple[Run, tuple[Action, ...]]]:

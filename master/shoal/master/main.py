@@ -25,6 +25,7 @@ from shoal.coordination.assignors import cooperative_sticky
 from shoal.coordination.bell import ring
 from shoal.core.errors import ShoalError
 from shoal.core.settings import ClusterSettings
+from shoal.master.backfills import REQUESTS, Backfills
 from shoal.master.engine import Engine
 from shoal.master.partitions import PartitionKeeper
 from shoal.master.perform import Performer
@@ -114,7 +115,18 @@ async def _work(
     stack.push_async_callback(performer.aclose)
     engine = Engine(database, performer, utc_now, settings.decide_batch)
     sweeper = Sweeper(engine, queue, utc_now, settings.sweep_interval_s)
-    scanner = Scanner(database, engine, utc_now, settings.scan_interval_s, settings.scan_batch)
+    backfills = Backfills(
+        database, engine, utc_now, partitions, settings.scan_interval_s, ring_soon
+    )
+    engine.on_end.append(backfills.run_ended)
+    scanner = Scanner(
+        database,
+        engine,
+        utc_now,
+        settings.scan_interval_s,
+        settings.scan_batch,
+        dict.fromkeys(REQUESTS, backfills.carry_out),
+    )
     scheduler = Scheduler(
         database, engine, utc_now, partitions, settings.scan_interval_s, ring_soon
     )
@@ -122,6 +134,7 @@ async def _work(
     def rung(partition: int) -> None:
         scanner.ring(partition)
         scheduler.look_soon()
+        backfills.look_soon(partition)
 
     rpc = MasterRpc(engine, utc_now, database, Vault.of(cluster))
     server, address = await start_server(
@@ -157,6 +170,7 @@ async def _work(
                 scanner.work,
                 sweeper.work,
                 scheduler.work,
+                backfills.work,
                 timers.work,
             ):
                 loops.create_task(work(), name=work.__qualname__)

@@ -7,7 +7,7 @@ the commands' outcomes together. The other commands are events for a run, decide
 
 import asyncio
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
 
@@ -37,6 +37,8 @@ from shoal.sql.errors import Fenced, NotFound, StaleRow
 
 log = structlog.get_logger()
 
+CarryOut = Callable[[Command], Awaitable[None]]
+
 _CREATES = frozenset({CommandType.START, CommandType.RERUN})
 _OF_WHOLE: dict[CommandType, type[WholeRequest]] = {
     CommandType.PAUSE: PauseRequested,
@@ -57,13 +59,20 @@ class Scanner:
     """Reads the command table for one master."""
 
     def __init__(
-        self, database: Database, engine: Engine, clock: Clock, interval_s: float, batch: int
+        self,
+        database: Database,
+        engine: Engine,
+        clock: Clock,
+        interval_s: float,
+        batch: int,
+        others: Mapping[CommandType, CarryOut] | None = None,
     ) -> None:
         self._database = database
         self._engine = engine
         self._clock = clock
         self._interval_s = interval_s
         self._batch_size = batch
+        self._others = others or {}  # who carries out what is not about an instance
         self._rung: set[int] = set()
         self._bell = asyncio.Event()
 
@@ -102,7 +111,10 @@ class Scanner:
                 return  # nothing there, or nothing that could be settled now
             seen.update(command.id for command in commands)
             await self._create([c for c in commands if c.type in _CREATES])
-            requests = [self._request(c) for c in commands if c.type in _REQUESTS]
+            requests: list[Awaitable[None]] = [
+                self._request(c) for c in commands if c.type in _REQUESTS
+            ]
+            requests += [self._others[c.type](c) for c in commands if c.type in self._others]
             # All of them settled before the next scan, or it would find them pending again.
             for error in await asyncio.gather(*requests, return_exceptions=True):
                 if error is not None:

@@ -104,14 +104,14 @@ class Backfills:
         if state is not before.state:
             await self._events.add([_event(await self.get(before.id), at)])
 
-    async def active(self, partitions: Collection[int]) -> list[int]:
-        """Return the backfills of these partitions that have not ended, oldest first."""
+    async def active(self, partitions: Collection[int]) -> dict[int, int]:
+        """Return the partition of each backfill there that has not ended, oldest first."""
         query = (
-            select(backfill.c.id)
+            select(backfill.c.id, backfill.c.partition)
             .where(IS_ACTIVE_BACKFILL, backfill.c.partition.in_(sorted(partitions)))
             .order_by(backfill.c.id)
         )
-        return [row.id for row in await self._connection.rows(query)]
+        return {row.id: row.partition for row in await self._connection.rows(query)}
 
     async def partitions_of(self, ids: Collection[int]) -> dict[int, int]:
         """Return the partition of each backfill; those that do not exist are missing."""

@@ -7,6 +7,7 @@ from typing import Self
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from shoal.sql.backfills import Backfills
 from shoal.sql.calendars import Calendars
 from shoal.sql.commands import Commands
 from shoal.sql.connection import Connection, opened
@@ -39,6 +40,7 @@ class UnitOfWork:
     schedules: Schedules
     secrets: Secrets
     events: Events
+    backfills: Backfills
 
     def __init__(self, engine: AsyncEngine, plans: PlanCache) -> None:
         self._engine = engine
@@ -60,6 +62,7 @@ class UnitOfWork:
         self.workflows = Workflows(
             connection, self._plans, self.projects, self.schedules, self.events
         )
+        self.backfills = Backfills(connection, self.events)
         return self
 
     async def __aexit__(
