@@ -10,7 +10,8 @@ class TcpProxy:
     """Forward connections on ``port`` to ``target``; in the loop that entered it.
 
     - ``freeze()``: nothing passes, in either direction, and nobody is told (a cut cable).
-      ``heal()`` lets what waited pass, if the connection is still there.
+      ``heal()`` lets what waited pass, if the connection is still there. ``freeze_from`` does so
+      with the first request that has these bytes in it.
     - ``swallow_replies``: requests pass, answers are thrown away. ``swallow_from`` starts that
       with the first request that has these bytes in it.
     - ``refusing``: new connections are closed at once.
@@ -26,6 +27,7 @@ class TcpProxy:
         self.port = 0
         self.swallow_replies = self.refusing = False
         self.swallow_from: bytes | None = None
+        self.freeze_from: bytes | None = None
         self._drops = 0
 
     @property
@@ -92,6 +94,9 @@ class TcpProxy:
         with contextlib.suppress(ConnectionError):
             while True:
                 data = await reader.read(65536)
+                if not replies and self.freeze_from and self.freeze_from in data:
+                    self.freeze_from = None
+                    self.freeze()
                 await self._thawed.wait()  # nor does the end of a connection get through
                 # After a drop nothing passes, even what was read before our cancellation came:
                 # an answer that follows swallowed ones would be no fault that TCP can have.

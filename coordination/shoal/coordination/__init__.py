@@ -44,6 +44,7 @@ from shoal.coordination.group import (
     GroupListener,
     GroupMetadata,
     GroupSettings,
+    delete_group,
     read_group,
 )
 from shoal.coordination.jobs import BalancedJobs
@@ -110,6 +111,7 @@ __all__ = [
     "TransactionFailed",
     "WatchEvent",
     "ZkSession",
+    "delete_group",
     "leader_of",
     "partition_of",
     "prepare",

@@ -18,7 +18,7 @@
     │   ├── UnknownMemberId, MemberIdRequired, FencedInstanceId
     │   ├── IllegalGeneration, RebalanceInProgress
     │   ├── InconsistentGroupProtocol, AssignorFailed
-    │   └── CoordinatorNotAvailable
+    │   └── CoordinatorNotAvailable, GroupNotEmpty
     ├── IllegalGroupTransition   a state machine was given a signal that it has no row for
     └── ServerError          any other answer of the server
 """
@@ -243,3 +243,13 @@ class AssignorFailed(GroupError):
 class CoordinatorNotAvailable(GroupError):
     def __init__(self, group: str) -> None:
         super().__init__(group, "it was deleted; create it anew, or join another one")
+
+
+class GroupNotEmpty(GroupError):
+    """``members`` are the ids of those whose sessions live, as far as they are known."""
+
+    def __init__(self, group: str, members: Sequence[str]) -> None:
+        self.members = list(members)
+        shown = [*self.members[:3], *(["…"] if len(self.members) > 3 else [])]
+        who = ", ".join(shown) or "one that is just joining"
+        super().__init__(group, f"it has members ({who}); stop them, then delete it again")

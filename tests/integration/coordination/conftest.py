@@ -72,6 +72,11 @@ def _request(opcode: int, chroot_address: str, path: str) -> bytes:
     return struct.pack(">ii", opcode, len(full)) + full
 
 
+def delete_request(chroot_address: str, path: str) -> bytes:
+    """Return the bytes by which the proxy knows the deletion of ``path``."""
+    return _request(2, chroot_address, path)
+
+
 def put_request() -> bytes:
     """Return the bytes by which the proxy knows a multi that begins with a create."""
     return struct.pack(">iib", 14, 15, 0)

@@ -10,7 +10,7 @@ from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import GroupMetadata, Partition, SessionState, ZkSession, read_group
 from shoal.coordination.errors import FencedInstanceId
 from shoal.coordination.group import GroupState
-from tests.integration.coordination.conftest import eventually, set_request
+from tests.integration.coordination.conftest import delete_request, eventually, set_request
 from tests.integration.coordination.group_bench import PATIENCE_S, QUICK, Bench, Peer, jobs
 from tests.proxy import TcpProxy
 from tests.zookeeper import expire_session
@@ -160,6 +160,39 @@ async def test_a_session_in_doubt_that_goes_on_is_begun_anew_at_once(
     await bench.shared_out(cut, other)
     assert cut.group.member_id != was
     assert cut.session.session_id == session_id
+
+
+async def test_a_session_in_doubt_that_goes_on_twice_leaves_no_former_member_behind(
+    bench: Bench, zk_proxied: str, zk_proxy: TcpProxy
+) -> None:
+    """The life that was to end the registration of the one before is cut short itself."""
+    settings = replace(QUICK, rebalance_timeout_s=10 * PATIENCE_S)
+    cut = await bench.join("cut", settings=settings, address=zk_proxied, timeout_s=CUT_S)
+    other = await bench.join("other", settings=settings)
+    await bench.shared_out(cut, other)
+    was, session_id = cut.group.member_id, cut.session.session_id
+    zk_proxy.swallow_replies = True  # the server hears it, so the session goes on
+    await eventually(lambda: lost(bench, cut), PATIENCE_S)
+    zk_proxy.freeze_from = delete_request(zk_proxied, f"/groups/g/members/{was}")
+    zk_proxy.drop()
+    zk_proxy.heal()
+    await eventually(lambda: zk_proxy.freeze_from is None, PATIENCE_S)
+    zk_proxy.drop()  # the deletion never arrives
+    zk_proxy.heal()
+    zk_proxy.swallow_replies = True
+    await eventually(lambda: not cut.session.is_proven, PATIENCE_S)
+    assert was in (await read_registered(other))
+    second = cut.group.member_id
+    zk_proxy.drop()
+    zk_proxy.heal()
+    await bench.shared_out(cut, other)
+    assert cut.session.session_id == session_id
+    assert len({was, second, cut.group.member_id}) == 3
+    assert await read_registered(other) == {cut.group.member_id, other.group.member_id}
+
+
+async def read_registered(peer: Peer) -> set[str]:
+    return set((await peer.session.children("/groups/g/members")).names)
 
 
 async def test_a_lost_connection_alone_changes_nothing(

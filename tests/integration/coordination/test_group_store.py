@@ -1,11 +1,13 @@
-"""The group's znode is written by whoever has read its last state, and by nobody else."""
+"""The group's znode is written by whoever has read its last state, and by nobody else; a group
+without members can be deleted."""
 
 import pytest
 
-from shoal.coordination import ZkSession
-from shoal.coordination.errors import BadVersion
+from shoal.coordination import Group, ZkSession, delete_group, layout, read_group
+from shoal.coordination.errors import BadVersion, GroupNotEmpty
 from shoal.coordination.group.model import GroupMetadata
 from shoal.coordination.group.store import GroupStore
+from tests.integration.coordination.group_bench import QUICK
 
 
 async def test_of_two_who_have_read_the_same_only_one_can_write(session: ZkSession) -> None:
@@ -23,3 +25,31 @@ async def test_of_two_who_have_read_the_same_only_one_can_write(session: ZkSessi
     assert now.metadata.generation == 7
     await two.write(GroupMetadata("g", 3.0, generation=8), now.version)
     assert (await one.read()).metadata.generation == 8
+
+
+async def test_a_group_is_deleted_once_its_members_have_left(session: ZkSession) -> None:
+    async with Group(session, "a/b", topics={"t": 2}, settings=QUICK) as group:
+        with pytest.raises(GroupNotEmpty, match=group.member_id) as refused:
+            await delete_group(session, "a/b")
+        assert refused.value.members == [group.member_id]
+        assert group.member_id in (await read_group(session, "a/b")).members
+    assert (await session.children(layout.GROUPS)).names
+    await delete_group(session, "a/b")
+    assert (await session.children(layout.GROUPS)).names == []
+    await delete_group(session, "a/b")  # it is no more: that is what we want
+    async with Group(session, "a/b", topics={"t": 2}, settings=QUICK) as group:
+        assert group.member_id in (await read_group(session, "a/b")).members
+
+
+async def test_a_group_whose_last_member_died_or_never_came_can_be_deleted(
+    session: ZkSession,
+) -> None:
+    store = GroupStore(session, "g", 3.0)
+    await store.register("one", {})
+    view = await store.read()
+    await store.write(GroupMetadata("g", 3.0, pending=frozenset(["one"])), view.version)
+    await store.deregister("one")
+    await delete_group(session, "g")
+    await session.create(layout.group("half"))  # who was to join has died at the first step
+    await delete_group(session, "half")
+    assert (await session.children(layout.GROUPS)).names == []

@@ -42,7 +42,7 @@ from shoal.coordination.group.model import Decision, GroupMetadata, MemberState
 from shoal.coordination.group.participant import Participant, Step
 from shoal.coordination.group.settings import GroupSettings
 from shoal.coordination.group.states import GroupSignal, GroupState
-from shoal.coordination.group.store import read_group
+from shoal.coordination.group.store import delete_group, read_group
 
 __all__ = [
     "Alive",
@@ -68,5 +68,6 @@ __all__ = [
     "Sync",
     "Tick",
     "decide",
+    "delete_group",
     "read_group",
 ]

@@ -99,6 +99,7 @@ class Group:
         self._metadata = GroupMetadata(name, self._settings.initial_rebalance_delay_s)
         self._told = Told(self._listener, name, PATIENCE * self._settings.rebalance_timeout_s)
         self._member: Participant | None = None
+        self._registered_id = ""  # under which we may still be registered
         self._polls = _Polls(self._settings.max_poll_interval_s)
         self._listeners: list[Callable[[GroupMetadata], None]] = []
         self._joined = asyncio.Event()
@@ -206,7 +207,7 @@ class Group:
 
     async def _live(self) -> None:
         """One membership, under a new id. However it ends, nothing is held afterwards."""
-        former_id, member_id = self.member_id, f"{self._client_id}-{uuid.uuid4().hex}"
+        member_id = f"{self._client_id}-{uuid.uuid4().hex}"
         self._member = self._participant(member_id)
         life = Life(
             self._session,
@@ -218,7 +219,7 @@ class Group:
             self._leaving,
             self._note,
         )
-        living = asyncio.create_task(life.live(former_id), name=f"member {member_id}")
+        living = asyncio.create_task(self._begin(life, member_id), name=f"member {member_id}")
         silent = asyncio.create_task(self._session.unproven())
         idle = asyncio.create_task(self._polls.overdue())
         ends = [living, silent, idle]
@@ -234,6 +235,17 @@ class Group:
             if not living.cancelled():
                 living.result()
         log.info("membership ended", group=self.name, member=member_id)
+
+    async def _begin(self, life: Life, member_id: str) -> None:
+        """Live, once nothing is left of the life before.
+
+        If its session was in doubt and went on, its registration is still there, and others would
+        wait for it: also if the life that should have ended that was itself cut short.
+        """
+        if self._registered_id:
+            await self._store.deregister(self._registered_id)
+        self._registered_id = member_id
+        await life.live()
 
     async def _leave(self, life: Life) -> None:
         try:

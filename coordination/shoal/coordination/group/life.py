@@ -66,17 +66,12 @@ class Life:
         self._collisions = 0  # writes in a row that came too late
         self._absent: dict[str, float] = {}  # static members without a session, since when
 
-    async def live(self, former_id: str) -> None:
+    async def live(self) -> None:
         """Take part until told to leave, then give everything up.
-
-        ``former_id`` is the id of our last life, or "". If its session was in doubt and went on
-        its registration is still there, and others would wait for it.
 
         Raises Expelled and TooSlow, after which the member may begin anew; GroupError, Mismatch
         and AccessDenied, which no repetition helps; and what else ZooKeeper answers.
         """
-        if former_id:
-            await self._store.deregister(former_id)
         await self._store.register(self._member.id, self._data)
         while not self._leaving.is_set():
             view = await self._see()

@@ -14,11 +14,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.coordination import layout
-from shoal.coordination.errors import NodeExists, NoNode
+from shoal.coordination.errors import (
+    GroupNotEmpty,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    TransactionFailed,
+)
 from shoal.coordination.group.clock import EnsembleClock
 from shoal.coordination.group.codec import decode, encode
 from shoal.coordination.group.model import GroupMetadata
-from shoal.coordination.nodes import WatchCallback
+from shoal.coordination.nodes import Delete, WatchCallback
 from shoal.coordination.session import ZkSession
 
 
@@ -96,3 +102,31 @@ async def read_group(session: ZkSession, name: str) -> GroupMetadata:
     except NoNode:
         return GroupMetadata(name, delay_s)
     return decode(node.data, name, delay_s)
+
+
+async def delete_group(session: ZkSession, name: str) -> None:
+    """Delete what is stored of a group without members; nothing if there is no such group.
+
+    Whoever joins later begins a new group, in generation 0. Members count as long as their
+    sessions do: static ones that are only restarting do not. Raises GroupNotEmpty, SessionLost.
+    """
+    await session.retry(lambda: _delete(session, name))
+
+
+async def _delete(session: ZkSession, name: str) -> None:
+    group, members = layout.group(name), layout.group_members(name)
+    delete = [Delete(members), Delete(group)]
+    try:
+        registered = (await session.children(members)).names
+    except NoNode:  # deleted already, or only half made
+        registered = []
+        del delete[0]
+    if registered:
+        raise GroupNotEmpty(name, sorted(map(layout.decode_name, registered)))
+    try:
+        await session.multi(delete)  # as one: it fails if somebody has registered since
+    except TransactionFailed as error:
+        if isinstance(error.cause, NotEmpty):
+            raise GroupNotEmpty(name, ()) from error
+        if not isinstance(error.cause, NoNode):
+            raise error.cause from error
