@@ -12,6 +12,7 @@ from shoal.api.auth import require_browser
 from shoal.api.description import describe
 from shoal.api.middleware import Exchange
 from shoal.api.routes import (
+    calendars,
     cluster,
     commands,
     events,
@@ -19,6 +20,7 @@ from shoal.api.routes import (
     instances,
     logs,
     projects,
+    schedules,
     tasks,
     workflows,
 )
@@ -30,6 +32,8 @@ _ROUTERS = (
     health.router,
     projects.router,
     workflows.router,
+    schedules.router,
+    calendars.router,
     commands.router,
     instances.router,
     tasks.router,

@@ -23,6 +23,7 @@ from shoal.core.checks import InvalidDefinition
 from shoal.core.errors import ShoalError
 from shoal.proto.errors import PeerRefused, PeerUnavailable
 from shoal.sql.errors import (
+    CalendarInUse,
     DatabaseUnavailable,
     IntegrityViolated,
     InvalidValue,
@@ -97,6 +98,7 @@ _ZOOKEEPER = _Kind(
 _KINDS: Mapping[type[ShoalError], _Kind] = {
     NotFound: _Kind(HTTPStatus.NOT_FOUND, "not-found", "Not found"),
     OpenInstances: _Kind(HTTPStatus.CONFLICT, "open-instances", "Instances are still open"),
+    CalendarInUse: _Kind(HTTPStatus.CONFLICT, "calendar-in-use", "Schedules use the calendar"),
     IntegrityViolated: _Kind(
         HTTPStatus.CONFLICT,
         "conflict",

@@ -1,4 +1,4 @@
-"""Projects, definitions, versions and schedules."""
+"""Projects, definitions and versions."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -141,22 +141,6 @@ async def test_projects(api: Api) -> None:
     assert ([item["name"] for item in page["items"]], page["next"]) == (["q"], None)
     unknown = await api.client.put(f"{PREFIX}/projects/p", json={"desc": "x"})
     assert fields_of(problem_of(unknown, 422, "invalid-request")) == {"desc": "is no known field"}
-
-
-async def test_schedules_show_when_they_fire(api: Api) -> None:
-    await api.publish(
-        schedules=[
-            {"cron": "0 0 6 * * ?", "timezone": "Europe/Berlin"},
-            {"cron": "0 0 7 * * ?", "enabled": False},
-        ]
-    )
-    on, off = (await api.client.get(f"{WORKFLOW}/schedules")).json()["items"]
-    assert on["timezone"] == "Europe/Berlin"
-    assert len(on["next_fire_times"]) == 5
-    assert on["next_fire_times"][0] == on["next_fire_at"]
-    assert on["next_fire_times"] == sorted(set(on["next_fire_times"]))
-    assert all(time.endswith(":00:00Z") for time in on["next_fire_times"])
-    assert (off["enabled"], off["next_fire_at"], off["next_fire_times"]) == (False, None, [])
 
 
 async def test_a_workflow_with_open_instances_cannot_be_deleted(api: Api) -> None:

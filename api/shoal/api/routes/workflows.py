@@ -1,7 +1,6 @@
-"""Workflows: definitions, versions, schedules."""
+"""Workflows: definitions and versions."""
 
 import asyncio
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import Body, Path, Query, Response
@@ -17,17 +16,14 @@ from shoal.api.schemas.definitions import (
     DEFINITION,
     ChangeOut,
     PublishOut,
-    ScheduleOut,
     VersionDetail,
     VersionOut,
     WorkflowDetail,
     WorkflowOut,
 )
-from shoal.api.services import Services, Shoal
-from shoal.core import cron
+from shoal.api.services import Shoal
 from shoal.core.checks import check_workflow
 from shoal.core.model import WorkflowSpec
-from shoal.core.records import Schedule
 
 router = strict_router("workflows")
 
@@ -39,7 +35,6 @@ Definition = Annotated[
         examples=[DEFINITION],
     ),
 ]
-FIRE_TIMES = 5
 
 
 @router.get("/workflows", summary="List workflows")
@@ -201,41 +196,3 @@ async def get_version(
         created_at=found.created_at,
         definition=found.spec.canonical(),
     )
-
-
-@router.get(
-    "/projects/{project}/workflows/{name}/schedules",
-    summary="List schedules",
-    responses=documented(404),
-)
-async def list_schedules(
-    shoal: Shoal, project: ProjectName, name: WorkflowName
-) -> Page[ScheduleOut]:
-    """The timetables of a workflow and when they fire next; they change with the definition."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
-        await uow.workflows.get(project, name)
-        found = await uow.schedules.of_workflow(project, name)
-    return Page(items=[_schedule(item, shoal) for item in found])
-
-
-def _schedule(schedule: Schedule, shoal: Services) -> ScheduleOut:
-    return ScheduleOut(
-        id=schedule.id,
-        cron=schedule.cron,
-        timezone=schedule.timezone,
-        parameters=dict(schedule.parameters),
-        enabled=schedule.enabled,
-        next_fire_at=schedule.next_fire_at if schedule.enabled else None,
-        next_fire_times=_fire_times(schedule) if schedule.enabled else [],
-    )
-
-
-def _fire_times(schedule: Schedule) -> list[datetime]:
-    """The stored next fire time (maybe overdue) and those that follow it."""
-    times: list[datetime] = []
-    timetable = cron.parse(schedule.cron, schedule.timezone)
-    moment = schedule.next_fire_at
-    while moment is not None and len(times) < FIRE_TIMES:
-        times.append(moment.astimezone(UTC))
-        moment = timetable.next(moment)
-    return times

@@ -1,4 +1,4 @@
-"""Projects, workflows, their versions and schedules."""
+"""Projects, workflows and their versions."""
 
 from datetime import datetime
 from typing import Any
@@ -146,27 +146,3 @@ class PublishOut(BaseModel):
     dry_run: bool = Field(description="Whether nothing was stored in any case.")
     digest: str
     diff: list[ChangeOut] = Field(description="Changes against the version before.")
-
-
-class ScheduleOut(BaseModel):
-    """One timetable of a workflow."""
-
-    model_config = example(
-        {
-            "id": 7,
-            "cron": "0 0 6 * * ?",
-            "timezone": "Europe/Berlin",
-            "parameters": {},
-            "enabled": True,
-            "next_fire_at": "2026-11-22T05:00:00Z",
-            "next_fire_times": ["2026-11-22T05:00:00Z", "2026-11-23T05:00:00Z"],
-        }
-    )
-
-    id: int
-    cron: str
-    timezone: str
-    parameters: dict[str, str]
-    enabled: bool
-    next_fire_at: datetime | None = Field(description="Null: it does not fire any more.")
-    next_fire_times: list[datetime] = Field(description="The next five, as far as there are any.")

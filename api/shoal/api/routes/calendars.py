@@ -1,0 +1,85 @@
+"""Calendars: days of a project on which its schedules do not fire."""
+
+from typing import Annotated
+
+from fastapi import Body, Path, Response
+
+from shoal.api.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.problems import documented
+from shoal.api.route import strict_router
+from shoal.api.routes.projects import NewName, ProjectName
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.schedules import CalendarIn, CalendarOut
+from shoal.api.services import Shoal
+
+router = strict_router("calendars")
+
+CalendarName = Annotated[str, Path(max_length=100, examples=["holidays"])]
+
+
+@router.get("/projects/{project}/calendars", summary="List calendars", responses=documented(404))
+async def list_calendars(
+    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+) -> Page[CalendarOut]:
+    """The calendars of a project by name."""
+    after = decode_cursor("calendars", cursor, str)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        await uow.projects.get(project)
+        position = (project, after[0]) if after else None
+        found = await uow.calendars.list(project, position, limit + 1)
+    items, more = page(found, limit)
+    return Page(
+        items=[CalendarOut.model_validate(item) for item in items],
+        next=encode_cursor("calendars", items[-1].name) if more else None,
+    )
+
+
+@router.get(
+    "/projects/{project}/calendars/{name}", summary="Show a calendar", responses=documented(404)
+)
+async def get_calendar(shoal: Shoal, project: ProjectName, name: CalendarName) -> CalendarOut:
+    """One calendar with its days."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        return CalendarOut.model_validate(await uow.calendars.get(project, name))
+
+
+@router.put(
+    "/projects/{project}/calendars/{name}",
+    summary="Make or change a calendar",
+    responses={
+        201: {"model": CalendarOut, "description": "It is new."},
+        **documented(400, 413, 415),
+    },
+)
+async def put_calendar(
+    shoal: Shoal,
+    project: NewName,
+    name: NewName,
+    body: Annotated[CalendarIn, Body()],
+    response: Response,
+) -> CalendarOut:
+    """Replaces its days; the project is created if it is missing.
+
+    A fire time that is planned already does not fire if its day is left out now.
+    """
+    async with shoal.database.unit_of_work() as uow:
+        stored, is_new = await uow.calendars.put(
+            project, name, body.days, body.description, shoal.clock()
+        )
+        await uow.commit()
+    if is_new:
+        response.status_code = 201
+    return CalendarOut.model_validate(stored)
+
+
+@router.delete(
+    "/projects/{project}/calendars/{name}",
+    summary="Delete a calendar",
+    status_code=204,
+    responses=documented(404, 409),
+)
+async def delete_calendar(shoal: Shoal, project: ProjectName, name: CalendarName) -> None:
+    """Refused while a schedule names it."""
+    async with shoal.database.unit_of_work() as uow:
+        await uow.calendars.delete(project, name)
+        await uow.commit()

@@ -1,0 +1,165 @@
+"""Schedules, their previews, and calendars."""
+
+from datetime import date, datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shoal.api.schemas.common import TIME, PriorityName, Strict, example
+from shoal.core.fields import Day, Name, WallTime, Zone
+
+OnGap = Literal["shift", "skip"]
+OnOverlap = Literal["first", "last", "both"]
+
+_SCHEDULE = {
+    "id": 7,
+    "project": "flights",
+    "workflow": "daily",
+    "cron": "0 0 6 * * ?",
+    "timezone": "Europe/Berlin",
+    "parameters": {},
+    "enabled": True,
+    "priority": None,
+    "on_gap": "shift",
+    "on_overlap": "first",
+    "start": None,
+    "end": None,
+    "exclude": ["2026-12-24"],
+    "calendar": "holidays",
+    "missed": "last",
+    "missed_window": 3600.0,
+    "next_fire_at": "2026-11-22T05:00:00Z",
+    "next_fire_times": ["2026-11-22T05:00:00Z", "2026-11-23T05:00:00Z"],
+}
+
+
+class ScheduleOut(BaseModel):
+    """One timetable of a workflow."""
+
+    model_config = example(_SCHEDULE)
+
+    id: int
+    project: str
+    workflow: str
+    cron: str
+    timezone: str
+    parameters: dict[str, str]
+    enabled: bool
+    priority: PriorityName | None = Field(description="Null: that of the workflow.")
+    on_gap: OnGap | None = Field(
+        description="What a fire time does that the clock skips. Null: this version cannot read "
+        "the expression or does not know the time zone, so it does not fire."
+    )
+    on_overlap: OnOverlap | None = Field(
+        description="Which pass counts when the clock goes back. Null as `on_gap`."
+    )
+    start: datetime | None = Field(description="No fire times before.")
+    end: datetime | None = Field(description="No fire times from then on.")
+    exclude: list[date] = Field(description="Days, in its time zone, without fire times.")
+    calendar: str | None = Field(description="Of the project; its days are left out as well.")
+    missed: Literal["skip", "last", "all"] = Field(
+        description="What becomes of fire times that passed while no master could fire them."
+    )
+    missed_window: float | None = Field(description="Seconds; older ones are not made up for.")
+    next_fire_at: datetime | None = Field(description="Null: it does not fire any more.")
+    next_fire_times: list[datetime] = Field(description="The next five, as far as there are any.")
+
+
+_PREVIEW: dict[str, Any] = {
+    "cron": "0 30 2 * * ?",
+    "timezone": "Europe/Berlin",
+    "on_gap": "shift",
+    "on_overlap": "first",
+    "fire_times": [
+        {
+            "local": "2026-03-29T03:00:00+02:00",
+            "utc": "2026-03-29T01:00:00Z",
+            "fires": True,
+            "marks": ["after the gap"],
+        },
+        {
+            "local": "2026-03-30T02:30:00+02:00",
+            "utc": "2026-03-30T00:30:00Z",
+            "fires": True,
+            "marks": [],
+        },
+    ],
+}
+
+
+class FireTimeOut(BaseModel):
+    """One fire time, or a day that is left out."""
+
+    local: datetime = Field(description="What the clock shows in the schedule's time zone.")
+    utc: datetime
+    fires: bool = Field(description="False: the day is left out; it stands for the whole day.")
+    marks: list[Literal["after the gap", "1st pass", "2nd pass", "left out"]] = Field(
+        description="What a clock change or a calendar does to it."
+    )
+
+
+class PreviewOut(BaseModel):
+    """When a schedule will fire."""
+
+    model_config = example(_PREVIEW)
+
+    cron: str
+    timezone: str
+    on_gap: OnGap
+    on_overlap: OnOverlap
+    fire_times: list[FireTimeOut] = Field(description="Fewer than asked for: there are no more.")
+
+
+class PreviewIn(Strict):
+    """A schedule that need not exist."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"cron": "0 30 2 * * ?", "timezone": "Europe/Berlin", "n": 2}]
+        },
+    )
+
+    cron: str = Field(max_length=255)
+    timezone: Zone = "UTC"
+    on_gap: OnGap | None = None
+    on_overlap: OnOverlap | None = None
+    start: WallTime | None = None
+    end: WallTime | None = None
+    exclude: tuple[Day, ...] = Field(default=(), max_length=1_000)
+    project: Name | None = Field(default=None, description="Whose calendar is meant.")
+    calendar: Name | None = None
+    n: int = Field(default=10, ge=1, le=500, description="How many lines.")
+
+
+_CALENDAR = {
+    "project": "flights",
+    "name": "holidays",
+    "description": "Public holidays",
+    "days": ["2026-12-25", "2026-12-26"],
+    "updated_at": TIME,
+}
+
+
+class CalendarOut(BaseModel):
+    """Days on which schedules that name it do not fire."""
+
+    model_config = example(_CALENDAR)
+
+    project: str
+    name: str
+    description: str
+    days: list[date] = Field(description="Ascending.")
+    updated_at: datetime
+
+
+class CalendarIn(Strict):
+    """What a calendar holds; it is replaced as a whole."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"days": _CALENDAR["days"], "description": "Holidays"}]},
+    )
+
+    days: tuple[Day, ...] = Field(max_length=5_000)
+    description: str = Field(default="", max_length=2000)
