@@ -28,19 +28,22 @@ class Plan:
     downstream: Mapping[str, tuple[str, ...]]
     kinds: Mapping[str, LogicKind]  # of the tasks that the master runs
     choices: Mapping[str, frozenset[str]]  # by task that chooses: the tasks it chooses from
+    choosers: Mapping[str, tuple[str, ...]]  # by task: those of ``choices`` that choose it or not
     judges: Mapping[str, tuple[str, ...]]  # by task: the CONDITIONS tasks that look at its result
 
     @classmethod
     def of(cls, spec: WorkflowSpec) -> "Plan":
         """Index a checked definition by task name."""
         upstream = {task.name: task.depends_on for task in spec.tasks}
+        choices = {task.name: chosen for task in spec.tasks if (chosen := choices_of(task))}
         return cls(
             spec,
             {task.name: task for task in spec.tasks},
             upstream,
             successors_of(upstream),
             {task.name: LogicKind(task.type) for task in spec.tasks if is_logic(task.type)},
-            {task.name: choices for task in spec.tasks if (choices := choices_of(task))},
+            choices,
+            successors_of({chooser: tuple(sorted(names)) for chooser, names in choices.items()}),
             judges_of(spec.tasks),
         )
 
@@ -206,7 +209,8 @@ class Decision:
     messages: tuple[Message, ...] = ()
     refusal: str | None = None
     admitted_at: datetime | None = None  # set when it is; stored already by whoever admitted it
-    warned_at: datetime | None = None  # set when the instance has reached its timeout
+    warned_at: datetime | None = None  # set when the instance's timeout is over and done with
+    timed_out: bool = False  # the instance has just reached its timeout
     overdue: tuple[str, ...] = ()  # tasks that have just reached theirs, and are warned of
     parent: Parent | None = None  # set when another task takes over the instance
 
@@ -237,7 +241,7 @@ class Run:
     parent: Parent | None = None  # the task it works for
     backfill_id: int | None = None
     admitted_at: datetime | None = None  # None: waits until others of its workflow have ended
-    warned_at: datetime | None = None  # when it was found to run longer than its timeout
+    warned_at: datetime | None = None  # since when its timeout does not count any more
     # Derived, kept in step by replace(): upstream tasks of each task that are unresolved,
     # newest attempts by state, and the task of every newest attempt's id.
     unresolved: dict[str, int] = field(init=False)

@@ -145,7 +145,7 @@ class InstanceChanges:
 def _events(change: Change, new_ids: NewIds, at: datetime) -> Iterator[NewEvent]:
     run, decision = change
     spec = run.plan.spec
-    if decision.warned_at is not None:
+    if decision.timed_out:
         data = _compact(workflow=spec.name, timeout_s=spec.timeout)
         yield NewEvent(at, "instance.overdue", spec.project, data, run.id)
     if decision.state is not None:

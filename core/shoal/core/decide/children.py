@@ -68,6 +68,10 @@ class Children:
         """The items whose instances stand still but have not ended."""
         return [i for i, child in self._all() if child["state"] in _AT_REST]
 
+    def paused(self) -> list[int]:
+        """The items whose instances are paused: a request that they got meanwhile moves them on."""
+        return [i for i, child in self._all() if child["state"] == _W.PAUSED]
+
     def not_succeeded(self) -> list[int]:
         """The items whose instances did not succeed, or were not started."""
         return [

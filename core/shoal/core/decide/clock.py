@@ -30,7 +30,7 @@ def _look_at_instance(draft: Draft) -> None:
         if deadline > draft.at:
             draft.act(WakeAt(deadline))
             continue
-        draft.warned_at = draft.at
+        draft.warned_at, draft.timed_out = draft.at, True
         if spec.timeout_action is not WorkflowTimeoutAction.WARN:
             assert spec.timeout is not None
             requests.stop_because(draft, f"ran longer than {format_duration(spec.timeout)}")

@@ -26,7 +26,7 @@ def remind_of(draft: Draft, attempt: Attempt) -> None:
 def of_instance(draft: Draft) -> Iterator[datetime]:
     """Yield when the instance reaches its timeout; nothing if it has none, or has had it."""
     timeout = draft.run.plan.spec.timeout
-    if timeout and draft.state in _TICKING and draft.run.warned_at is None:
+    if timeout and draft.state in _TICKING and (draft.warned_at or draft.run.warned_at) is None:
         yield (draft.run.started_at or draft.at) + timedelta(seconds=timeout)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from shoal.core.commands import Parent
 from shoal.core.logic.kinds import LogicKind
-from shoal.core.model import FailureStrategy, TaskSpec
+from shoal.core.model import FailureStrategy, RunWhen, TaskSpec
 from shoal.core.run import (
     Action,
     Attempt,
@@ -52,6 +52,7 @@ class Draft:
         self.asked_by: Parent | None = None  # wants an answer even if nothing changes
         self.admitted_at: datetime | None = None
         self.warned_at: datetime | None = None
+        self.timed_out = False
         self.overdue: list[str] = []
         self.actions: list[Action] = []
         self.messages: list[Message] = []
@@ -59,6 +60,8 @@ class Draft:
         # Tasks whose readiness may have changed, each with the upstream task that changed it
         # (None: look at all of them).
         self.to_judge: list[tuple[str, str | None]] = []
+        # Tasks that wait but may start: judged so in this decision, or in an earlier life.
+        self.ready: set[str] = set()
         self._newest: dict[str, Attempt] = {}
         self._written: dict[AttemptKey, Attempt] = {}
         self._unresolved: dict[str, int] = {}
@@ -90,6 +93,12 @@ class Draft:
     def kind(self, task: str) -> LogicKind | None:
         """Return which kind of task the master runs here; None: workers run it."""
         return self.run.plan.kinds.get(task)
+
+    def rule(self, task: str) -> RunWhen:
+        """Return when a task starts; CONDITIONS looks at all results, whatever they are."""
+        if self.kind(task) is LogicKind.CONDITIONS:
+            return RunWhen.ALL_DONE
+        return self.spec(task).run_when
 
     def unresolved(self, task: str) -> int:
         """How many upstream tasks have no final result yet."""
@@ -165,8 +174,12 @@ class Draft:
         losses: int = 0,
         due_at: datetime | None = None,
         detail: Mapping[str, Any] | None = None,
+        ready: bool = False,
     ) -> Attempt:
-        """Add a new attempt of a task whose newest attempt is finished."""
+        """Add a new attempt of a task whose newest attempt is finished.
+
+        ``ready``: it may start whatever its upstream tasks have come to; else it is judged.
+        """
         before = self.attempt(task)
         after = Attempt(
             task,
@@ -177,7 +190,10 @@ class Draft:
             detail=detail or {},
         )
         self._put(before, after)
-        self.to_judge.append((task, None))
+        if ready:
+            self.ready.add(task)
+        else:
+            self.to_judge.append((task, None))
         return after
 
     def _put(self, before: Attempt, after: Attempt) -> None:
@@ -219,6 +235,7 @@ class Draft:
             messages=(*self.messages, *self._answer(self.state)),
             admitted_at=self.admitted_at,
             warned_at=self.warned_at,
+            timed_out=self.timed_out,
             overdue=tuple(self.overdue),
             parent=self.parent if self.parent != self.run.parent else None,
         )

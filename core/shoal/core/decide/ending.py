@@ -71,7 +71,7 @@ def finish(draft: Draft, task: str, signal: TaskSignal, **fields: Any) -> None:
     """End a task's newest attempt, try again if it may, and stop others if the strategy says so."""
     was_failing = draft.failing
     ended = draft.signal(task, signal, **fields)
-    may_run_again = not was_failing or draft.spec(task).run_when in HANDLERS
+    may_run_again = not was_failing or draft.rule(task) in HANDLERS
     if draft.state in MAY_START and may_run_again:
         _try_again(draft, ended)
     if draft.failing and not was_failing:
@@ -89,9 +89,10 @@ def _try_again(draft: Draft, ended: Attempt) -> None:
             losses=ended.losses,
             due_at=draft.at + timedelta(seconds=delay_s) if delay_s else None,
             detail=kept_detail(draft, ended),
+            ready=True,
         )
     elif ended.state is _T.LOST and ended.losses < MAX_LOSSES:
-        draft.reopen(ended.task, failures=ended.failures, losses=ended.losses + 1)
+        draft.reopen(ended.task, failures=ended.failures, losses=ended.losses + 1, ready=True)
 
 
 def retry_delay_s(spec: TaskSpec, ended: Attempt) -> float:
@@ -115,11 +116,16 @@ def _stop_starting(draft: Draft, culprit: str) -> None:
     """A failure has just made the instance fail: hold back or kill the other tasks."""
     fail_fast = draft.run.plan.spec.on_failure is FailureStrategy.FAIL_FAST
     for attempt in draft.attempts():
-        if attempt.finished or draft.spec(attempt.task).run_when in HANDLERS:
+        if attempt.finished or draft.rule(attempt.task) in HANDLERS:
             continue
         if attempt.state in HELD_BY_WORKER:
             if fail_fast:
                 end_early(draft, attempt, Doom.KILL)
+            continue
+        if attempt.started_at is not None:  # a pause holds it in the middle of its work
+            if fail_fast:
+                drop(draft, attempt)
+                draft.signal(attempt.task, TaskSignal.KILL, reason=f"killed: {culprit} failed")
             continue
         drop(draft, attempt)
         draft.skip(attempt.task, SkipCause.FAILING, f"not started: {culprit} failed")
@@ -133,7 +139,7 @@ def must_die(draft: Draft, attempt: Attempt) -> bool:
     if draft.state is _W.STOPPING or attempt.doomed is not None:
         return True
     fail_fast = draft.run.plan.spec.on_failure is FailureStrategy.FAIL_FAST
-    return fail_fast and draft.failing and draft.spec(attempt.task).run_when not in HANDLERS
+    return fail_fast and draft.failing and draft.rule(attempt.task) not in HANDLERS
 
 
 def end_early(draft: Draft, attempt: Attempt, doom: Doom) -> None:

@@ -148,7 +148,7 @@ def child_changed(draft: Draft, event: ChildChanged) -> None:
 
 def _go_on(draft: Draft, attempt: Attempt, children: Children) -> None:
     if ending.must_die(draft, attempt):
-        if not children.moving():
+        if not children.moving() and not children.paused():
             if children.not_succeeded():
                 ending.finish_doomed(draft, attempt)
             else:

@@ -5,11 +5,13 @@ from enum import Flag, auto
 from shoal.core.decide import starting
 from shoal.core.decide.draft import FAILURES, Draft
 from shoal.core.decide.ending import HANDLERS, MAY_START
+from shoal.core.logic.kinds import LogicKind
 from shoal.core.model import FailureStrategy, RunWhen
 from shoal.core.run import SkipCause
 from shoal.core.states import TaskState
 
 _T = TaskState
+_CHOOSERS = frozenset({LogicKind.CONDITIONS, LogicKind.SWITCH})
 
 
 class Seen(Flag):
@@ -46,40 +48,67 @@ def seen(draft: Draft, upstream: str, task: str) -> Seen:
 
 
 def judge(draft: Draft) -> None:
-    """Start or skip every task whose upstream results now allow the verdict."""
+    """Start or skip every task whose upstream results now allow the verdict.
+
+    The order in which tasks are looked at makes no difference: first everything is skipped that
+    is to be skipped, then choices are made, and only then other tasks start.
+    """
     if draft.state not in MAY_START:
         return
-    while draft.to_judge:
-        task, cause = draft.to_judge.pop()
-        if draft.attempt(task).state is not _T.WAITING:
-            continue
-        if draft.failing and draft.spec(task).run_when not in HANDLERS:
-            draft.skip(task, SkipCause.FAILING, "not started: another task failed")
-        else:
-            _judge(draft, task, cause)
+    while draft.to_judge or draft.ready:
+        while draft.to_judge:
+            task, cause = draft.to_judge.pop()
+            if draft.attempt(task).state is _T.WAITING and task not in draft.ready:
+                _judge(draft, task, cause)
+        choosers = [task for task in draft.ready if draft.kind(task) in _CHOOSERS]
+        held_back = draft.failing
+        for task in sorted(choosers or draft.ready):
+            draft.ready.discard(task)
+            still_waits = draft.attempt(task).state is _T.WAITING
+            if (
+                still_waits
+                and not _was_left(draft, task)
+                and not _hold_back(draft, task, held_back)
+            ):
+                starting.make_ready(draft, task)
+
+
+def _hold_back(draft: Draft, task: str, failing: bool) -> bool:
+    """Skip a task that the failure strategy does not start; one that has been held goes on."""
+    exempt = draft.rule(task) in HANDLERS or draft.attempt(task).started_at is not None
+    if failing and not exempt:
+        draft.skip(task, SkipCause.FAILING, "not started: another task failed")
+    return failing and not exempt
+
+
+def _was_left(draft: Draft, task: str) -> bool:
+    """Skip a task that is ready by its other upstream tasks, but was not chosen meanwhile."""
+    for chooser in draft.run.plan.choosers.get(task, ()):
+        if seen(draft, chooser, task) & Seen.NOT_TAKEN:
+            draft.skip(task, SkipCause.BRANCH, f"{chooser} chose another branch")
+            return True
+    return False
 
 
 def _judge(draft: Draft, task: str, cause: str | None) -> None:
+    if _hold_back(draft, task, draft.failing) or _was_left(draft, task):
+        return
     upstream = draft.run.plan.upstream[task]
     done = draft.unresolved(task) == 0
     # One upstream task changed: only it can have brought the verdict of the "at once" rules, or
     # the task would not be waiting any more.
     changed = upstream if cause is None or done else (cause,)
     views = {u: seen(draft, u, task) for u in changed}
-    for u, view in views.items():
-        if view & Seen.NOT_TAKEN:
-            draft.skip(task, SkipCause.BRANCH, f"{u} chose another branch")
-            return
     if not draft.run.takes_part(task):
         if done:
             _judge_transparent(draft, task, views)
         return
-    match draft.spec(task).run_when:
+    match draft.rule(task):
         case RunWhen.ALL_SUCCESS:
             _judge_all_success(draft, task, views, done)
         case RunWhen.ALL_DONE | RunWhen.ALWAYS:
             if done:
-                starting.make_ready(draft, task)
+                draft.ready.add(task)
         case RunWhen.ONE_SUCCESS:
             _judge_one(draft, task, views, Seen.PASSED, done)
         case RunWhen.ANY_FAILED:
@@ -93,7 +122,7 @@ def _judge_all_success(draft: Draft, task: str, views: dict[str, Seen], done: bo
     elif done and _all_neutral(views):
         draft.skip(task, SkipCause.BRANCH, "no branch that leads here was taken")
     elif done:
-        starting.make_ready(draft, task)
+        draft.ready.add(task)
 
 
 def _judge_transparent(draft: Draft, task: str, views: dict[str, Seen]) -> None:
@@ -112,7 +141,7 @@ def _judge_transparent(draft: Draft, task: str, views: dict[str, Seen]) -> None:
 def _judge_one(draft: Draft, task: str, views: dict[str, Seen], wanted: Seen, done: bool) -> None:
     nothing_before = not views and wanted is Seen.PASSED
     if nothing_before or any(view & wanted for view in views.values()):
-        starting.make_ready(draft, task)
+        draft.ready.add(task)
         return
     if not done:
         return

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from shoal.core.decide import ending, logic, starting
+from shoal.core.decide import ending, logic
 from shoal.core.decide.draft import FAILURES, Draft
 from shoal.core.events import (
     ForceRequested,
@@ -82,24 +82,39 @@ def resume(draft: Draft, event: ResumeRequested) -> None:
     was_stopped = draft.state is _W.STOPPED
     if not _move(draft, WorkflowSignal.RESUME):
         return
+    _end_watch(draft)
     for attempt in draft.attempts():
         if attempt.state is _T.PAUSED:
+            # It was ready before the pause, and still is.
             draft.signal(attempt.task, TaskSignal.RELEASE)
-            _release(draft, attempt)
+            draft.ready.add(attempt.task)
         elif attempt.state is _T.WAITING:
             draft.to_judge.append((attempt.task, None))
         elif attempt.state is _T.RUNNING and attempt.worker is None and not attempt.doomed:
             logic.resume(draft, attempt)
     if was_stopped:
         _reopen(draft, frozenset({_T.KILLED, _T.LOST}))
+        _retry_what_the_stop_prevented(draft)
 
 
-def _release(draft: Draft, attempt: Attempt) -> None:
-    """A task that was ready before the pause still is, unless a failure stops it meanwhile."""
-    if draft.failing and draft.spec(attempt.task).run_when not in ending.HANDLERS:
-        draft.to_judge.append((attempt.task, None))
-    else:
-        starting.make_ready(draft, attempt.task)
+def _retry_what_the_stop_prevented(draft: Draft) -> None:
+    """A task that failed while the instance was being stopped has its retries still."""
+    for attempt in draft.attempts():
+        if attempt.state is _T.FAILED and attempt.failures < draft.spec(attempt.task).retries:
+            draft.reopen(
+                attempt.task,
+                failures=attempt.failures + 1,
+                losses=attempt.losses,
+                detail=ending.kept_detail(draft, attempt),
+                ready=True,
+            )
+            _reopen_behind(draft, [attempt.task])
+
+
+def _end_watch(draft: Draft) -> None:
+    """The timeout of an instance watches over what runs by itself, not over people's repairs."""
+    if draft.run.plan.spec.timeout is not None:
+        draft.warned_at = draft.run.warned_at or draft.at
 
 
 def stop(draft: Draft, event: StopRequested) -> None:
@@ -131,6 +146,8 @@ def recover(draft: Draft, event: RecoverRequested) -> None:
         draft.state = draft.run.state
         draft.refusal = "cannot recover: no task of the instance has failed"
         return
+    if draft.run.state is _W.FAILED:
+        _end_watch(draft)
     _reopen(draft, FAILURES)
 
 
@@ -173,13 +190,16 @@ def rerun(draft: Draft, event: RerunRequested) -> None:
             "start a new one"
         )
     elif _move(draft, WorkflowSignal.RERUN):
+        _end_watch(draft)
         _rerun(draft, event.selection.tasks, event.selection.of(plan.upstream, plan.downstream))
 
 
 def _rerun(draft: Draft, named: Iterable[str], chosen: frozenset[str]) -> None:
+    upstream = draft.run.plan.upstream
+    roots = {task for task in named if not chosen.intersection(upstream[task])}
     for task in draft.run.plan.tasks:
         if task in chosen:
-            draft.reopen(task)
+            draft.reopen(task, ready=task in roots)
     if draft.failing:
         draft.refusal = (
             "cannot rerun tasks: another task has failed, and the strategy "
@@ -187,9 +207,6 @@ def _rerun(draft: Draft, named: Iterable[str], chosen: frozenset[str]) -> None:
             "recover the instance"
         )
         return
-    for task in dict.fromkeys(named):
-        if not chosen.intersection(draft.run.plan.upstream[task]):
-            starting.make_ready(draft, task)
 
 
 def kill(draft: Draft, event: KillRequested) -> None:
@@ -213,6 +230,8 @@ def force(draft: Draft, event: ForceRequested) -> None:
     attempt = _named(draft, event.task, "force")
     if attempt is None or not _move(draft, WorkflowSignal.FORCE):
         return
+    if draft.run.state is _W.FAILED:
+        _end_watch(draft)
     reason = f"taken for a success by {event.by or 'request'}"
     if attempt.state in FAILURES:
         draft.reopen(event.task)
