@@ -12,6 +12,7 @@ from shoal.api.auth import require_browser
 from shoal.api.description import describe
 from shoal.api.middleware import Exchange
 from shoal.api.routes import (
+    backfills,
     calendars,
     cluster,
     commands,
@@ -35,6 +36,7 @@ _ROUTERS = (
     schedules.router,
     calendars.router,
     commands.router,
+    backfills.router,
     instances.router,
     tasks.router,
     logs.router,

@@ -192,6 +192,9 @@ def _no_such_task(spec: WorkflowSpec, name: str) -> str:
 
 def same_request(stored: Command, new: NewCommand) -> bool:
     """Say whether a stored command of the same key asks for the same thing."""
+    # The one that creates a backfill is given the id of it when it is done.
+    if new.backfill_id not in (None, stored.backfill_id):
+        return False
     return all(
         getattr(stored, name) == getattr(new, name)
         for name in (

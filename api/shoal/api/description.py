@@ -7,7 +7,15 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
 from shoal.api.problems import Problem, ProblemField
-from shoal.api.schemas import cluster, commands, definitions, health, runs, schedules
+from shoal.api.schemas import (
+    backfills,
+    cluster,
+    commands,
+    definitions,
+    health,
+    runs,
+    schedules,
+)
 from shoal.core.model import WorkflowSpec
 
 _REF = "#/components/schemas/{model}"
@@ -53,7 +61,7 @@ def _add_models(schemas: dict[str, Any]) -> None:
 
 def _restore_examples(schemas: dict[str, Any]) -> None:
     """FastAPI drops every null, in examples too; but our answers have all their fields."""
-    for module in (cluster, commands, definitions, health, runs, schedules):
+    for module in (backfills, cluster, commands, definitions, health, runs, schedules):
         for model in vars(module).values():
             if isinstance(model, type) and issubclass(model, BaseModel):
                 extra = model.model_config.get("json_schema_extra")

@@ -112,7 +112,8 @@ def _check_parameters(request: BackfillRequest, found: Scheduled) -> None:
     if not request.dates and by_of(request, found.target) is By.SCHEDULE:
         for schedule in found.schedules:
             given = {**schedule.parameters, **given}
-    for name, problem in launch_problems(found.target.spec.parameters, given).items():
+    problems = launch_problems(found.target.spec.parameters, given, data=False)
+    for name, problem in problems.items():
         raise BackfillRefused(f"parameters.{name}", problem)
 
 

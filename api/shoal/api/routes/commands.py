@@ -15,7 +15,7 @@ from shoal.api.route import strict_router
 from shoal.api.schemas.commands import CommandIn, CommandOut
 from shoal.api.services import Services, Shoal
 from shoal.coordination.bell import ring
-from shoal.core.commands import Command, CommandState
+from shoal.core.commands import Command, CommandState, NewCommand
 from shoal.core.errors import ShoalError
 from shoal.core.priority import Priority
 
@@ -23,6 +23,14 @@ log = structlog.get_logger()
 
 router = strict_router("commands")
 
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=255,
+        description="The same key never starts anything twice; a repetition returns the first.",
+    ),
+]
 LONGEST_WAIT_S = 30
 RING_TIMEOUT_S = 1.0
 # Pauses between two looks at a pending command: most are handled within milliseconds.
@@ -39,14 +47,7 @@ async def post_command(
     shoal: Shoal,
     body: Annotated[CommandIn, Body()],
     response: Response,
-    idempotency_key: Annotated[
-        str | None,
-        Header(
-            min_length=1,
-            max_length=255,
-            description="The same key never starts anything twice; a repetition returns the first.",
-        ),
-    ] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> CommandOut:
     """Stores the command durably; a master carries it out a moment later.
 
@@ -57,12 +58,17 @@ async def post_command(
     # changes in between, the master that carries the command out judges again.
     async with shoal.database.unit_of_work(read_only=True) as uow:
         new = await new_command(uow, body, key, shoal.partitions)
+    return await accept(shoal, new, response)
+
+
+async def accept(shoal: Services, new: NewCommand, response: Response) -> CommandOut:
+    """Store a command, or find the one that has its key, and wake who carries it out."""
     async with shoal.database.unit_of_work() as uow:
         command, created = await uow.commands.add(new, shoal.clock())
         if not created and not same_request(command, new):
             raise KeyReused(
-                f"the idempotency key {key!r} was used for command {command.id}, which asks for "
-                "something else; take a new key for a new request"
+                f"the idempotency key {new.idempotency_key!r} was used for command {command.id}, "
+                "which asks for something else; take a new key for a new request"
             )
         await uow.commit()
     if command.state is CommandState.PENDING:
@@ -127,6 +133,7 @@ def _out(command: Command) -> CommandOut:
         detail=dict(command.detail),
         idempotency_key=command.idempotency_key,
         schedule_id=command.schedule_id,
+        backfill_id=command.backfill_id,
         requested_by=command.requested_by,
         created_at=command.created_at,
         handled_at=command.handled_at,

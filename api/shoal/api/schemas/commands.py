@@ -134,6 +134,7 @@ class CommandOut(BaseModel):
             "detail": {},
             "idempotency_key": "6f1c1d2e",
             "schedule_id": None,
+            "backfill_id": None,
             "requested_by": "api",
             "created_at": TIME,
             "handled_at": TIME,
@@ -158,6 +159,9 @@ class CommandOut(BaseModel):
     detail: dict[str, Any] = Field(description="What only this type has, such as a reason.")
     idempotency_key: str
     schedule_id: int | None
+    backfill_id: int | None = Field(
+        description="The backfill it is about, or belongs to; of BACKFILL once DONE: the new one."
+    )
     requested_by: str
     created_at: datetime
     handled_at: datetime | None

@@ -1,0 +1,229 @@
+"""Backfills: one workflow for many dates."""
+
+import uuid
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from fastapi import Body, Path, Query, Response
+
+from shoal.api.commanding import REQUESTED_BY
+from shoal.api.errors import FieldError, InvalidRequest
+from shoal.api.paging import MAX_ID, Cursor, Limit, before_id, decode_cursor, encode_cursor, page
+from shoal.api.problems import documented
+from shoal.api.route import strict_router
+from shoal.api.routes.commands import IdempotencyKey, accept
+from shoal.api.schemas.backfills import (
+    BackfillAccepted,
+    BackfillIn,
+    BackfillOut,
+    BackfillRunOut,
+    PlannedOut,
+    PlanOut,
+)
+from shoal.api.schemas.commands import CommandOut
+from shoal.api.schemas.common import Page
+from shoal.api.services import Shoal
+from shoal.coordination.keys import partition_of
+from shoal.core.backfill import Backfill, BackfillRefused, BackfillRunState, BackfillState
+from shoal.core.backfill_plan import Plan
+from shoal.core.commands import CommandType, NewCommand
+from shoal.core.cron import InvalidCron
+from shoal.sql.backfill_planning import plan_of
+
+router = strict_router("backfills")
+
+BackfillId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[7])]
+_REQUESTS: Mapping[str, CommandType] = {
+    "pause": CommandType.PAUSE_BACKFILL,
+    "resume": CommandType.RESUME_BACKFILL,
+    "cancel": CommandType.CANCEL_BACKFILL,
+    "retry": CommandType.RETRY_BACKFILL,
+}
+
+
+@router.post(
+    "/backfills",
+    summary="Run a workflow for many dates",
+    status_code=202,
+    responses={
+        200: {"model": BackfillAccepted, "description": "A dry run: nothing was stored."},
+        **documented(400, 404, 409, 413, 415),
+    },
+)
+async def post_backfill(
+    shoal: Shoal,
+    body: Annotated[BackfillIn, Body()],
+    response: Response,
+    dry_run: Annotated[bool, Query(description="Only return the plan.")] = False,
+    idempotency_key: IdempotencyKey = None,
+) -> BackfillAccepted:
+    """Stores the request durably; a master plans and starts the backfill a moment later.
+
+    The plan is made twice: here, to see what is wrong with it, and by the master, which counts.
+    """
+    try:
+        async with shoal.database.unit_of_work(read_only=True) as uow:
+            workflow = await uow.workflows.get(body.project, body.workflow)
+            plan = await plan_of(uow, body)
+        if dry_run:
+            response.status_code = 200
+            return BackfillAccepted(plan=_plan(plan, with_runs=True), command=None)
+        plan.require_work()
+    except BackfillRefused as error:
+        raise InvalidRequest([FieldError(error.field, str(error))]) from None
+    except InvalidCron as error:
+        raise InvalidRequest([FieldError("workflow", f"has a schedule: {error}")]) from None
+    key = idempotency_key or str(uuid.uuid4())
+    new = NewCommand(
+        CommandType.BACKFILL,
+        partition_of(f"backfill:{key}", shoal.partitions),
+        key,
+        workflow.id,
+        requested_by=REQUESTED_BY,
+        detail=body.stored(),
+    )
+    command = await accept(shoal, new, response)
+    return BackfillAccepted(plan=_plan(plan, with_runs=False), command=command)
+
+
+@router.get("/backfills", summary="List backfills")
+async def list_backfills(
+    shoal: Shoal,
+    project: Annotated[str | None, Query(description="Only those of this project.")] = None,
+    workflow: Annotated[str | None, Query(description="Only those of this workflow.")] = None,
+    state: Annotated[
+        list[BackfillState] | None, Query(description="Only in one of these; repeatable.")
+    ] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[BackfillOut]:
+    """Backfills, newest first, each with its progress."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.backfills.list(
+            project=project,
+            workflow_name=workflow,
+            states=state or (),
+            before_id=before_id("backfills", cursor),
+            limit=limit + 1,
+        )
+        items, more = page(found, limit)
+        counts = await uow.backfills.counts([item.id for item in items])
+    return Page(
+        items=[_out(item, counts[item.id]) for item in items],
+        next=encode_cursor("backfills", items[-1].id) if more else None,
+    )
+
+
+@router.get("/backfills/{backfill_id}", summary="Show a backfill", responses=documented(404))
+async def get_backfill(shoal: Shoal, backfill_id: BackfillId) -> BackfillOut:
+    """A backfill and how many of its dates are in which state."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.backfills.get(backfill_id)
+        counts = await uow.backfills.counts([backfill_id])
+    return _out(found, counts[backfill_id])
+
+
+@router.get(
+    "/backfills/{backfill_id}/runs",
+    summary="List the dates of a backfill",
+    responses=documented(404),
+)
+async def list_backfill_runs(
+    shoal: Shoal,
+    backfill_id: BackfillId,
+    state: Annotated[
+        list[BackfillRunState] | None, Query(description="Only in one of these; repeatable.")
+    ] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[BackfillRunOut]:
+    """The dates in the order in which they start."""
+    after = decode_cursor("backfill-runs", cursor, int)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        await uow.backfills.get(backfill_id)
+        found = await uow.backfills.some_runs(
+            backfill_id, state or (), None if after is None else after[0], limit + 1
+        )
+    items, more = page(found, limit)
+    return Page(
+        items=[
+            BackfillRunOut(
+                position=run.position,
+                project=project,
+                workflow=workflow,
+                logical_time=run.logical_time,
+                state=run.state,
+                reason=run.reason,
+                tries=run.tries,
+                instance_id=run.instance_id,
+            )
+            for run, project, workflow in items
+        ],
+        next=encode_cursor("backfill-runs", items[-1][0].position) if more else None,
+    )
+
+
+@router.post(
+    "/backfills/{backfill_id}/{request}",
+    summary="Pause, resume, cancel or retry a backfill",
+    status_code=202,
+    responses=documented(404, 409),
+)
+async def post_request(
+    shoal: Shoal,
+    backfill_id: BackfillId,
+    request: Annotated[Literal["pause", "resume", "cancel", "retry"], Path(examples=["pause"])],
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
+) -> CommandOut:
+    """Pausing starts no other date, cancelling stops what runs as well.
+
+    A retry starts what failed or was cancelled. Each is a command: read the outcome with
+    `GET /commands/{id}?wait=30`.
+    """
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.backfills.get(backfill_id)
+    new = NewCommand(
+        _REQUESTS[request],
+        found.partition,
+        idempotency_key or str(uuid.uuid4()),
+        found.workflow_id,
+        requested_by=REQUESTED_BY,
+        backfill_id=found.id,
+    )
+    return await accept(shoal, new, response)
+
+
+def _plan(plan: Plan, with_runs: bool) -> PlanOut:
+    runs = plan.runs if with_runs else ()
+    return PlanOut(
+        total=len(plan.runs),
+        to_run=plan.to_run,
+        runs=[
+            PlannedOut(
+                position=run.position,
+                project=run.project,
+                workflow=run.workflow,
+                logical_time=run.logical_time,
+                skipped=run.skipped,
+            )
+            for run in runs
+        ],
+    )
+
+
+def _out(backfill: Backfill, counts: Mapping[BackfillRunState, int]) -> BackfillOut:
+    return BackfillOut(
+        id=backfill.id,
+        project=backfill.project,
+        workflow=backfill.workflow,
+        state=backfill.state,
+        reason=backfill.reason,
+        request=backfill.request.stored(),
+        counts=dict(counts),
+        total=sum(counts.values()),
+        requested_by=backfill.requested_by,
+        command_id=backfill.command_id,
+        created_at=backfill.created_at,
+        finished_at=backfill.finished_at,
+    )
