@@ -162,11 +162,15 @@ class KillRequested:
 
 @dataclass(frozen=True)
 class ForceRequested:
-    """Take a task that failed for a success, and go on behind it. ``by``: who asked for it."""
+    """Take a task that failed for a success, and go on behind it.
+
+    ``by``: who asked for it; ``reason``: why, for people.
+    """
 
     task: str
     at: datetime
     by: str = ""
+    reason: str | None = None
 
 
 WholeRequest = PauseRequested | ResumeRequested | StopRequested | RecoverRequested

@@ -5,13 +5,13 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Row, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Row, bindparam, func, select, update
 
 from shoal.core.commands import Command, CommandState, CommandType, NewCommand
 from shoal.sql.connection import Connection, batched
 from shoal.sql.errors import InvalidValue, NotFound, StaleRow
 from shoal.sql.shapes import parent_json, parent_of, selection_json, selection_of
-from shoal.sql.tables import IS_PENDING, command
+from shoal.sql.tables import IS_NO_START, IS_PENDING, IS_START, command
 
 _IDS_PER_QUERY = 500
 _MAX_KEY = 255
@@ -64,11 +64,23 @@ class Commands:
             raise NotFound("command", command_id)
         return _command(row)
 
-    async def pending(self, partitions: Collection[int], limit: int) -> list[Command]:
-        """Return the oldest commands of these partitions that nobody has handled."""
+    async def starts(self, partitions: Collection[int], limit: int) -> list[Command]:
+        """Return the oldest pending commands of these partitions that make an instance.
+
+        Without those that a sub-workflow waits for, which are among the ``requests``.
+        """
+        return await self._pending(IS_START, partitions, limit)
+
+    async def requests(self, partitions: Collection[int], limit: int) -> list[Command]:
+        """Return the oldest pending commands of these partitions that are no ``starts``."""
+        return await self._pending(IS_NO_START, partitions, limit)
+
+    async def _pending(
+        self, kind: ColumnElement[bool], partitions: Collection[int], limit: int
+    ) -> list[Command]:
         query = (
             select(command)
-            .where(IS_PENDING, command.c.partition.in_(sorted(partitions)))
+            .where(IS_PENDING, kind, command.c.partition.in_(sorted(partitions)))
             .order_by(command.c.id)
             .limit(limit)
         )

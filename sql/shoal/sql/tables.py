@@ -20,12 +20,14 @@ from sqlalchemy import (
     MetaData,
     Table,
     UniqueConstraint,
+    and_,
     false,
     literal_column,
+    or_,
 )
 
-from shoal.core.commands import CommandState
-from shoal.core.states import FINISHED_TASK, FINISHED_WORKFLOW, OPEN_WORKFLOW
+from shoal.core.commands import CommandState, CommandType
+from shoal.core.states import FINISHED_TASK, FINISHED_WORKFLOW, OPEN_WORKFLOW, WorkflowState
 from shoal.sql.types import Id, Json, Line, Prose, UtcDateTime
 
 metadata = MetaData(
@@ -175,6 +177,24 @@ Index(
     sqlite_where=IS_PENDING,
     postgresql_where=IS_PENDING,
 )
+# Commands that create an instance, of which a master takes no more than it may hold. Those of
+# sub-workflows are never held back.
+IS_START = and_(
+    command.c.type.in_(literals(frozenset({CommandType.START, CommandType.RERUN}))),
+    command.c.parent.is_(None),
+)
+IS_NO_START = or_(
+    command.c.type.not_in(literals(frozenset({CommandType.START, CommandType.RERUN}))),
+    command.c.parent.is_not(None),
+)
+# However many starts are pending, the others are found at once.
+Index(
+    "ix_command_pending_requests",
+    command.c.id,
+    command.c.partition,
+    sqlite_where=IS_PENDING & IS_NO_START,
+    postgresql_where=IS_PENDING & IS_NO_START,
+)
 
 # ``command_id`` is unique: a command can never end as two instances.
 workflow_instance = Table(
@@ -212,6 +232,11 @@ workflow_instance = Table(
     sqlite_autoincrement=True,
 )
 IS_OPEN = workflow_instance.c.state.in_(literals(OPEN_WORKFLOW))
+# Until others of its workflow have ended; see core/overlap.py.
+IS_WAITING = and_(
+    workflow_instance.c.state == literal_column(f"'{WorkflowState.QUEUED}'"),
+    workflow_instance.c.admitted_at.is_(None),
+)
 HAS_NOT_ENDED = workflow_instance.c.state.not_in(literals(FINISHED_WORKFLOW))
 Index(
     "ix_workflow_instance_open",
@@ -226,6 +251,13 @@ Index(
     workflow_instance.c.id,
     sqlite_where=HAS_NOT_ENDED,
     postgresql_where=HAS_NOT_ENDED,
+)
+Index(
+    "ix_workflow_instance_waiting",
+    workflow_instance.c.workflow_id,
+    workflow_instance.c.id,
+    sqlite_where=IS_WAITING,
+    postgresql_where=IS_WAITING,
 )
 Index(
     "ix_workflow_instance_parent_task_id",

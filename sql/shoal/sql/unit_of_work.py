@@ -7,6 +7,7 @@ from typing import Self
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from shoal.sql.admission import Admission
 from shoal.sql.backfills import Backfills
 from shoal.sql.calendars import Calendars
 from shoal.sql.commands import Commands
@@ -34,6 +35,7 @@ class UnitOfWork:
     workflows: Workflows
     commands: Commands
     instances: Instances
+    admission: Admission
     tasks: Tasks
     partitions: Partitions
     calendars: Calendars
@@ -59,6 +61,7 @@ class UnitOfWork:
         self.calendars = Calendars(connection, self.projects)
         self.schedules = Schedules(connection, self.partitions, self.calendars)
         self.instances = Instances(connection, self._plans, self.events)
+        self.admission = Admission(connection, self._plans)
         self.workflows = Workflows(
             connection, self._plans, self.projects, self.schedules, self.events
         )

@@ -303,6 +303,6 @@ async def test_schedule_that_cannot_be_read_keeps_no_other_from_firing(site: Sit
             assert not firing.done(), firing
         firing.cancel()
     async with site.database.unit_of_work(read_only=True) as uow:
-        (command,) = await uow.commands.pending([0], 10)
+        (command,) = await uow.commands.starts([0], 10)
     assert command.logical_time is not None
     assert command.logical_time.hour == 0

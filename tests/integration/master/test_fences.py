@@ -105,7 +105,7 @@ async def fire_next_at(site: Site, at: datetime) -> None:
 async def fire_times(site: Site) -> list[datetime | None]:
     """Return the logical times of the commands that firing has made."""
     async with site.database.unit_of_work(read_only=True) as uow:
-        return [command.logical_time for command in await uow.commands.pending([0], 10)]
+        return [command.logical_time for command in await uow.commands.starts([0], 10)]
 
 
 def scheduler_of(site: Site) -> Scheduler:

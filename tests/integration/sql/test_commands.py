@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from shoal.core.commands import Command, CommandState, CommandType, NewCommand
+from shoal.core.commands import Command, CommandState, CommandType, NewCommand, Parent
 from shoal.sql import Database
 from shoal.sql.errors import BrokenReference, InvalidValue, NotFound, StaleRow
 from tests.integration.sql.given import LATER, NOW, accepted, published, start
@@ -97,12 +97,29 @@ async def test_pending_is_in_order_and_of_the_asked_partitions_only(database: Da
         await uow.commands.done(commands[1].id, 99, NOW)
         await uow.commit()
     async with database.unit_of_work(read_only=True) as uow:
-        pending = await uow.commands.pending({0, 2}, 10)
+        pending = await uow.commands.starts({0, 2}, 10)
         assert pending == [commands[0], commands[3], commands[4]]
-        assert await uow.commands.pending({0, 2}, 2) == pending[:2]
-        assert await uow.commands.pending([], 10) == []
+        assert await uow.commands.starts({0, 2}, 2) == pending[:2]
+        assert await uow.commands.starts([], 10) == []
         assert await uow.commands.backlog() == {0: 1, 1: 1, 2: 2, 5: 1}
         assert await uow.commands.backlog({1, 3}) == {1: 1}
+
+
+async def test_what_a_sub_workflow_waits_for_is_no_start_that_could_be_held_back(
+    database: Database,
+) -> None:
+    workflow_id = await published(database)
+    parent = Parent(instance_id=1, task_instance_id=2, partition=0)
+    of_parent, by_hand, rerun, stop = await accepted(
+        database,
+        start(workflow_id, parent=parent),
+        start(workflow_id),
+        NewCommand(CommandType.RERUN, 0, "again", workflow_id, instance_id=1),
+        NewCommand(CommandType.STOP, 0, "stop", workflow_id, instance_id=1),
+    )
+    async with database.unit_of_work(read_only=True) as uow:
+        assert await uow.commands.starts([0], 10) == [by_hand, rerun]
+        assert await uow.commands.requests([0], 10) == [of_parent, stop]
 
 
 async def test_outcome_is_written_once(database: Database) -> None:
@@ -139,7 +156,7 @@ async def test_batch_with_a_handled_command_names_it_and_writes_nothing(
             await uow.commands.done_many([(c.id, 1) for c in (one, two, three)], NOW)
     assert caught.value.ids == {two.id}
     async with database.unit_of_work(read_only=True) as uow:
-        assert await uow.commands.pending([0], 10) == [one, three]
+        assert await uow.commands.starts([0], 10) == [one, three]
 
 
 async def test_two_masters_cannot_both_handle_a_command(database: Database) -> None:

@@ -41,7 +41,7 @@ async def test_killed_writer_leaves_whole_transactions(database: Database, ready
                 assert await uow.connection.scalar(text("PRAGMA integrity_check")) == "ok"
                 assert await uow.connection.rows(text("PRAGMA foreign_key_check")) == []
     async with database.unit_of_work(read_only=True) as uow:
-        keys = [c.idempotency_key for c in await uow.commands.pending([0], 1_000_000)]
+        keys = [c.idempotency_key for c in await uow.commands.starts([0], 1_000_000)]
         runs = await uow.instances.open_runs(0)
         events = await uow.events.after(0, 1_000_000)
     batches = {

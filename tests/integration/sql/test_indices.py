@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, bindparam, event, text
 
+from shoal.core.model import Overlap
+from shoal.core.overlap import Policy
 from shoal.core.states import TaskState, WorkflowState
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.types import UtcDateTime
@@ -13,17 +15,20 @@ from tests.integration.sql.given import NOW, definition, published
 
 INSTANCES = 4_000
 _NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count}) "
-# A long history and a little that is going on: every 100th is open or pending.
+# A long history and a little that is going on: every 100th is open or pending; of those every
+# 4th waits for others, every 10th is no start.
 _HISTORY = (
     "INSERT INTO command (type, partition, idempotency_key, workflow_id, parameters, requested_by,"
     f" state, created_at) {_NUMBERS.format(count=INSTANCES)}"
-    "SELECT 'START', i % 8, 'k' || i, :workflow, '{}', '',"
+    "SELECT CASE WHEN i % 1000 = 0 THEN 'STOP' ELSE 'START' END, i % 8, 'k' || i, :workflow, '{}',"
+    " '',"
     " CASE WHEN i % 100 = 0 THEN 'PENDING' ELSE 'DONE' END, :at FROM n",
     "INSERT INTO workflow_instance (project_id, workflow_id, version, state, partition, priority,"
-    " parameters, logical_time, timezone, command_id, run_number, created_at)"
+    " parameters, logical_time, timezone, command_id, run_number, created_at, admitted_at)"
     " SELECT 1, CASE WHEN id % 100 = 0 THEN :workflow ELSE :other END, 1,"
-    " CASE WHEN id % 100 = 0 THEN 'RUNNING' ELSE 'SUCCEEDED' END,"
-    " partition, 2, '{}', :at, 'UTC', id, 1, :at FROM command",
+    " CASE WHEN id % 400 = 0 THEN 'QUEUED' WHEN id % 100 = 0 THEN 'RUNNING' ELSE 'SUCCEEDED' END,"
+    " partition, 2, '{}', :at, 'UTC', id, 1, :at, CASE WHEN id % 400 = 0 THEN NULL ELSE :at END"
+    " FROM command",
     "INSERT INTO task_instance (workflow_instance_id, position, attempt, task, type, state,"
     " worker_group, worker, failures, losses)"
     f" {_NUMBERS.format(count=5)}"
@@ -84,9 +89,22 @@ async def _plans(database: Database, ask: Callable[[UnitOfWork], Awaitable[Any]]
 
 
 QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
-    "commands.pending": (
-        lambda uow: uow.commands.pending(range(4), 5),
-        "ix_command_pending",
+    "commands.starts": (lambda uow: uow.commands.starts(range(4), 5), "ix_command_pending"),
+    "commands.requests": (
+        lambda uow: uow.commands.requests(range(8), 5),
+        "ix_command_pending_requests",
+    ),
+    "admission.lineup": (
+        lambda uow: uow.admission.lineup(1, Policy(Overlap.QUEUE, 2, 10)),
+        "ix_workflow_instance_waiting",
+    ),
+    "admission.lineup, its active runs": (
+        lambda uow: uow.admission.lineup(1, Policy(Overlap.REPLACE, 2, 10)),
+        "ix_workflow_instance_unfinished",
+    ),
+    "admission.workflows_of": (
+        lambda uow: uow.admission.workflows_of([5, 6]),
+        "pk_workflow_instance",
     ),
     "commands.backlog": (lambda uow: uow.commands.backlog(), "ix_command_pending"),
     "commands.add": (

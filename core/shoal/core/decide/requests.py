@@ -233,6 +233,8 @@ def force(draft: Draft, event: ForceRequested) -> None:
     if draft.run.state is _W.FAILED:
         _end_watch(draft)
     reason = f"taken for a success by {event.by or 'request'}"
+    if event.reason:
+        reason += f": {event.reason}"
     if attempt.state in FAILURES:
         draft.reopen(event.task)
         draft.signal(event.task, TaskSignal.SUCCEED, forced=True, reason=reason)

@@ -68,12 +68,28 @@ def upgrade() -> None:
             op.add_column(table, column)
     # Nothing waited for other runs before.
     op.execute("UPDATE workflow_instance SET admitted_at = created_at")
+    _index_commands()
     _index_instances()
     _create_shared()
     _create_backfills()
 
 
+def _index_commands() -> None:
+    requests = sa.text(
+        "state IN ('PENDING') AND ((type NOT IN ('RERUN', 'START')) OR parent IS NOT NULL)"
+    )
+    op.create_index(
+        "ix_command_pending_requests", "command", ["id", "partition"],
+        sqlite_where=requests, postgresql_where=requests,
+    )
+
+
 def _index_instances() -> None:
+    waiting = sa.text("state = 'QUEUED' AND admitted_at IS NULL")
+    op.create_index(
+        "ix_workflow_instance_waiting", "workflow_instance", ["workflow_id", "id"],
+        sqlite_where=waiting, postgresql_where=waiting,
+    )
     unfinished = sa.text("(state NOT IN ('FAILED', 'STOPPED', 'SUCCEEDED'))")
     op.create_index(
         "ix_workflow_instance_unfinished", "workflow_instance", ["workflow_id", "id"],
@@ -200,7 +216,8 @@ def downgrade() -> None:
         "concurrency_group", "calendar", "secret",
     ):
         op.drop_table(table)
-    for index in ("unfinished", "parent_task_id", "backfill_id", "workflow_id_logical_time"):
+    op.drop_index("ix_command_pending_requests", table_name="command")
+    for index in ("unfinished", "waiting", "parent_task_id", "backfill_id", "workflow_id_logical_time"):
         op.drop_index(f"ix_workflow_instance_{index}", table_name="workflow_instance")
     for table, columns in _added().items():
         for column in columns:

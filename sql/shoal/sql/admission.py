@@ -1,0 +1,140 @@
+"""Admission: which runs of a workflow are active and which wait, under the workflow's lock.
+
+Whoever admits runs, or creates or ends some of a workflow that does not let all run side by
+side, first locks the workflow's row: after its partitions (``UnitOfWork.fence``), before it
+writes any instance, several workflows in the order of their ids. So what it counts stays true
+until it commits, and nobody deadlocks.
+"""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, String, cast, func, literal, select, update
+
+from shoal.core.model import Overlap
+from shoal.core.overlap import Lineup, Policy, Waiter
+from shoal.core.states import WorkflowState
+from shoal.sql.connection import Connection, batched
+from shoal.sql.plans import PlanCache
+from shoal.sql.tables import HAS_NOT_ENDED, IS_WAITING, command, workflow, workflow_instance
+
+_IDS_PER_QUERY = 500
+_SUPERSEDE = "supersede:"
+_OF = workflow_instance.c
+# Told to stop already, if not carried out yet: it must not start in between.
+_IS_SUPERSEDED = (
+    select(command.c.id)
+    .where(command.c.idempotency_key == literal(_SUPERSEDE) + cast(_OF.id, String))
+    .exists()
+)
+# Backfills have a window of their own: their runs neither wait nor count.
+_IS_ACTIVE = HAS_NOT_ENDED & ~IS_WAITING & _OF.backfill_id.is_(None)
+_ORDER: Mapping[Overlap, tuple[ColumnElement[Any], ...]] = {
+    Overlap.QUEUE_BY_PRIORITY: (_OF.priority, _OF.logical_time, _OF.id),
+}
+
+
+def supersede_key(instance_id: int) -> str:
+    """Return the idempotency key of the command that stops a run which waits."""
+    return f"{_SUPERSEDE}{instance_id}"
+
+
+class Admission:
+    """The runs of workflows that have not ended, as overlap policies see them."""
+
+    def __init__(self, connection: Connection, plans: PlanCache) -> None:
+        self._connection = connection
+        self._plans = plans
+
+    async def lock(
+        self, workflow_ids: Collection[int], *, all_of_them: bool = False
+    ) -> dict[int, Policy]:
+        """Lock workflows until the transaction ends; return their present policies.
+
+        Those that let all their runs run side by side are left out unless ``all_of_them`` is
+        set, since their runs need nobody's leave.
+        """
+        wanted = set(workflow_ids)
+        if not all_of_them:
+            versions = await self._policies(_newest(wanted))
+            wanted = {i for i, policy in versions.items() if policy.overlap is not Overlap.ALLOW}
+        if not wanted:
+            return {}
+        # NO KEY UPDATE: commands that refer to the workflow may be inserted meanwhile.
+        return await self._policies(_newest(wanted).with_for_update(key_share=True))
+
+    async def _policies(self, query: Select[Any]) -> dict[int, Policy]:
+        keys = [(row.id, row.version) for row in await self._connection.rows(query)]
+        plans = await self._plans.get(self._connection, keys)
+        return {key[0]: Policy.of(plans[key].plan.spec) for key in keys}
+
+    async def workflows_of(self, instance_ids: Collection[int]) -> set[int]:
+        """Return the workflows that these instances belong to, without those of backfills."""
+        found: set[int] = set()
+        for chunk in batched(sorted(instance_ids), _IDS_PER_QUERY):
+            query = select(_OF.workflow_id).where(_OF.id.in_(chunk), _OF.backfill_id.is_(None))
+            found.update(row.workflow_id for row in await self._connection.rows(query.distinct()))
+        return found
+
+    async def lineup(self, workflow_id: int, policy: Policy) -> Lineup:
+        """Return the unfinished runs of a locked workflow, as far as its policy needs them."""
+        replaces = policy.overlap is Overlap.REPLACE
+        active = (
+            select(_OF.id, _OF.state)
+            .where(_OF.workflow_id == workflow_id, _IS_ACTIVE)
+            .order_by(_OF.id)
+        )
+        # More than there is room for make no difference to who may start.
+        rows = await self._connection.rows(active if replaces else active.limit(policy.max_active))
+        replaceable = [row.id for row in rows if row.state != WorkflowState.STOPPING]
+        return Lineup(
+            active=len(rows),
+            waiting=await self._waiting(workflow_id, policy),
+            waiting_count=await self._waiting_count(workflow_id),
+            replaceable=tuple(replaceable) if replaces else (),
+        )
+
+    async def _waiting(self, workflow_id: int, policy: Policy) -> tuple[Waiter, ...]:
+        query = (
+            select(_OF.id, _OF.priority, _OF.logical_time)
+            .where(_OF.workflow_id == workflow_id, IS_WAITING, ~_IS_SUPERSEDED)
+            .order_by(*_ORDER.get(policy.overlap, (_OF.id,)))
+        )
+        if policy.overlap in (Overlap.QUEUE, Overlap.QUEUE_BY_PRIORITY):
+            query = query.limit(policy.max_active)
+        rows = await self._connection.rows(query)
+        return tuple(Waiter(row.id, row.priority, row.logical_time) for row in rows)
+
+    async def _waiting_count(self, workflow_id: int) -> int:
+        query = select(func.count()).where(_OF.workflow_id == workflow_id, IS_WAITING)
+        count: int = await self._connection.scalar(query.select_from(workflow_instance))
+        return count
+
+    async def admit(self, instance_ids: Collection[int], at: datetime) -> dict[int, int]:
+        """Let runs that wait start; return the partitions of those that did wait, by id."""
+        admitted: dict[int, int] = {}
+        for chunk in batched(sorted(instance_ids), _IDS_PER_QUERY):
+            statement = (
+                update(workflow_instance)
+                .where(_OF.id.in_(chunk), IS_WAITING)
+                .values(admitted_at=at)
+                .returning(_OF.id, _OF.partition)
+            )
+            admitted.update(
+                {row.id: row.partition for row in await self._connection.rows(statement)}
+            )
+        return admitted
+
+    async def partitions_of(self, instance_ids: Collection[int]) -> dict[int, int]:
+        """Return the partitions of instances by id."""
+        found: dict[int, int] = {}
+        for chunk in batched(sorted(instance_ids), _IDS_PER_QUERY):
+            query = select(_OF.id, _OF.partition).where(_OF.id.in_(chunk))
+            found.update({row.id: row.partition for row in await self._connection.rows(query)})
+        return found
+
+
+def _newest(workflow_ids: Collection[int]) -> Select[Any]:
+    query = select(workflow.c.id, workflow.c.version).where(workflow.c.id.in_(sorted(workflow_ids)))
+    return query.order_by(workflow.c.id)
