@@ -33,6 +33,8 @@ MASTER: Mapping[str, str] = {
     "store.after_commit": "decisions are committed, their actions not begun",
     "finish.before_commit": "the end of an instance is written, not committed",
     "finish.after_commit": "the end of an instance is committed, nobody was told",
+    "admit.before_commit": "the end of an instance lets another one start, not committed",
+    "admit.after_commit": "an instance that waited may start, nobody was told",
     "dispatch.before_put": "attempts are QUEUED in the database, not in the queue",
     "dispatch.after_put": "attempts are in the queue, too",
     "fetch.before_reply": "attempts are CLAIMED in the database, the worker has no payload",

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Protocol
 
 import structlog
 
@@ -33,7 +34,18 @@ log = structlog.get_logger()
 LEAVING = "this master is leaving; ask the partition's next owner"
 
 Clock = Callable[[], datetime]
+AtEnd = Callable[[UnitOfWork, Sequence[Run]], Awaitable["Ending"]]
 Perform = Callable[[Sequence[tuple[Run, tuple[Action, ...]]]], Awaitable[None]]
+
+
+class Ending(Protocol):
+    """Part of one transaction that stores the end of runs; made before anything is written."""
+
+    async def write(self, at: datetime) -> None:
+        """Write what follows from the ends, which are written by now."""
+
+    def committed(self) -> None:
+        """Tell whom it concerns. A hint: it must not fail."""
 
 
 @dataclass
@@ -86,6 +98,8 @@ class Engine:
         self._waking: set[int] = set()  # with a TimeReached in the inbox
         self._working: list[_Item] = []  # the batch under way
         self._over = False  # the loop has ended
+        # Called in each transaction that ends runs, for what must be committed with their end.
+        self.at_end: list[AtEnd] = []
         # Called with each run whose end has been committed; hints, so they must not fail.
         self.on_end: list[Callable[[Run], None]] = []
 
@@ -314,11 +328,16 @@ class Engine:
         if not to_save and not commands:
             return
         now = self._clock()
-        ends = any(change.decision.finished_at for change in changes.values())
+        ends = [c.run for c in changes.values() if c.decision.finished_at is not None]
+        endings: list[Ending] = []
         async with self._database.unit_of_work() as uow:
             await uow.fence({item.partition: self.epochs[item.partition] for item in items})
+            if ends:
+                endings = [await at_end(uow, ends) for at_end in self.at_end]
             ids = await uow.instances.save(to_save, now)
             await self._store_outcomes(uow, commands, refusals, now)
+            for ending in endings:
+                await ending.write(now)
             failpoints.hit("store.before_commit")
             if ends:
                 failpoints.hit("finish.before_commit")
@@ -326,6 +345,8 @@ class Engine:
         failpoints.hit("store.after_commit")
         if ends:
             failpoints.hit("finish.after_commit")
+        for ending in endings:
+            ending.committed()
         for (run_id, task, number), new_id in ids.items():
             run = self.runs[run_id]
             attempt = run.attempts[task]

@@ -25,6 +25,7 @@ from shoal.coordination.assignors import cooperative_sticky
 from shoal.coordination.bell import ring
 from shoal.core.errors import ShoalError
 from shoal.core.settings import ClusterSettings
+from shoal.master.admission import Admission
 from shoal.master.backfills import REQUESTS, Backfills
 from shoal.master.engine import Engine
 from shoal.master.partitions import PartitionKeeper
@@ -114,6 +115,8 @@ async def _work(
     )
     stack.push_async_callback(performer.aclose)
     engine = Engine(database, performer, utc_now, settings.decide_batch)
+    admission = Admission(database, engine, utc_now, ring_soon)
+    engine.at_end.append(admission.at_end_of)
     sweeper = Sweeper(engine, queue, utc_now, settings.sweep_interval_s)
     backfills = Backfills(
         database, engine, utc_now, partitions, settings.scan_interval_s, ring_soon
@@ -126,7 +129,10 @@ async def _work(
         settings.scan_interval_s,
         settings.scan_batch,
         dict.fromkeys(REQUESTS, backfills.carry_out),
+        max_open=settings.max_open_instances,
+        ring=ring_soon,
     )
+    engine.on_end.append(scanner.run_ended)
     scheduler = Scheduler(
         database, engine, utc_now, partitions, settings.scan_interval_s, ring_soon
     )
@@ -170,6 +176,7 @@ async def _work(
                 scanner.work,
                 sweeper.work,
                 scheduler.work,
+                admission.work,
                 backfills.work,
                 timers.work,
             ):

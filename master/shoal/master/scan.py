@@ -2,13 +2,17 @@
 
 Woken by the partitions' bells, and at least every few seconds by itself, since a bell is only a
 hint. START and RERUN are carried out in batches, one transaction each: instances, attempts and
-the commands' outcomes together. The other commands are events for a run, decided by the engine.
+the commands' outcomes together, and who may start of those that must not overlap. The other
+commands are events for a run, decided by the engine. They never stand in line behind starts, of
+which a master takes no more than it may hold; the rest stays pending until instances end.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 
 import structlog
@@ -17,6 +21,7 @@ from shoal.core import failpoints
 from shoal.core.commands import Command, CommandType
 from shoal.core.errors import ShoalError
 from shoal.core.events import (
+    Admitted,
     ForceRequested,
     KillRequested,
     PauseRequested,
@@ -30,6 +35,7 @@ from shoal.core.events import (
 from shoal.core.parameters import launch
 from shoal.core.records import NewInstance
 from shoal.core.run import Run
+from shoal.master.admission import Gate
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner, Quarantined
 from shoal.sql import Database, UnitOfWork
@@ -43,11 +49,11 @@ _CREATES = frozenset({CommandType.START, CommandType.RERUN})
 _OF_WHOLE: dict[CommandType, type[WholeRequest]] = {
     CommandType.PAUSE: PauseRequested,
     CommandType.RESUME: ResumeRequested,
-    CommandType.STOP: StopRequested,
     CommandType.RECOVER: RecoverRequested,
 }
 _REQUESTS = frozenset(
-    {*_OF_WHOLE, CommandType.RERUN_TASKS, CommandType.KILL_TASK, CommandType.FORCE_SUCCESS}
+    {*_OF_WHOLE, CommandType.STOP, CommandType.ADMIT}
+    | {CommandType.RERUN_TASKS, CommandType.KILL_TASK, CommandType.FORCE_SUCCESS}
 )
 
 
@@ -66,6 +72,9 @@ class Scanner:
         interval_s: float,
         batch: int,
         others: Mapping[CommandType, CarryOut] | None = None,
+        *,
+        max_open: int = 10_000,
+        ring: Callable[[Iterable[int]], None] = lambda _: None,
     ) -> None:
         self._database = database
         self._engine = engine
@@ -73,6 +82,9 @@ class Scanner:
         self._interval_s = interval_s
         self._batch_size = batch
         self._others = others or {}  # who carries out what is not about an instance
+        self._max_open = max_open
+        self._ring = ring  # the owners of other partitions
+        self._is_full = False  # starts may be pending until instances end
         self._rung: set[int] = set()
         self._bell = asyncio.Event()
 
@@ -101,12 +113,26 @@ class Scanner:
                     raise
                 log.warning("scan failed; the next one repeats it", error=str(error))
 
+    def run_ended(self, _run: Run) -> None:
+        """There is room for another instance. Called by the engine."""
+        if self._is_full:
+            self._is_full = False
+            self._rung |= self._engine.epochs.keys()
+            self._bell.set()
+
     async def scan(self, partitions: Collection[int]) -> None:
-        """Carry out what is pending in ``partitions``, oldest first."""
+        """Carry out what is pending in ``partitions``, starts and others oldest first each."""
         seen: set[int] = set()
         while partitions:
+            most_starts = min(self._batch_size, self._max_open - len(self._engine.runs))
+            self._is_full = most_starts <= 0
             async with self._database.unit_of_work(read_only=True) as uow:
-                commands = await uow.commands.pending(partitions, self._batch_size)
+                commands = await uow.commands.requests(partitions, self._batch_size)
+                is_last = len(commands) < self._batch_size
+                if most_starts > 0:
+                    starts = await uow.commands.starts(partitions, most_starts)
+                    is_last = is_last and len(starts) < most_starts
+                    commands += starts
             if seen.issuperset(command.id for command in commands):
                 return  # nothing there, or nothing that could be settled now
             seen.update(command.id for command in commands)
@@ -119,7 +145,7 @@ class Scanner:
             for error in await asyncio.gather(*requests, return_exceptions=True):
                 if error is not None:
                     raise error
-            if len(commands) < self._batch_size:
+            if is_last:
                 return
 
     # -- instances ---------------------------------------------------------------------------
@@ -152,19 +178,36 @@ class Scanner:
         now = self._clock()
         async with self._database.unit_of_work() as uow:
             await uow.fence({c.partition: epochs[c.partition] for c in commands})
-            new = []
-            for command in commands:
-                try:
-                    new.append(await self._new_instance(uow, command))
-                except (NotFound, _Unusable) as error:
-                    await uow.commands.refuse(command.id, str(error), now)
+            new, refused = await self._new_instances(uow, commands)
+            gate = await Gate.locked(uow, {n.workflow_id for n in new if n.backfill_id is None})
+            await gate.read()
+            new = _let_in(gate, new, refused)
             runs = await uow.instances.create(new)
+            for one, run in zip(new, runs, strict=True):
+                if one.admitted_at is None:
+                    gate.enter(one.workflow_id, run)
+            await gate.write(now)
+            await uow.commands.refuse_many(list(refused.items()), now)
             outcomes = [(n.command_id, run.id) for n, run in zip(new, runs, strict=True)]
             await uow.commands.done_many(outcomes, now)
             failpoints.hit("start.before_commit")
             await uow.commit()
         failpoints.hit("start.after_commit")
+        self._ring(gate.to_ring)
         return runs
+
+    async def _new_instances(
+        self, uow: UnitOfWork, commands: list[Command]
+    ) -> tuple[list[NewInstance], dict[int, str]]:
+        """Return what the commands ask for, and why some cannot be carried out, by command."""
+        new: list[NewInstance] = []
+        refused: dict[int, str] = {}
+        for command in commands:
+            try:
+                new.append(await self._new_instance(uow, command))
+            except (NotFound, _Unusable) as error:
+                refused[command.id] = str(error)
+        return new, refused
 
     async def _new_instance(self, uow: UnitOfWork, command: Command) -> NewInstance:
         now = self._clock()
@@ -189,6 +232,11 @@ class Scanner:
                 admitted_at=now,
             )
         version = await uow.workflows.version(command.workflow_id, command.version)
+        if command.selection is not None:
+            unknown = command.selection.unknown(task.name for task in version.spec.tasks)
+            if unknown:
+                names = ", ".join(unknown)
+                raise _Unusable(f"version {version.version} has no task {names}")
         try:
             launched = launch(
                 version.spec.parameters,
@@ -239,9 +287,30 @@ class Scanner:
             )
 
 
-def _event(command: Command, now: datetime) -> Request:
+def _let_in(gate: Gate, new: list[NewInstance], refused: dict[int, str]) -> list[NewInstance]:
+    """Return the instances to create, not admitted where that is to be seen; note the others."""
+    accepted: list[NewInstance] = []
+    coming: Counter[int] = Counter()
+    for one in new:
+        if one.backfill_id is not None or gate.is_open(one.workflow_id):
+            accepted.append(one)
+            continue
+        reason = gate.refusal(one.workflow_id, coming[one.workflow_id])
+        if reason is None:
+            coming[one.workflow_id] += 1
+            accepted.append(replace(one, admitted_at=None))
+        else:
+            refused[one.command_id] = reason
+    return accepted
+
+
+def _event(command: Command, now: datetime) -> Request | Admitted:
     """Return what a command about an instance asks the engine for."""
     match command.type:
+        case CommandType.ADMIT:
+            return Admitted(now)
+        case CommandType.STOP:
+            return StopRequested(now, command.detail.get("reason"))
         case CommandType.RERUN_TASKS:
             assert command.selection is not None, "checked when it was accepted"
             return RerunRequested(command.selection, now)
@@ -250,6 +319,7 @@ def _event(command: Command, now: datetime) -> Request:
             return KillRequested(command.task, now)
         case CommandType.FORCE_SUCCESS:
             assert command.task is not None, "checked when it was accepted"
-            return ForceRequested(command.task, now, command.requested_by)
+            reason = command.detail.get("reason")
+            return ForceRequested(command.task, now, command.requested_by, reason)
         case _:
             return _OF_WHOLE[command.type](now)

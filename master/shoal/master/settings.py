@@ -13,6 +13,8 @@ class MasterSettings(BaseSettings):
     port: int = Field(default=0, ge=0, le=65535)  # of the gRPC server; 0 takes a free one
     scan_interval_s: float = Field(default=5.0, gt=0)  # commands are re-read at least this often
     scan_batch: int = Field(default=500, ge=1)  # commands turned into instances at once
+    # Starts beyond this many open instances stay pending; sub-workflows are never held back.
+    max_open_instances: int = Field(default=10_000, ge=1)
     decide_batch: int = Field(default=500, ge=1)  # events decided and stored at once
     sweep_interval_s: float = Field(default=5.0, gt=0)  # queue and claims are compared this often
     takeover_delay_s: float = Field(default=0.0, ge=0)  # wait before taking a lost partition

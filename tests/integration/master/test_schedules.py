@@ -70,7 +70,7 @@ class Office:
 
     async def commands(self) -> list[Command]:
         async with self.database.unit_of_work(read_only=True) as uow:
-            return await uow.commands.pending(range(PARTITIONS), 10_000)
+            return await uow.commands.starts(range(PARTITIONS), 10_000)
 
     async def fired(self) -> list[datetime | None]:
         return [one.logical_time for one in await self.commands()]

@@ -48,7 +48,10 @@ async def waiting(database: Database, workflow_id: int, *priorities: int) -> lis
     """Create runs that wait, in partition 0."""
     commands = await accepted(database, *(start(workflow_id) for _ in priorities))
     async with database.unit_of_work() as uow:
-        new = [instance(c, priority=p) for c, p in zip(commands, priorities, strict=True)]
+        new = [
+            instance(c, priority=p, admitted_at=None)
+            for c, p in zip(commands, priorities, strict=True)
+        ]
         runs = await uow.instances.create(new)
         await uow.commit()
     return runs
@@ -57,7 +60,7 @@ async def waiting(database: Database, workflow_id: int, *priorities: int) -> lis
 async def test_lineup_knows_who_is_active_and_who_waits(database: Database) -> None:
     workflow_id = await published(database)
     other = await published(database, definition("other"))
-    active = await created(database, workflow_id, 5, admitted_at=NOW)
+    active = await created(database, workflow_id, 5)
     for run, state in zip(
         active,
         [
@@ -71,8 +74,8 @@ async def test_lineup_knows_who_is_active_and_who_waits(database: Database) -> N
     ):
         if run.state is not state:
             await states(database, [run], state)
-    await created(database, other, 2, admitted_at=NOW)
-    await created(database, workflow_id, backfill_id=7, admitted_at=NOW)  # has its own window
+    await created(database, other, 2)
+    await created(database, workflow_id, backfill_id=7)  # has its own window
     first, second = await waiting(database, workflow_id, 3, 1)
     await waiting(database, other, 2)
     three = Policy(Overlap.REPLACE, 3, 10)
@@ -96,7 +99,7 @@ async def test_resumed_run_that_had_been_stopped_while_it_waited_is_active(
 
 async def test_lineup_reads_no_more_than_the_policy_needs(database: Database) -> None:
     workflow_id = await published(database)
-    await created(database, workflow_id, 5, admitted_at=NOW)
+    await created(database, workflow_id, 5)
     runs = await waiting(database, workflow_id, 2, 4, 0, 3)
     found = await lineup(database, workflow_id, Policy(Overlap.QUEUE, 2, 10))
     assert (found.active, found.waiting_count) == (2, 4)  # it is full
@@ -120,7 +123,7 @@ async def test_run_that_is_told_to_stop_does_not_wait_any_more(database: Databas
 
 async def test_only_who_waits_is_admitted_and_only_once(database: Database) -> None:
     workflow_id = await published(database)
-    (active,) = await created(database, workflow_id, partition=3, admitted_at=NOW)
+    (active,) = await created(database, workflow_id, partition=3)
     one, two, stopped = await waiting(database, workflow_id, 2, 2, 2)
     await stored(database, stopped, StopRequested(NOW))
     ids = [active.id, one.id, two.id, stopped.id, 4711]
