@@ -57,6 +57,10 @@ class Commands:
                 found[row.idempotency_key] = _command(row)
         return found
 
+    async def with_key(self, key: str) -> Command | None:
+        """Return the command that has this idempotency key, if there is one."""
+        return (await self._by_key([key])).get(key)
+
     async def get(self, command_id: int) -> Command:
         """Return a command. Raises NotFound."""
         row = await self._connection.first(select(command).where(command.c.id == command_id))

@@ -8,6 +8,7 @@ import pytest
 from shoal.coordination.keys import partition_of
 from shoal.core.backfill import BackfillRequest, BackfillRunState
 from shoal.core.commands import CommandState, CommandType
+from shoal.core.records import NewInstance
 from shoal.sql.backfill_planning import plan_of
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, fields_of, problem_of
 
@@ -71,11 +72,32 @@ async def test_a_request_is_stored_for_the_owner_of_its_partition(api: Api) -> N
     assert BackfillRequest.model_validate(stored.detail).parallel == 4
 
 
+NO_RANGE: dict[str, Any] = {"from": None, "to": None}
+
+
+async def _run_for(api: Api, day: str) -> None:
+    """Let the workflow have a run for this day that has not ended."""
+    command = await api.command(
+        type="START", project="p", workflow="daily", logical_time=f"{day}T00:00:00Z"
+    )
+    now = api.services.clock()
+    async with api.services.database.unit_of_work() as uow:
+        stored = await uow.commands.get(command["id"])
+        assert stored.logical_time is not None
+        new = NewInstance(
+            stored.id, stored.workflow_id, 1, stored.partition, 2, {}, stored.logical_time, now
+        )
+        await uow.instances.create([new])
+        await uow.commit()
+
+
 async def test_the_same_key_asks_once(api: Api) -> None:
     await api.publish()
-    first = await ask(api, key="k")
+    first = await ask(api, key="k", reprocess="failed", dates=["2026-01-01"], **NO_RANGE)
     number = await carried_out(api, first["command"]["id"])
-    again = await ask(api, key="k")
+    await _run_for(api, "2026-01-01")  # now there is nothing to plan any more
+    again = await ask(api, key="k", reprocess="failed", dates=["2026-01-01"], **NO_RANGE)
+    assert again["plan"] is None
     assert again["command"]["id"] == first["command"]["id"]
     assert again["command"]["backfill_id"] == number
     other = await api.client.post(

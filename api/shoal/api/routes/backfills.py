@@ -24,10 +24,17 @@ from shoal.api.schemas.commands import CommandOut
 from shoal.api.schemas.common import Page
 from shoal.api.services import Shoal
 from shoal.coordination.keys import partition_of
-from shoal.core.backfill import Backfill, BackfillRefused, BackfillRunState, BackfillState
+from shoal.core.backfill import (
+    Backfill,
+    BackfillRefused,
+    BackfillRequest,
+    BackfillRunState,
+    BackfillState,
+)
 from shoal.core.backfill_plan import Plan
 from shoal.core.commands import CommandType, NewCommand
 from shoal.core.cron import InvalidCron
+from shoal.sql import UnitOfWork
 from shoal.sql.backfill_planning import plan_of
 
 router = strict_router("backfills")
@@ -61,19 +68,17 @@ async def post_backfill(
 
     The plan is made twice: here, to see what is wrong with it, and by the master, which counts.
     """
-    try:
-        async with shoal.database.unit_of_work(read_only=True) as uow:
-            workflow = await uow.workflows.get(body.project, body.workflow)
-            plan = await plan_of(uow, body)
-        if dry_run:
-            response.status_code = 200
-            return BackfillAccepted(plan=_plan(plan, with_runs=True), command=None)
-        plan.require_work()
-    except BackfillRefused as error:
-        raise InvalidRequest([FieldError(error.field, str(error))]) from None
-    except InvalidCron as error:
-        raise InvalidRequest([FieldError("workflow", f"has a schedule: {error}")]) from None
     key = idempotency_key or str(uuid.uuid4())
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        workflow = await uow.workflows.get(body.project, body.workflow)
+        # What was asked for before may be under way, and leave nothing to plan.
+        is_new = dry_run or await uow.commands.with_key(key) is None
+        plan = await _planned(uow, body) if is_new else None
+    if dry_run:
+        response.status_code = 200
+        return BackfillAccepted(plan=_plan_out(plan, with_runs=True), command=None)
+    if plan is not None:
+        _require_work(plan)
     new = NewCommand(
         CommandType.BACKFILL,
         partition_of(f"backfill:{key}", shoal.partitions),
@@ -83,7 +88,23 @@ async def post_backfill(
         detail=body.stored(),
     )
     command = await accept(shoal, new, response)
-    return BackfillAccepted(plan=_plan(plan, with_runs=False), command=command)
+    return BackfillAccepted(plan=_plan_out(plan, with_runs=False), command=command)
+
+
+async def _planned(uow: UnitOfWork, request: BackfillRequest) -> Plan:
+    try:
+        return await plan_of(uow, request)
+    except BackfillRefused as error:
+        raise InvalidRequest([FieldError(error.field, str(error))]) from None
+    except InvalidCron as error:
+        raise InvalidRequest([FieldError("workflow", f"has a schedule: {error}")]) from None
+
+
+def _require_work(plan: Plan) -> None:
+    try:
+        plan.require_work()
+    except BackfillRefused as error:
+        raise InvalidRequest([FieldError(error.field, str(error))]) from None
 
 
 @router.get("/backfills", summary="List backfills")
@@ -194,7 +215,9 @@ async def post_request(
     return await accept(shoal, new, response)
 
 
-def _plan(plan: Plan, with_runs: bool) -> PlanOut:
+def _plan_out(plan: Plan | None, with_runs: bool) -> PlanOut | None:
+    if plan is None:
+        return None
     runs = plan.runs if with_runs else ()
     return PlanOut(
         total=len(plan.runs),

@@ -73,7 +73,7 @@ class BackfillAccepted(BaseModel):
 
     model_config = example({"plan": _PLAN, "command": None})
 
-    plan: PlanOut
+    plan: PlanOut | None = Field(description="Null: it was asked for before, with the same key.")
     command: CommandOut | None = Field(
         description="Once it is DONE, its `backfill_id` names the backfill; null: a dry run."
     )
