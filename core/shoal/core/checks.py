@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from shoal.core.dag import find_cycles
 from shoal.core.errors import ShoalError
 from shoal.core.fire_times import instant
+from shoal.core.logic.checks import findings as logic_findings
 from shoal.core.model import WorkflowSpec
 from shoal.core.parameter_checks import Path as Path
 from shoal.core.parameter_checks import parameters_findings, params_findings
@@ -76,6 +77,8 @@ def check_workflow(raw: Any) -> WorkflowSpec:
         findings.add(path, message)
     if spec is not None:
         _check_validity(spec, findings)
+        for path, message in logic_findings(spec):
+            findings.add(path, message)
     if findings.problems or spec is None:
         raise InvalidDefinition(findings.problems)
     return spec

@@ -5,7 +5,7 @@ Times are timezone-aware UTC datetimes and always come from outside.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -228,7 +228,7 @@ class Run:
     plan: Plan
     state: WorkflowState
     partition: int
-    attempts: dict[str, Attempt]  # the newest attempt of every task of the plan
+    attempts: MutableMapping[str, Attempt]  # the newest attempt of every task of the plan
     created_at: datetime
     logical_time: datetime
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -247,12 +247,14 @@ class Run:
     unresolved: dict[str, int] = field(init=False)
     counts: Counter[TaskState] = field(init=False)
     handled: Counter[TaskState] = field(init=False)  # of ``counts``: failures there are handled
+    givers: set[str] = field(init=False)  # tasks with outputs
     task_of: dict[int, str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.unresolved = dict.fromkeys(self.plan.tasks, 0)
         self.counts = Counter()
         self.handled = Counter()
+        self.givers = set()
         self.task_of = {}
         for attempt in self.attempts.values():
             self._count(attempt, +1)
@@ -278,6 +280,8 @@ class Run:
         if not attempt.finished:
             for task in self.plan.downstream[attempt.task]:
                 self.unresolved[task] += sign
+        if attempt.outputs:
+            (self.givers.add if sign > 0 else self.givers.discard)(attempt.task)
         if attempt.id is not None:
             if sign > 0:
                 self.task_of[attempt.id] = attempt.task

@@ -160,15 +160,15 @@ def upstream_outputs(run: Run, task: str) -> dict[str, str]:
 
     If several give the same name, the nearest counts: the one with the fewest steps on its
     longest way to ``task``, so that a task overrides those before it. Of two equally near the one
-    that ended last, then the later one in the definition. O(tasks) if nobody gives anything.
+    that ended last, then the later one in the definition.
     """
-    if not any(attempt.outputs for attempt in run.attempts.values()):
+    if not run.givers:
         return {}
     ancestors = _ancestors(run, task)
     givers = [
         run.attempts[name]
         for name in run.plan.tasks
-        if name in ancestors and _gives(run.attempts[name])
+        if name in run.givers and name in ancestors and _gives(run.attempts[name])
     ]
     if sum(len(giver.outputs) for giver in givers) > len({n for g in givers for n in g.outputs}):
         steps = _steps(run, task, ancestors)

@@ -4,11 +4,12 @@ The run below is only read. Reads see the overlay first, so one decision can cas
 graph; the cost is in what changed, not in the size of the graph.
 """
 
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from shoal.core.commands import Parent
 from shoal.core.logic.kinds import LogicKind
@@ -130,6 +131,16 @@ class Draft:
         return strategy in (FailureStrategy.FAIL_FAST, FailureStrategy.FINISH_RUNNING) and (
             self.unhandled(TaskState.FAILED, TaskState.LOST) > 0
         )
+
+    def view(self) -> Run:
+        """Return a run to read that shows the changes: for what tasks see of each other."""
+        found = copy(self.run)
+        found.attempts = ChainMap(self._newest, cast(dict[str, Attempt], self.run.attempts))
+        found.givers = {
+            *(task for task in self.run.givers if task not in self._newest),
+            *(task for task, attempt in self._newest.items() if attempt.outputs),
+        }
+        return found
 
     # -- changing ----------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from zoneinfo import ZoneInfo
 
 from shoal.core import macros
 from shoal.core.commands import CommandType
@@ -16,6 +15,7 @@ from shoal.core.logic.children import MapParams, SubWorkflowParams, items_of
 from shoal.core.logic.conditions import Outcome
 from shoal.core.logic.kinds import WITH_CHILDREN, LogicKind
 from shoal.core.run import AskChild, Attempt, SkipCause, StartChild, Watch
+from shoal.core.scope import Scope, levels
 from shoal.core.states import TaskSignal, TaskState, WorkflowState
 
 _T = TaskState
@@ -31,7 +31,7 @@ def start(draft: Draft, task: str) -> None:
                 chosen = conditions.choose(draft.spec(task).params, lambda t: _outcome(draft, t))
                 ending.finish(draft, task, TaskSignal.SUCCEED, detail={"chosen": list(chosen)})
             case LogicKind.SWITCH:
-                chosen = switch.choose(draft.spec(task).params, _values(draft))
+                chosen = switch.choose(draft.spec(task).params, _scope(draft, attempt).parameters())
                 ending.finish(draft, task, TaskSignal.SUCCEED, detail={"chosen": list(chosen)})
             case LogicKind.DEPENDENT:
                 draft.act(Watch((task, attempt.number)))
@@ -51,12 +51,10 @@ def _outcome(draft: Draft, task: str) -> Outcome:
     return Outcome.SUCCESS
 
 
-def _values(draft: Draft) -> dict[str, str]:
-    base = draft.run.logical_time.astimezone(ZoneInfo(draft.run.timezone))
-    given = draft.run.parameters
-    return {
-        name: macros.render(value, base=base, parameters=given) for name, value in given.items()
-    }
+def _scope(draft: Draft, attempt: Attempt, own: Mapping[str, str] | None = None) -> Scope:
+    """Return what the texts of an attempt may refer to; ``own`` on top of everything."""
+    run = draft.view()
+    return Scope(run, attempt, own=[*levels(run, attempt.task), own or {}])
 
 
 # -- sub-workflows ------------------------------------------------------------------------------
@@ -65,19 +63,16 @@ def _values(draft: Draft) -> dict[str, str]:
 def _start_children(draft: Draft, attempt: Attempt) -> None:
     children = Children(attempt)
     if children.items is None:
-        children.items = _items(draft, attempt.task)
+        children.items = _items(draft, attempt)
     children.prepare_again()
     _advance(draft, attempt, children)
 
 
-def _items(draft: Draft, task: str) -> list[str | None]:
-    if draft.kind(task) is not LogicKind.MAP:
+def _items(draft: Draft, attempt: Attempt) -> list[str | None]:
+    if draft.kind(attempt.task) is not LogicKind.MAP:
         return [None]
-    items = MapParams.model_validate(draft.spec(task).params).items
-    if isinstance(items, str):
-        base = draft.run.logical_time.astimezone(ZoneInfo(draft.run.timezone))
-        items = macros.render(items, base=base, parameters=_values(draft))
-    return list(items_of(items))
+    items = MapParams.model_validate(draft.spec(attempt.task).params).items
+    return list(items_of(_scope(draft, attempt).render(items) if isinstance(items, str) else items))
 
 
 def _advance(draft: Draft, attempt: Attempt, children: Children) -> None:
@@ -103,27 +98,22 @@ def _advance(draft: Draft, attempt: Attempt, children: Children) -> None:
 
 def _start_child(draft: Draft, attempt: Attempt, index: int, item: str | None) -> StartChild:
     raw = draft.spec(attempt.task).params
-    values = _values(draft)
-    base = draft.run.logical_time.astimezone(ZoneInfo(draft.run.timezone))
-    params: SubWorkflowParams | MapParams
-    extra: dict[str, str] = {}
-    if item is None:
-        params = SubWorkflowParams.model_validate(raw)
-    else:
-        params = MapParams.model_validate(raw)
-        extra = {params.parameter: macros.escape(item)}
-        values = {**values, params.parameter: item, "index": str(index)}
-    given = {
-        name: macros.escape(macros.render(text, base=base, parameters=values))
-        for name, text in params.parameters.items()
-    }
+    model = SubWorkflowParams if item is None else MapParams
+    params = model.model_validate(raw)
+    own: dict[str, str] = {}
+    given: dict[str, str] = {}
+    if isinstance(params, MapParams) and item is not None:
+        given = {params.parameter: macros.escape(item)}
+        own = {**given, "index": str(index)}
+    scope = _scope(draft, attempt, own)
+    given |= {name: macros.escape(scope.render(v)) for name, v in params.parameters.items()}
     return StartChild(
         (attempt.task, attempt.number),
         index,
         params.project or draft.run.plan.spec.project,
         params.workflow,
         params.version,
-        {**extra, **given},
+        given,
     )
 
 

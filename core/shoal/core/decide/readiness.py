@@ -64,12 +64,9 @@ def judge(draft: Draft) -> None:
         held_back = draft.failing
         for task in sorted(choosers or draft.ready):
             draft.ready.discard(task)
-            still_waits = draft.attempt(task).state is _T.WAITING
-            if (
-                still_waits
-                and not _was_left(draft, task)
-                and not _hold_back(draft, task, held_back)
-            ):
+            if draft.attempt(task).state is not _T.WAITING or _was_left(draft, task):
+                continue
+            if not _hold_back(draft, task, held_back):
                 starting.make_ready(draft, task)
 
 
