@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from shoal.client.python_task import python_task as python_task
     from shoal.client.rest import ShoalClient as ShoalClient
     from shoal.client.sdk import Parameter as Parameter
-    from shoal.client.sdk import Schedule as Schedule
     from shoal.client.sdk import Task as Task
     from shoal.client.sdk import Workflow as Workflow
+    from shoal.client.sdk_schedules import Schedule as Schedule
     from shoal.client.sdk_tasks import Python as Python
     from shoal.client.sdk_tasks import Shell as Shell
     from shoal.client.sdk_tasks import Spark as Spark
@@ -56,7 +56,7 @@ _HOMES = {
     "Definition": "definitions",
     "Parameter": "sdk",
     "Python": "sdk_tasks",
-    "Schedule": "sdk",
+    "Schedule": "sdk_schedules",
     "Shell": "sdk_tasks",
     "ShoalClient": "rest",
     "Spark": "sdk_tasks",

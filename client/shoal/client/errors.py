@@ -10,6 +10,7 @@
     ├── DataFolderUnusable  the data folder cannot be made or written, or a file in it is broken
     ├── ServerFailed     a program of the local cluster ended or did not answer in time
     ├── AuthoringError   a workflow that the Python SDK cannot make
+    ├── NotADay          a text that should be a day, or a file of days, is neither
     ├── NoCluster        nothing says where the cluster's API is, or no token opens it
     ├── ApiUnreachable   the API does not answer (retriable)
     ├── ApiProblem       the API refused a request; holds its problem document (RFC 9457)
@@ -104,6 +105,10 @@ class AlreadyRunning(ClientError):
 
 class AuthoringError(ClientError):
     """A call of the Python SDK that makes no sense: a name twice, an edge between workflows …"""
+
+
+class NotADay(ClientError):
+    """A text, or a line of a file, is no day such as 2026-12-24."""
 
 
 class NoCluster(ClientError):

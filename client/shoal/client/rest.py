@@ -11,12 +11,13 @@ from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
-from urllib.parse import quote
 
 from shoal.client.connection import PAGE, Connection
 from shoal.client.errors import ApiProblem, ApiUnreachable, LogBroken
 from shoal.client.find import Api, find_api
+from shoal.client.paths import part, workflow_path
 from shoal.client.rest_commands import CommandCalls
+from shoal.client.rest_schedules import ScheduleCalls
 from shoal.client.rest_types import (
     ClusterJson,
     EventJson,
@@ -26,7 +27,6 @@ from shoal.client.rest_types import (
     LogJson,
     ProjectJson,
     PublishJson,
-    ScheduleJson,
     TaskInstanceJson,
     TaskTypeJson,
     VersionDetailJson,
@@ -52,7 +52,7 @@ class LogChunk:
     end: bool = False
 
 
-class ShoalClient(CommandCalls):
+class ShoalClient(CommandCalls, ScheduleCalls):
     """A connection to the API at ``url``, such as http://127.0.0.1:8765.
 
     Raises ApiProblem for every error answer and ApiUnreachable if there is none. Requests that
@@ -125,14 +125,12 @@ class ShoalClient(CommandCalls):
 
     def project(self, name: str) -> ProjectJson:
         """Return one project."""
-        return cast(ProjectJson, self._connection.get(f"/projects/{_part(name)}"))
+        return cast(ProjectJson, self._connection.get(f"/projects/{part(name)}"))
 
     def put_project(self, name: str, description: str = "") -> ProjectJson:
         """Create a project or change its description."""
         body = {"description": description}
-        return cast(
-            ProjectJson, self._connection.json("PUT", f"/projects/{_part(name)}", json=body)
-        )
+        return cast(ProjectJson, self._connection.json("PUT", f"/projects/{part(name)}", json=body))
 
     def workflows(
         self, project: str | None = None, search: str | None = None
@@ -146,32 +144,27 @@ class ShoalClient(CommandCalls):
     ) -> PublishJson:
         """Publish a definition; a new version is made only if something changed."""
         body = _definition(definition)
-        path = _workflow_path(body.get("project", "default"), body.get("name", ""))
+        path = workflow_path(body.get("project", "default"), body.get("name", ""))
         query = {"dry_run": dry_run or None}
         return cast(PublishJson, self._connection.json("PUT", path, query, json=body))
 
     def workflow(self, project: str, name: str) -> WorkflowDetailJson:
         """Return a workflow with its newest definition."""
-        return cast(WorkflowDetailJson, self._connection.get(_workflow_path(project, name)))
+        return cast(WorkflowDetailJson, self._connection.get(workflow_path(project, name)))
 
     def delete_workflow(self, project: str, name: str) -> None:
         """Delete a workflow; refused while it has open instances."""
-        self._connection.request("DELETE", _workflow_path(project, name))
+        self._connection.request("DELETE", workflow_path(project, name))
 
     def versions(self, project: str, name: str) -> Iterator[VersionJson]:
         """Yield the versions of a workflow, newest first."""
-        path = f"{_workflow_path(project, name)}/versions"
+        path = f"{workflow_path(project, name)}/versions"
         return cast("Iterator[VersionJson]", self._connection.pages(path, {}))
 
     def version(self, project: str, name: str, version: int) -> VersionDetailJson:
         """Return one version with its definition."""
-        path = f"{_workflow_path(project, name)}/versions/{version:d}"
+        path = f"{workflow_path(project, name)}/versions/{version:d}"
         return cast(VersionDetailJson, self._connection.get(path))
-
-    def schedules(self, project: str, name: str) -> list[ScheduleJson]:
-        """Return the timetables of a workflow and when they fire next."""
-        path = f"{_workflow_path(project, name)}/schedules"
-        return cast("list[ScheduleJson]", self._connection.get(path)["items"])
 
     # -- instances ---------------------------------------------------------------------------
 
@@ -299,14 +292,3 @@ def _definition(definition: "WorkflowSpec | Workflow | Mapping[str, Any]") -> di
 
     spec = definition.spec() if isinstance(definition, Workflow) else definition
     return {"project": spec.project, **spec.canonical()}
-
-
-def _workflow_path(project: str, name: str) -> str:
-    return f"/projects/{_part(project)}/workflows/{_part(name)}"
-
-
-def _part(name: str) -> str:
-    """Return a name as one part of a path, whatever is in it."""
-    quoted = quote(name, safe="")
-    # Dots alone would be folded away as relative parts.
-    return quoted.replace(".", "%2E") if set(quoted) <= {"."} and quoted else quoted

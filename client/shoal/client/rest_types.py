@@ -58,12 +58,46 @@ class PublishJson(TypedDict):
 
 class ScheduleJson(TypedDict):
     id: int
+    project: str
+    workflow: str
     cron: str
     timezone: str
     parameters: dict[str, str]
     enabled: bool
+    priority: str | None
+    on_gap: str | None
+    on_overlap: str | None
+    start: str | None
+    end: str | None
+    exclude: list[str]
+    calendar: str | None
+    missed: str
+    missed_window: float | None
     next_fire_at: str | None
     next_fire_times: list[str]
+
+
+class FireTimeJson(TypedDict):
+    local: str
+    utc: str
+    fires: bool
+    marks: list[str]
+
+
+class PreviewJson(TypedDict):
+    cron: str
+    timezone: str
+    on_gap: str
+    on_overlap: str
+    fire_times: list[FireTimeJson]
+
+
+class CalendarJson(TypedDict):
+    project: str
+    name: str
+    description: str
+    days: list[str]
+    updated_at: str
 
 
 class CommandJson(TypedDict):

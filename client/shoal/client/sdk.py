@@ -13,7 +13,7 @@ A workflow made here, in YAML or in JSON is the same model; ``to_yaml`` shows it
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import (
     TYPE_CHECKING,
@@ -31,6 +31,7 @@ from typing import (
 
 from shoal.client.call_site import call_site
 from shoal.client.errors import AuthoringError
+from shoal.client.sdk_schedules import Schedule
 from shoal.client.sources import Position, Source
 from shoal.core.checks import InvalidDefinition, check_workflow
 from shoal.core.checks import Path as ValuePath
@@ -57,16 +58,6 @@ class Parameter:
     default: Scalar | None = None
     type: ParameterTypeName = "string"
     description: str = ""
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """A timetable: a cron expression (Quartz or Unix) and the parameters of its runs."""
-
-    cron: str
-    timezone: str | None = None  # None: the workflow's
-    parameters: Mapping[str, Scalar] = field(default_factory=dict)
-    enabled: bool = True
 
 
 class TaskOptions(TypedDict, total=False):
@@ -176,7 +167,7 @@ class Workflow:
         )
         values |= {key: value for key, value, usual in choices if value != usual}
         if self.schedules:
-            values["schedules"] = [_schedule(schedule) for schedule in self.schedules]
+            values["schedules"] = [schedule.to_dict() for schedule in self.schedules]
         return {**values, "tasks": [task.to_dict() for task in self.tasks.values()]}
 
     def to_yaml(self) -> str:
@@ -333,17 +324,6 @@ def _parameter(parameter: Parameter) -> Any:
         return default
     values = {"default": default, "type": parameter.type, "description": parameter.description}
     return {k: v for k, v in values.items() if v not in (None, "")}
-
-
-def _schedule(schedule: Schedule) -> dict[str, Any]:
-    values: dict[str, Any] = {"cron": schedule.cron}
-    if schedule.timezone is not None:
-        values["timezone"] = schedule.timezone
-    if schedule.parameters:
-        values["parameters"] = {k: scalar_text(v) for k, v in schedule.parameters.items()}
-    if not schedule.enabled:
-        values["enabled"] = False
-    return values
 
 
 def options_of(values: Mapping[str, Any]) -> TaskOptions:

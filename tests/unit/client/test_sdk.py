@@ -79,7 +79,22 @@ def test_all_that_the_model_knows_can_be_said() -> None:
         project="p",
         description="d",
         parameters={"date": Parameter(dt.date(2013, 1, 1), "date", "day"), "n": 3, "must": None},
-        schedules=["0 6 * * *", Schedule("0 0 7 * * ?", "Europe/Berlin", {"n": 4}, enabled=False)],
+        schedules=[
+            "0 6 * * *",
+            Schedule("0 0 7 * * ?", "Europe/Berlin", {"n": 4}, enabled=False),
+            Schedule(
+                "30 2 * * *",
+                priority="LOW",
+                on_gap="skip",
+                on_overlap="both",
+                start=dt.date(2026, 1, 1),
+                end=dt.datetime(2027, 1, 1, 6),
+                exclude=[dt.date(2026, 5, 1), "2026-12-25"],
+                calendar="closed",
+                missed="all",
+                missed_window=dt.timedelta(hours=2),
+            ),
+        ],
         timezone="Europe/Paris",
         priority="HIGH",
         on_failure="fail_fast",
@@ -114,6 +129,11 @@ def test_all_that_the_model_knows_can_be_said() -> None:
     assert spec.parameters["date"].default == "2013-01-01"
     assert spec.parameters["must"].default is None
     assert spec.schedules[1].parameters == {"n": "4"}
+    last = spec.schedules[2]
+    assert (last.priority, last.on_gap, last.on_overlap) == (3, "skip", "both")
+    assert (last.start, last.end) == (dt.datetime(2026, 1, 1), dt.datetime(2027, 1, 1, 6))
+    assert last.exclude == (dt.date(2026, 5, 1), dt.date(2026, 12, 25))
+    assert (last.calendar, last.missed, last.missed_window) == ("closed", "all", 7200)
     assert spec.tasks[3].params == {"script": "true"}
     assert check_workflow(w.to_dict()).digest() == spec.digest()
 

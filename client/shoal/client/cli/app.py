@@ -6,11 +6,13 @@ import typer
 
 from shoal.client.cli import (
     applying,
+    calendars,
     cluster,
     logs,
     requesting,
     running,
     runs,
+    schedules,
     status,
     workflows,
 )
@@ -29,7 +31,18 @@ def build() -> typer.Typer:
         rich_markup_mode="rich",
     )
     app.callback()(_shoal)
-    for module in (applying, workflows, running, requesting, runs, logs, status, cluster):
+    for module in (
+        applying,
+        workflows,
+        schedules,
+        calendars,
+        running,
+        requesting,
+        runs,
+        logs,
+        status,
+        cluster,
+    ):
         module.register(app)
     return app
 

@@ -35,7 +35,7 @@ _BY_HTTP_STATUS = {
 
 def exit_status(error: ShoalError) -> Exit:
     """Return the status that an error ends the program with."""
-    from shoal.client.errors import ApiProblem, ApiUnreachable, NoCluster, NotFound
+    from shoal.client.errors import ApiProblem, ApiUnreachable, NoCluster, NotADay, NotFound
 
     match error:
         case ApiProblem():
@@ -44,6 +44,8 @@ def exit_status(error: ShoalError) -> Exit:
             return Exit.UNREACHABLE
         case NotFound():
             return Exit.NOT_FOUND
+        case NotADay():
+            return Exit.USAGE
     from shoal.core.checks import InvalidDefinition
 
     return Exit.USAGE if isinstance(error, InvalidDefinition) else Exit.FAILED

@@ -1,0 +1,15 @@
+"""Names as parts of the API's addresses."""
+
+from urllib.parse import quote
+
+
+def part(name: str) -> str:
+    """Return a name as one part of a path, whatever is in it."""
+    quoted = quote(name, safe="")
+    # Dots alone would be folded away as relative parts.
+    return quoted.replace(".", "%2E") if set(quoted) <= {"."} and quoted else quoted
+
+
+def workflow_path(project: str, name: str) -> str:
+    """Return the address of a workflow."""
+    return f"/projects/{part(project)}/workflows/{part(name)}"
