@@ -6,9 +6,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shoal.core.decide import decide
-from shoal.core.events import Begun, Event, TaskClaimed, TaskEnded, TaskStarted, TimeReached
+from shoal.core.events import (
+    Begun,
+    Event,
+    SlotGranted,
+    TaskClaimed,
+    TaskEnded,
+    TaskStarted,
+    TimeReached,
+)
 from shoal.core.model import WorkflowSpec
-from shoal.core.run import Attempt, Decision, Enqueue, Kill, Plan, Run, WakeAt, Withdraw
+from shoal.core.run import AskSlot, Attempt, Decision, Enqueue, Kill, Plan, Run, WakeAt, Withdraw
+from shoal.core.selection import Selection
 from shoal.core.states import TaskSignal, TaskState, WorkflowState
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -31,11 +40,27 @@ def spec(tasks: dict[str, dict[str, Any]], **fields: Any) -> WorkflowSpec:
 class Driver:
     """One run, its queue and its workers, moved on by method calls."""
 
-    def __init__(self, definition: WorkflowSpec) -> None:
+    def __init__(
+        self,
+        definition: WorkflowSpec,
+        selection: Selection | None = None,
+        admitted_at: datetime | None = START,
+    ) -> None:
         self.ids = itertools.count(1)
         plan = Plan.of(definition)
+        self.slots: dict[int, str] = {}  # asked for, by task instance id
         attempts = {name: Attempt(name, 1, id=next(self.ids)) for name in plan.tasks}
-        self.run = Run(1, plan, WorkflowState.QUEUED, 0, attempts, START, START, admitted_at=START)
+        self.run = Run(
+            1,
+            plan,
+            WorkflowState.QUEUED,
+            0,
+            attempts,
+            START,
+            START,
+            admitted_at=admitted_at,
+            selected=selection.of(plan.upstream, plan.downstream) if selection else None,
+        )
         self.now = START
         self.queue: dict[int, str] = {}  # task instance id -> task
         self.workers: dict[int, str] = {}  # claimed
@@ -76,6 +101,8 @@ class Driver:
                 self.to_kill.add(self.run.attempts[task].id or 0)
             case WakeAt(at):
                 self.wakes.append(at)
+            case AskSlot((task, _), group):
+                self.slots[self.run.attempts[task].id or 0] = group
 
     def check(self) -> None:
         """What must hold after every step."""
@@ -92,6 +119,8 @@ class Driver:
                 TaskState.CLAIMED,
                 TaskState.RUNNING,
                 TaskState.UP_FOR_RETRY,
+                TaskState.DELAYED,
+                TaskState.BLOCKED,
             )
             assert any(a.state in moving for a in open_tasks), "nothing moves any more"
         for attempt in open_tasks:
@@ -120,6 +149,26 @@ class Driver:
         """Claim and end in one step."""
         self.claim(task)
         return self.end(task, signal)
+
+    def end_with(self, task: str, outputs: dict[str, str]) -> Decision:
+        """The task succeeds and gives something on."""
+        task_id = self.claim(task)
+        worker = self.workers.pop(task_id)
+        return self.send(TaskEnded(task_id, TaskSignal.SUCCEED, self.now, worker, outputs=outputs))
+
+    def grant(self, task: str) -> Decision:
+        """The task gets a slot of its concurrency group."""
+        task_id = self.run.attempts[task].id or 0
+        del self.slots[task_id]
+        return self.send(SlotGranted(task_id, self.now))
+
+    def take_over(self) -> Decision:
+        """Another master reads the run and goes on with it."""
+        self.run = replace(self.run)
+        self.queue.clear()
+        self.wakes.clear()
+        self.slots.clear()
+        return self.send(Begun(self.now))
 
     def obey_kills(self) -> None:
         """Workers end what they were told to end."""
