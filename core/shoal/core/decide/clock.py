@@ -3,6 +3,7 @@
 from shoal.core.decide import deadlines, ending, requests, starting
 from shoal.core.decide.draft import Draft
 from shoal.core.durations import format_duration
+from shoal.core.logic.kinds import CHOOSERS
 from shoal.core.model import WorkflowTimeoutAction
 from shoal.core.run import Attempt, Doom, Kill, WakeAt
 from shoal.core.states import HELD_BY_WORKER, TaskState
@@ -14,14 +15,22 @@ _DELAYS = frozenset({_T.DELAYED, _T.UP_FOR_RETRY})
 def look(draft: Draft) -> None:
     """Do what is due; tell the workers again what must die."""
     _look_at_instance(draft)
-    for attempt in draft.attempts():
+    for task in _choices_first(draft):
+        attempt = draft.attempt(task)  # what was done for another one may have changed it
         if attempt.state in _DELAYS and attempt.due_at is not None:
             if attempt.due_at <= draft.at:
-                starting.after_delay(draft, attempt.task)
+                starting.after_delay(draft, task)
             else:
                 draft.act(WakeAt(attempt.due_at))
         elif attempt.state in HELD_BY_WORKER:
             _look_at_held(draft, attempt)
+
+
+def _choices_first(draft: Draft) -> list[str]:
+    """All tasks, so that what one moment brings does not depend on their order."""
+    plan = draft.run.plan
+    choices = sorted(task for task, kind in plan.kinds.items() if kind in CHOOSERS)
+    return [*choices, *(task for task in plan.tasks if plan.kinds.get(task) not in CHOOSERS)]
 
 
 def _look_at_instance(draft: Draft) -> None:

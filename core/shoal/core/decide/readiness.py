@@ -5,13 +5,12 @@ from enum import Flag, auto
 from shoal.core.decide import starting
 from shoal.core.decide.draft import FAILURES, Draft
 from shoal.core.decide.ending import HANDLERS, MAY_START
-from shoal.core.logic.kinds import LogicKind
+from shoal.core.logic.kinds import CHOOSERS
 from shoal.core.model import FailureStrategy, RunWhen
 from shoal.core.run import SkipCause
 from shoal.core.states import TaskState
 
 _T = TaskState
-_CHOOSERS = frozenset({LogicKind.CONDITIONS, LogicKind.SWITCH})
 
 
 class Seen(Flag):
@@ -60,11 +59,13 @@ def judge(draft: Draft) -> None:
             task, cause = draft.to_judge.pop()
             if draft.attempt(task).state is _T.WAITING and task not in draft.ready:
                 _judge(draft, task, cause)
-        choosers = [task for task in draft.ready if draft.kind(task) in _CHOOSERS]
+        choosers = [task for task in draft.ready if draft.kind(task) in CHOOSERS]
         held_back = draft.failing
         for task in sorted(choosers or draft.ready):
-            draft.ready.discard(task)
-            if draft.attempt(task).state is not _T.WAITING or _was_left(draft, task):
+            judged_now = draft.ready.pop(task)
+            if draft.attempt(task).state is not _T.WAITING:
+                continue
+            if judged_now and _was_left(draft, task):
                 continue
             if not _hold_back(draft, task, held_back):
                 starting.make_ready(draft, task)
@@ -105,7 +106,7 @@ def _judge(draft: Draft, task: str, cause: str | None) -> None:
             _judge_all_success(draft, task, views, done)
         case RunWhen.ALL_DONE | RunWhen.ALWAYS:
             if done:
-                draft.ready.add(task)
+                draft.ready[task] = True
         case RunWhen.ONE_SUCCESS:
             _judge_one(draft, task, views, Seen.PASSED, done)
         case RunWhen.ANY_FAILED:
@@ -119,7 +120,7 @@ def _judge_all_success(draft: Draft, task: str, views: dict[str, Seen], done: bo
     elif done and _all_neutral(views):
         draft.skip(task, SkipCause.BRANCH, "no branch that leads here was taken")
     elif done:
-        draft.ready.add(task)
+        draft.ready[task] = True
 
 
 def _judge_transparent(draft: Draft, task: str, views: dict[str, Seen]) -> None:
@@ -138,7 +139,7 @@ def _judge_transparent(draft: Draft, task: str, views: dict[str, Seen]) -> None:
 def _judge_one(draft: Draft, task: str, views: dict[str, Seen], wanted: Seen, done: bool) -> None:
     nothing_before = not views and wanted is Seen.PASSED
     if nothing_before or any(view & wanted for view in views.values()):
-        draft.ready.add(task)
+        draft.ready[task] = True
         return
     if not done:
         return

@@ -87,7 +87,7 @@ def resume(draft: Draft, event: ResumeRequested) -> None:
         if attempt.state is _T.PAUSED:
             # It was ready before the pause, and still is.
             draft.signal(attempt.task, TaskSignal.RELEASE)
-            draft.ready.add(attempt.task)
+            draft.ready[attempt.task] = False
         elif attempt.state is _T.WAITING:
             draft.to_judge.append((attempt.task, None))
         elif attempt.state is _T.RUNNING and attempt.worker is None and not attempt.doomed:

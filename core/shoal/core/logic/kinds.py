@@ -21,6 +21,7 @@ class LogicKind(StrEnum):
 
 # These stand still while others work for them, for minutes or days; choices take no time.
 LASTING = frozenset({LogicKind.SUB_WORKFLOW, LogicKind.MAP, LogicKind.DEPENDENT})
+CHOOSERS = frozenset({LogicKind.CONDITIONS, LogicKind.SWITCH})
 WITH_CHILDREN = frozenset({LogicKind.SUB_WORKFLOW, LogicKind.MAP})
 
 
