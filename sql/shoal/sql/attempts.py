@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from shoal.core.model import TaskSpec
-from shoal.core.run import Attempt, Doom, SkipCause
+from shoal.core.concurrency import group_of
+from shoal.core.run import Attempt, Doom, Run, SkipCause
 from shoal.core.states import TaskState
 
 
@@ -63,17 +63,20 @@ def changing_values(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def new_values(
-    row_id: int, instance_id: int, position: int, task: TaskSpec, attempt: Attempt
-) -> dict[str, Any]:
+def new_values(row_id: int, run: Run, position: int, attempt: Attempt) -> dict[str, Any]:
     """Return all columns of a new row."""
+    task = run.plan.tasks[attempt.task]
+    needs_slot = task.concurrency_group is not None
     return {
         "id": row_id,
-        "workflow_instance_id": instance_id,
+        "workflow_instance_id": run.id,
         "position": position,
         "attempt": attempt.number,
         "task": task.name,
         "type": task.type,
         "worker_group": task.worker_group,
+        "concurrency_group": group_of(run, attempt.task),
+        "workflow_priority": run.priority if needs_slot else None,
+        "task_priority": int(task.priority) if needs_slot else None,
         **changing_values(attempt),
     }

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Table, Update, bindparam, func, insert, select, update
 
 from shoal.core.run import Decision, Run
+from shoal.core.states import WorkflowState
 from shoal.sql.attempts import changing_values, new_values
 from shoal.sql.connection import Connection, batched
 from shoal.sql.errors import StaleRow
@@ -23,14 +24,18 @@ _IDS_PER_QUERY = 500
 # The columns to set are those that the rows of values name. A terminal state is final.
 _UPDATE_ATTEMPT = update(task_instance).where(task_instance.c.id == bindparam("row_id"), ~IS_FINAL)
 _FIRST_START = bindparam("first_start", type_=UtcDateTime())
+_FIRST_SUCCESS = bindparam("first_success", type_=UtcDateTime())
 _UPDATE_INSTANCE = (
     update(workflow_instance)
     .where(
         workflow_instance.c.id == bindparam("row_id"),
         workflow_instance.c.state == bindparam("previous"),
     )
-    # A recovered instance keeps the time of its first start.
-    .values(started_at=func.coalesce(workflow_instance.c.started_at, _FIRST_START))
+    # A recovered instance keeps the time of its first start, and of its first success.
+    .values(
+        started_at=func.coalesce(workflow_instance.c.started_at, _FIRST_START),
+        succeeded_at=func.coalesce(workflow_instance.c.succeeded_at, _FIRST_SUCCESS),
+    )
 )
 
 
@@ -70,13 +75,7 @@ class InstanceChanges:
             run_id: {task: i for i, task in enumerate(plan.tasks)} for run_id, plan in plans.items()
         }
         rows = [
-            new_values(
-                row_id,
-                run.id,
-                positions[run.id][attempt.task],
-                run.plan.tasks[attempt.task],
-                attempt,
-            )
+            new_values(row_id, run, positions[run.id][attempt.task], attempt)
             for (run, attempt), row_id in zip(new, ids, strict=True)
         ]
         await self._connection.execute(insert(task_instance), rows)
@@ -103,6 +102,9 @@ class InstanceChanges:
                 "reason": decision.reason,
                 "first_start": decision.started_at,
                 "finished_at": decision.finished_at,  # None again when it is recovered
+                "first_success": (
+                    decision.finished_at if decision.state is WorkflowState.SUCCEEDED else None
+                ),
             }
             for run, decision in changes
             if decision.state is not None

@@ -298,10 +298,10 @@ def _instance_values(new: NewInstance, row_id: int, stored: StoredPlan) -> dict[
 
 
 def _task_values(run: Run) -> Iterable[dict[str, Any]]:
-    for position, (task, spec) in enumerate(run.plan.tasks.items()):
+    for position, task in enumerate(run.plan.tasks):
         attempt = run.attempts[task]
         assert attempt.id is not None, "ids are reserved before"
-        yield new_values(attempt.id, run.id, position, spec, attempt)
+        yield new_values(attempt.id, run, position, attempt)
 
 
 def _created(run: Run) -> NewEvent:

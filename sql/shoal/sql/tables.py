@@ -27,7 +27,13 @@ from sqlalchemy import (
 )
 
 from shoal.core.commands import CommandState, CommandType
-from shoal.core.states import FINISHED_TASK, FINISHED_WORKFLOW, OPEN_WORKFLOW, WorkflowState
+from shoal.core.states import (
+    FINISHED_TASK,
+    FINISHED_WORKFLOW,
+    OPEN_WORKFLOW,
+    TaskState,
+    WorkflowState,
+)
 from shoal.sql.types import Id, Json, Line, Prose, UtcDateTime
 
 metadata = MetaData(
@@ -101,7 +107,7 @@ concurrency_group = Table(
     sqlite_autoincrement=True,
 )
 
-# A slot is taken while the attempt of its lease is not final: a lease left over frees itself.
+# A slot is taken while the attempt of its lease may run: see ``slots.py``.
 concurrency_lease = Table(
     "concurrency_lease",
     metadata,
@@ -226,6 +232,7 @@ workflow_instance = Table(
     Column("warned_at", UtcDateTime),
     Column("started_at", UtcDateTime),
     Column("finished_at", UtcDateTime),
+    Column("succeeded_at", UtcDateTime),  # for the first time: a later rerun does not undo that
     ForeignKeyConstraint(
         ["workflow_id", "version"], ["workflow_version.workflow_id", "workflow_version.version"]
     ),
@@ -304,10 +311,29 @@ task_instance = Table(
     Column("warned_at", UtcDateTime),
     Column("outputs", Json),
     Column("detail", Json),
+    # Only of tasks that need a slot: PROJECT/NAME of the group, and the place in its line.
+    Column("concurrency_group", Line(201)),
+    Column("workflow_priority", Integer),
+    Column("task_priority", Integer),
     UniqueConstraint("workflow_instance_id", "position", "attempt"),
     sqlite_autoincrement=True,
 )
 IS_FINAL = task_instance.c.state.in_(literals(FINISHED_TASK))
+IS_BLOCKED = task_instance.c.state.in_(literals(frozenset({TaskState.BLOCKED})))
+# Who waits for a slot, in the order in which slots are given.
+SLOT_ORDER = (
+    task_instance.c.workflow_priority,
+    task_instance.c.workflow_instance_id,
+    task_instance.c.task_priority,
+    task_instance.c.id,
+)
+Index(
+    "ix_task_instance_blocked",
+    task_instance.c.concurrency_group,
+    *SLOT_ORDER,
+    sqlite_where=IS_BLOCKED,
+    postgresql_where=IS_BLOCKED,
+)
 Index(None, task_instance.c.state, task_instance.c.id)
 Index(None, task_instance.c.worker, task_instance.c.id)
 

@@ -39,6 +39,7 @@ def _added() -> dict[str, list[sa.Column[Any]]]:
             sa.Column("backfill_id", sa.BigInteger()),
             sa.Column("admitted_at", INSTANT),
             sa.Column("warned_at", INSTANT),
+            sa.Column("succeeded_at", INSTANT),
         ],
         "task_instance": [
             sa.Column("skip_cause", STATE),
@@ -47,6 +48,9 @@ def _added() -> dict[str, list[sa.Column[Any]]]:
             sa.Column("warned_at", INSTANT),
             sa.Column("outputs", sa.Text()),
             sa.Column("detail", sa.Text()),
+            sa.Column("concurrency_group", sa.String(201)),
+            sa.Column("workflow_priority", sa.Integer()),
+            sa.Column("task_priority", sa.Integer()),
         ],
         "schedule": [
             sa.Column("priority", sa.Integer()),
@@ -103,6 +107,12 @@ def _index_instances() -> None:
         )
     op.create_index(
         "ix_workflow_instance_workflow_id_logical_time", "workflow_instance", ["workflow_id", "logical_time"]
+    )
+    blocked = sa.text("state IN ('BLOCKED')")
+    op.create_index(
+        "ix_task_instance_blocked", "task_instance",
+        ["concurrency_group", "workflow_priority", "workflow_instance_id", "task_priority", "id"],
+        sqlite_where=blocked, postgresql_where=blocked,
     )
 
 
