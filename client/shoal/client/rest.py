@@ -16,6 +16,7 @@ from shoal.client.connection import PAGE, Connection
 from shoal.client.errors import ApiProblem, ApiUnreachable, LogBroken
 from shoal.client.find import Api, find_api
 from shoal.client.paths import part, workflow_path
+from shoal.client.rest_backfills import BackfillCalls
 from shoal.client.rest_commands import CommandCalls
 from shoal.client.rest_schedules import ScheduleCalls
 from shoal.client.rest_types import (
@@ -52,7 +53,7 @@ class LogChunk:
     end: bool = False
 
 
-class ShoalClient(CommandCalls, ScheduleCalls):
+class ShoalClient(CommandCalls, ScheduleCalls, BackfillCalls):
     """A connection to the API at ``url``, such as http://127.0.0.1:8765.
 
     Raises ApiProblem for every error answer and ApiUnreachable if there is none. Requests that

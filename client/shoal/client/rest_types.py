@@ -107,6 +107,7 @@ class CommandJson(TypedDict):
     reason: str | None
     instance_id: int | None
     result_instance_id: int | None
+    backfill_id: int | None
 
 
 class InstanceJson(TypedDict):

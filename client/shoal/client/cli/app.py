@@ -6,6 +6,8 @@ import typer
 
 from shoal.client.cli import (
     applying,
+    backfill,
+    backfills,
     calendars,
     cluster,
     logs,
@@ -39,6 +41,8 @@ def build() -> typer.Typer:
         running,
         requesting,
         runs,
+        backfill,
+        backfills,
         logs,
         status,
         cluster,
