@@ -61,8 +61,9 @@ class Draft:
         # Tasks whose readiness may have changed, each with the upstream task that changed it
         # (None: look at all of them).
         self.to_judge: list[tuple[str, str | None]] = []
-        # Tasks that wait but may start: judged so in this decision, or in an earlier life.
-        self.ready: set[str] = set()
+        # Tasks that wait but may start; True: it was judged so in this decision, so a choice of
+        # the same moment counts still; False: it is so whatever the upstream tasks have come to.
+        self.ready: dict[str, bool] = {}
         self._newest: dict[str, Attempt] = {}
         self._written: dict[AttemptKey, Attempt] = {}
         self._unresolved: dict[str, int] = {}
@@ -202,7 +203,7 @@ class Draft:
         )
         self._put(before, after)
         if ready:
-            self.ready.add(task)
+            self.ready[task] = False
         else:
             self.to_judge.append((task, None))
         return after
