@@ -1,0 +1,76 @@
+"""Every fire time of a schedule starts one instance, whoever dies meanwhile."""
+
+import os
+import signal
+import sqlite3
+from contextlib import closing
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.client.local.cluster import LocalCluster
+from shoal.client.local.zookeeper import free_port
+from tests.acceptance.rest import Rest
+from tests.acceptance.test_faults import pid_of, shared_out
+from tests.waiting import SERVICE_SESSION_S
+
+SECOND = timedelta(seconds=1)
+
+
+def fired(rest: Rest) -> list[datetime]:
+    """The logical times of all instances of the ticker, ascending."""
+    found: list[Any] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = rest.get("/instances", workflow="ticker", limit=500, **cursor)
+        found += page["items"]
+        if page["next"] is None:
+            return sorted(datetime.fromisoformat(one["logical_time"]) for one in found)
+        cursor = {"cursor": page["next"]}
+
+
+def publish(rest: Rest, **schedule: Any) -> None:
+    """A schedule that fires every second; its one task is switched off, so runs cost little."""
+    every_second = {"cron": "* * * * * ?", "missed": "all", **schedule}
+    rest.publish("ticker", {"tick": {"enabled": False}}, schedules=[every_second])
+
+
+def owner_of_schedule(cluster: LocalCluster, rest: Rest) -> int:
+    """The process that fires the schedule; the API keeps its partition to itself."""
+    with closing(sqlite3.connect(cluster.data / "shoal.db")) as database:
+        ((partition,),) = database.execute("SELECT partition FROM schedule").fetchall()
+    masters = rest.get("/cluster")["masters"]
+    return next(pid_of(one) for one in masters if partition in one["partitions"])
+
+
+def test_each_second_has_one_instance_though_the_master_that_fires_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOAL_SESSION_TIMEOUT_S", str(SERVICE_SESSION_S))
+    with (
+        LocalCluster(tmp_path / "data", workers=1, slots=1, api_port=free_port()) as running,
+        closing(Rest(running.url, running.token)) as rest,
+    ):
+        shared_out(rest, [64, 64])
+        publish(rest)
+        before = rest.until(lambda: fired(rest), lambda seen: len(seen) >= 3)
+        os.kill(owner_of_schedule(running, rest), signal.SIGKILL)
+        # The survivor fires again, also what nobody could fire meanwhile.
+        rest.until(lambda: fired(rest), lambda seen: seen[-1] > before[-1] + 15 * SECOND)
+        publish(rest, enabled=False)
+        commands = rest.until(
+            lambda: outcomes(running), lambda seen: "PENDING" not in seen.values()
+        )
+        found = fired(rest)
+    assert set(commands.values()) == {"DONE"}
+    assert len(commands) == len(found)
+    assert found == [found[0] + n * SECOND for n in range(len(found))]
+
+
+def outcomes(cluster: LocalCluster) -> dict[str, str]:
+    """The state of each command that the schedule has given, by its key."""
+    with closing(sqlite3.connect(cluster.data / "shoal.db")) as database:
+        query = "SELECT idempotency_key, state FROM command WHERE schedule_id IS NOT NULL"
+        return dict(database.execute(query).fetchall())
