@@ -137,6 +137,7 @@ class FakeMaster(MasterServiceServicer):
         params: dict[str, Any],
         *,
         parameters: dict[str, str] | None = None,
+        secrets: dict[str, str] | None = None,
         group: str = "default",
         timeout_s: float = 0.0,
         put: bool = True,
@@ -144,7 +145,14 @@ class FakeMaster(MasterServiceServicer):
         """Queue a task; return its id."""
         return (
             await self.submit_many(
-                1, kind, params, parameters=parameters, group=group, timeout_s=timeout_s, put=put
+                1,
+                kind,
+                params,
+                parameters=parameters,
+                secrets=secrets,
+                group=group,
+                timeout_s=timeout_s,
+                put=put,
             )
         )[0]
 
@@ -155,6 +163,7 @@ class FakeMaster(MasterServiceServicer):
         params: dict[str, Any],
         *,
         parameters: dict[str, str] | None = None,
+        secrets: dict[str, str] | None = None,
         group: str = "default",
         timeout_s: float = 0.0,
         put: bool = True,
@@ -174,6 +183,7 @@ class FakeMaster(MasterServiceServicer):
                 attempt=1,
                 params_json=json.dumps(params),
                 parameters=parameters or {},
+                secrets=secrets or {},
                 timeout_s=timeout_s,
                 logical_time=1_700_000_000.0,
                 epoch=99,

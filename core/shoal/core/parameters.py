@@ -17,6 +17,10 @@ RESERVED_PARAMETERS = frozenset(
     | {"JAVA_HOME", "PYTHONPATH", "PYTHONHOME"}
 )
 RESERVED_PREFIXES = ("SHOAL_", "LD_", "BASH_FUNC")
+# The same as a pattern, to be matched in full whatever the case.
+RESERVED_PATTERN = "|".join(
+    [*sorted(RESERVED_PARAMETERS), *(f"{prefix}.*" for prefix in RESERVED_PREFIXES)]
+)
 # Before the name of a project's parameter; no parameter's own name has a dot in it.
 PROJECT_PREFIX = "project."
 

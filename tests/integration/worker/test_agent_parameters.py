@@ -52,7 +52,11 @@ async def test_the_file_has_every_value_however_large(
     given = AWKWARD | LARGE
     number = await master.submit(kind, {"script": script}, parameters=given)
     assert (await master.table.ended(number)).state == "SUCCEEDED"
-    assert json.loads(log_text(cluster.data, number)) == given
+    *notes, content = log_text(cluster.data, number).split("\n", 2)
+    for note, (name, value) in zip(notes, LARGE.items(), strict=True):
+        assert note.startswith(f"shoal: the parameter {name} is no environment variable")
+        assert f"{len(value):,} bytes" in note
+    assert json.loads(content) == given
 
 
 async def test_python_gets_every_value_and_argument_as_it_is(
@@ -100,9 +104,11 @@ async def test_task_knows_who_it_is_and_nothing_of_the_worker(
         "SHOAL_ATTEMPT": "1",
         "SHOAL_EPOCH": "99",
         "SHOAL_LOGICAL_TIME": "2023-11-14T23:13:20+01:00",
+        "SHOAL_TIMEZONE": "Europe/Berlin",
     }
     assert expected.items() <= environment.items()
     assert environment["TMPDIR"].endswith(f"/work/{number}")
+    assert environment["SHOAL_OUTPUT"] == environment["TMPDIR"] + "/output"
 
 
 async def test_folder_and_files_of_an_attempt_are_private(

@@ -9,8 +9,7 @@ import pytest
 
 from shoal.worker.launching import Launcher, LaunchFailed
 from tests.integration.worker.attempt_site import Site, eventually
-
-DEADLINE_S = 100.0
+from tests.waiting import DEADLINE_S
 
 
 async def test_new_launcher_refuses_what_the_old_lease_does_not_allow(

@@ -163,8 +163,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.DURABLE_RESULTS,
         _LAUNCHER,
         (
-            "self._records.add(Job(attempt.record(), attempt.record_path, attempt.log_path))",
-            "self._report([Job(attempt.record(), attempt.record_path, attempt.log_path)])",
+            "self._records.add(Job(attempt))",
+            "self._report([Job(attempt)])",
         ),
         (f"{_TESTS}/test_launching.py::test_success_is_stored_before_it_is_reported",),
     ),

@@ -1,10 +1,12 @@
 """A record counts as stored when a power cut cannot take it away any more, and not before."""
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
 
+from shoal.worker.launcher_attempt import Attempt
 from shoal.worker.launcher_records import Job, RecordWriter, write_record
 from shoal.worker.spool import Spool
 
@@ -50,11 +52,19 @@ def test_name_is_on_the_disk_before_the_record_counts_as_stored(
     log.touch()
     writer = RecordWriter()
     for attempt in ("7", "8"):
-        writer.add(Job({"id": attempt}, str(folder / f"{attempt}.json"), str(log)))
+        writer.add(Job(ended(attempt, folder, log)))
     done = writer.store_here()
     assert [job.error for job in done] == [None, None]
     assert steps[-1] == "sync spool"
     assert steps.index("data 7.log") < steps.index("name 7.json") < steps.index("sync spool")
+
+
+def ended(attempt_id: str, folder: Path, log: Path) -> Attempt:
+    """An attempt that has just ended well."""
+    paths = {"log_path": str(log), "record_path": str(folder / f"{attempt_id}.json")}
+    attempt = Attempt({"id": attempt_id, **paths}, 1, 0)
+    attempt.end(0, resource.getrusage(resource.RUSAGE_SELF))
+    return attempt
 
 
 def test_result_without_a_process_is_as_durable(tmp_path: Path, steps: list[str]) -> None:

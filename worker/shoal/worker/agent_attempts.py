@@ -34,6 +34,8 @@ class Attempt:
         self.work: asyncio.Task[object] | None = None  # its task type at work
         self.work_dir: Path | None = None
         self.log_path: Path | None = None  # while a process may write to it
+        self.result_log: Path | None = None  # of its process, also when that is over
+        self.masks: list[str] = []  # what of its secrets nobody may see
         self.log_dropped = 0  # bytes that the limit has cost it so far
         self.over = asyncio.Event()  # no process of it lives or will: its log is complete
 

@@ -57,7 +57,8 @@ def without_process(
 
 def as_json(record: ExitRecord) -> dict[str, Any]:
     """Return ``record`` as the launcher writes it."""
-    fields = {**vars(record), "outcome": record.outcome.value, "context": dict(record.context)}
+    fields = {**vars(record), "outcome": record.outcome.value}
+    fields |= {"context": dict(record.context), "outputs": dict(record.outputs)}
     del fields["durable"]
     return fields
 
@@ -86,6 +87,8 @@ def result(record: ExitRecord) -> tuple[str, pb.Report]:
     )
     if record.exit_code is not None:
         report.exit_code = record.exit_code
+    if record.outcome is Outcome.SUCCEEDED:
+        report.outputs.update(record.outputs)
     return str(context["worker_id"]), report
 
 

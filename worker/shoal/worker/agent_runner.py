@@ -6,7 +6,6 @@ after which the claim is dropped and the master declares the attempt LOST.
 """
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from pydantic import ValidationError
 
 from shoal.core import failpoints
 from shoal.core.errors import ShoalError
+from shoal.core.parameters import RESERVED_PATTERN
 from shoal.core.task_types import Exit, TaskType, load_task_type
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.agent_attempts import Attempt, Attempts
@@ -30,12 +30,16 @@ from shoal.worker.agent_results import (
     without_process,
 )
 from shoal.worker.attempt import ExitRecord, LaunchRequest, Outcome
-from shoal.worker.context import AttemptContext, Prepared, prepare
+from shoal.worker.context import OUTPUT_FILE, AttemptContext, Prepared, prepare
 from shoal.worker.launcher import LEASE_LOST
+from shoal.worker.launcher_masking import Masker
 from shoal.worker.launching import Launcher, LauncherDied, LauncherUnavailable, LaunchFailed
 from shoal.worker.log_limit import LogLimit
+from shoal.worker.log_notes import append_line, in_file_only
 from shoal.worker.logs import LogStore
+from shoal.worker.outputs import BadOutput, collect
 from shoal.worker.reporting import Reporter
+from shoal.worker.secret_forms import forms
 from shoal.worker.spool import Spool
 
 log = structlog.get_logger()
@@ -151,6 +155,7 @@ class Runner:
     async def _work(self, attempt: Attempt, payload: pb.Payload) -> Exit:
         """Let the task type do its work."""
         attempt.work_dir = self._around.work_root / str(attempt.id)
+        attempt.masks = forms(payload.secrets.values())
         prepared = await asyncio.to_thread(
             prepare,
             payload,
@@ -158,6 +163,9 @@ class Runner:
             self._around.worker_env,
             self._around.env_pass,
         )
+        if prepared.in_file_only:
+            lines = "\n".join(in_file_only(*each) for each in prepared.in_file_only.items())
+            await asyncio.to_thread(append_line, self._log_path(payload), lines)
 
         async def run(argv: Sequence[str], env: Mapping[str, str]) -> Exit:
             return await self._run_process(attempt, payload, prepared, argv, env)
@@ -186,10 +194,14 @@ class Runner:
             timeout_s=payload.timeout_s or None,
             timeout_grace_s=self._around.kill_grace_s,
             context=record_context(self._around.worker_id, attempt),
+            output_path=prepared.output_file,
+            refused_outputs=RESERVED_PATTERN,
+            masks=attempt.masks,
         )
         attempt.require_wanted()
         self._renew_lease()
         attempt.launching, attempt.log_path = True, request.log_path
+        attempt.result_log = request.log_path
         try:
             failpoints.hit("launch.before_start")
             launched = attempt.launched = await self._launcher.launch(request)
@@ -246,6 +258,10 @@ class Runner:
             return
         if attempt.deserted is not None:
             record = replace(record, outcome=Outcome.FAILED, reason=attempt.deserted)
+        elif record.output_count:
+            record = await asyncio.to_thread(self._with_outputs, attempt, record)
+            if attempt.over.is_set():
+                return
         failpoints.hit("record.after_exit")
         self._attempts.end(attempt)
         if not record.durable:
@@ -261,9 +277,23 @@ class Runner:
             took_s=round(record.finished_at - record.started_at, 3),
         )
 
+    def _with_outputs(self, attempt: Attempt, record: ExitRecord) -> ExitRecord:
+        """Return the record with what the launcher has stored beside it. Blocks."""
+        try:
+            if record.durable:
+                return replace(record, outputs=self._around.spool.get(record.id)["outputs"])
+            # The disk has no room for a record; the task's own files are still there.
+            assert attempt.work_dir is not None
+            output_file, log_file = attempt.work_dir / OUTPUT_FILE, attempt.result_log
+            found = collect(str(output_file), str(log_file), RESERVED_PATTERN, attempt.masks)
+            return replace(record, outputs=found)
+        except (OSError, ValueError, KeyError, BadOutput) as error:
+            reason = f"its outputs were lost on this worker: {error}"
+            return replace(record, outcome=Outcome.FAILED, reason=reason)
+
     async def _fail(self, attempt: Attempt, payload: pb.Payload, error: BaseException) -> None:
         """The attempt failed before it had a process: say why, in its log, too."""
-        reason = describe(error)
+        reason = Masker(attempt.masks).mask(describe(error))
         if not isinstance(error, ShoalError | ValidationError | OSError):
             log.warning("task type raised", task_instance=attempt.id, exc_info=error)
         try:
@@ -369,11 +399,3 @@ def describe(error: BaseException) -> str:
             return f"the worker cannot prepare the task: {error}"
         case _:
             return str(error) or type(error).__name__
-
-
-def append_line(path: Path, line: str) -> None:
-    """Add a line to a log that the launcher may have begun. Blocks. Raises OSError."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(path, flags, 0o600), "ab") as file:
-        file.write(line.encode("utf-8", "replace") + b"\n")

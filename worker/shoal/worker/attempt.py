@@ -24,7 +24,9 @@ class LaunchRequest:
     output streams are appended to ``log_path``; missing folders of ``log_path`` and
     ``record_path`` are made, ``cwd`` must exist. After ``timeout_s`` seconds all processes get
     TERM and, ``timeout_grace_s`` later, KILL. ``context`` is copied into the exit record: put
-    there what a later agent needs to report the result, plain JSON values.
+    there what a later agent needs to report the result, plain JSON values. ``masks`` are texts
+    that no part of the log, nor any output, may hold. With ``output_path`` an attempt that ends
+    well has outputs, see ``outputs.py``; ``refused_outputs`` is a pattern of names none may have.
     """
 
     id: str
@@ -37,13 +39,17 @@ class LaunchRequest:
     timeout_s: float | None = None
     timeout_grace_s: float = 10.0
     context: Mapping[str, Any] = field(default_factory=dict)
+    output_path: Path | None = None
+    refused_outputs: str = ""
+    masks: Sequence[str] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if ATTEMPT_ID.fullmatch(self.id) is None:
             raise ValueError(f"attempt id {self.id!r} is no slug ({ATTEMPT_ID.pattern})")
         if not self.argv or isinstance(self.argv, str):
             raise ValueError(f"attempt {self.id}: argv must be a list with at least the program")
-        for path in (self.cwd, self.log_path, self.record_path, self.stdin_path):
+        paths = (self.cwd, self.log_path, self.record_path, self.stdin_path, self.output_path)
+        for path in paths:
             if path is not None and not path.is_absolute():
                 raise ValueError(f"attempt {self.id}: {path} must be an absolute path")
         if any("\0" in text for text in (*self.argv, *self.env.keys(), *self.env.values())):
@@ -67,6 +73,9 @@ class LaunchRequest:
             "timeout_s": self.timeout_s,
             "timeout_grace_s": self.timeout_grace_s,
             "context": dict(self.context),
+            "output_path": None if self.output_path is None else str(self.output_path),
+            "refused_outputs": self.refused_outputs,
+            "masks": list(self.masks),
         }
 
 
@@ -77,8 +86,9 @@ class ExitRecord:
     Exactly one of ``exit_code`` and ``signal`` is set. ``started_at`` and ``finished_at`` are
     seconds since the Unix epoch. ``max_rss_kb`` is the largest resident size of any single process
     that was waited for (never below the launcher's own, about 10 MB), ``cpu_s`` the sum of all.
-    ``log_bytes`` is the size of the log at the end. ``durable`` is not in the file: False if the
-    file could not be written (disk full …); the reason says why then.
+    ``log_bytes`` is the size of the log at the end. ``output_count`` says how many outputs there
+    are; the launcher writes them into the file only, not into its message. ``durable`` is not in
+    the file: False if the file could not be written (disk full …); the reason says why then.
     """
 
     id: str
@@ -93,6 +103,8 @@ class ExitRecord:
     cpu_s: float
     context: Mapping[str, Any]
     log_bytes: int = 0
+    output_count: int = 0
+    outputs: Mapping[str, str] = field(default_factory=dict)
     durable: bool = True
 
     @classmethod

@@ -13,9 +13,15 @@ from shoal.core.errors import ShoalError
 from shoal.core.task_types import Exit
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.agent_home import remove_tree
-from shoal.worker.environment import base_environment, identity, parameter_variables
+from shoal.worker.environment import (
+    base_environment,
+    identity,
+    parameter_variables,
+    secret_variables,
+)
 
 PARAMETERS_FILE = "parameters.json"
+OUTPUT_FILE = "output"
 
 #: Runs argv with exactly this environment to its end.
 RunProcess = Callable[[Sequence[str], Mapping[str, str]], Awaitable[Exit]]
@@ -23,16 +29,28 @@ RunProcess = Callable[[Sequence[str], Mapping[str, str]], Awaitable[Exit]]
 
 @dataclass(frozen=True)
 class Prepared:
-    """The folder and the environment of an attempt, ready for its process."""
+    """The folder and the environment of an attempt, ready for its process.
+
+    ``in_file_only`` are the parameters that do not fit into variables, with their sizes in bytes.
+    """
 
     work_dir: Path
     environment: Mapping[str, str]
+    in_file_only: Mapping[str, int]
+
+    @property
+    def output_file(self) -> Path:
+        """Where the process may write its outputs."""
+        return self.work_dir / OUTPUT_FILE
 
 
 def prepare(
     payload: pb.Payload, work_root: Path, worker_env: Mapping[str, str], passed: Sequence[str]
 ) -> Prepared:
-    """Make the attempt's folder (0700) with its parameters file. Blocks. Raises OSError."""
+    """Make the attempt's folder (0700) with its parameters file. Blocks.
+
+    Raises OSError, SecretsTooLarge.
+    """
     work_dir = work_root / str(payload.task_instance_id)
     if work_dir.exists():  # of an earlier hold on the same attempt, which never reported
         remove_tree(work_dir)
@@ -43,8 +61,15 @@ def prepare(
     with open(os.open(file, flags, 0o600), "wb") as out:
         out.write(json.dumps(parameters, ensure_ascii=False).encode("utf-8"))
     base = base_environment(worker_env, work_dir, passed)
-    own = {**base, **identity(payload, file)}
-    return Prepared(work_dir, {**parameter_variables(parameters, taken=own), **own})
+    own = {**base, **identity(payload, file, work_dir / OUTPUT_FILE)}
+    own |= secret_variables(payload.secrets)
+    variables = parameter_variables(parameters, taken=own)
+    in_file_only = {
+        name: len(value.encode())
+        for name, value in sorted(parameters.items())
+        if f"SHOAL_PARAM_{name.upper()}" not in variables
+    }
+    return Prepared(work_dir, {**variables, **own}, in_file_only)
 
 
 class AttemptContext:

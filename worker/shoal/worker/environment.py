@@ -6,7 +6,8 @@ addresses stay with it. Beside that they get their identity (``SHOAL_…``) and 
 - ``SHOAL_PARAMETERS`` names a JSON file with all of them, whatever their size;
 - each is a variable ``SHOAL_PARAM_<NAME>`` (upper case) and one of its own name, unless that name
   means something to shells, interpreters or loaders. Values above 100 KB, those that do not fit
-  into 1 MB together (the smallest go first), and those with a NUL character are in the file only.
+  into 1 MB together (the smallest go first), and those with a NUL character are in the file only;
+- secrets that the task uses are variables ``SHOAL_SECRET_<name>``, never in the file.
 """
 
 import os
@@ -17,6 +18,7 @@ from zoneinfo import ZoneInfo
 
 from shoal.core.parameters import reserved_parameter
 from shoal.proto import shoal_pb2 as pb
+from shoal.worker.errors import SecretsTooLarge
 
 INHERITED = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TZ", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE"),
@@ -26,6 +28,7 @@ INHERITED = (
     "SSL_CERT_DIR",
 )
 LONGEST_VALUE = 100 * 1024  # bytes; Linux refuses a variable above 128 KiB
+MOST_SECRET_BYTES = 256 * 1024
 MOST_BYTES = 1024 * 1024  # of all parameters; Linux refuses some 2 MB of arguments and variables
 # A parameter of such a name would steer the programs that see it instead of informing them.
 STEERING_PREFIXES = ("PYTHON", "JAVA_", "_JAVA_", "JDK_", "SPARK_", "PYSPARK_", "HADOOP_", "YARN_")
@@ -46,8 +49,8 @@ def base_environment(
     return env
 
 
-def identity(payload: pb.Payload, parameters_file: Path) -> dict[str, str]:
-    """Return the variables that tell a task who it is."""
+def identity(payload: pb.Payload, parameters_file: Path, output_file: Path) -> dict[str, str]:
+    """Return the variables that tell a task who it is, and where to write its outputs."""
     zone = ZoneInfo(payload.timezone or "UTC")
     return {
         "SHOAL_TASK_INSTANCE_ID": str(payload.task_instance_id),
@@ -59,8 +62,18 @@ def identity(payload: pb.Payload, parameters_file: Path) -> dict[str, str]:
         "SHOAL_ATTEMPT": str(payload.attempt),
         "SHOAL_EPOCH": str(payload.epoch),
         "SHOAL_LOGICAL_TIME": datetime.fromtimestamp(payload.logical_time, zone).isoformat(),
+        "SHOAL_TIMEZONE": payload.timezone or "UTC",
         "SHOAL_PARAMETERS": str(parameters_file),
+        "SHOAL_OUTPUT": str(output_file),
     }
+
+
+def secret_variables(secrets: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables for ``secrets``. Raises SecretsTooLarge: none may be left out."""
+    size = sum(len(value.encode()) for value in secrets.values())
+    if size > MOST_SECRET_BYTES:
+        raise SecretsTooLarge(size, MOST_SECRET_BYTES)
+    return {f"SHOAL_SECRET_{name}": value for name, value in secrets.items()}
 
 
 def parameter_variables(parameters: Mapping[str, str], taken: Iterable[str] = ()) -> dict[str, str]:

@@ -6,7 +6,8 @@
     ├── WorkerError
     │   ├── HomeBusy          the processes of an earlier worker do not end
     │   ├── WorkFolderTaken   two workers would empty each other's work folder
-    │   └── AttemptEnded      an attempt was ended before its program could start
+    │   ├── AttemptEnded      an attempt was ended before its program could start
+    │   └── SecretsTooLarge   a task uses more secrets than fit into its environment
     ├── CannotRun             types/program.py: Spark or Java is missing …
     ├── LaunchFailed, LauncherDied, LauncherUnavailable      launching.py
     └── BadLogAddress, LogNotFound                           logs.py
@@ -41,6 +42,17 @@ class WorkFolderTaken(WorkerError):
         super().__init__(
             f"another worker, with another data folder, uses the work folder {folder}; give one "
             "of them another work_dir or name"
+        )
+
+
+class SecretsTooLarge(WorkerError):
+    """The secrets of a task do not fit into its environment."""
+
+    def __init__(self, size: int, most: int) -> None:
+        self.size, self.most = size, most
+        super().__init__(
+            f"the secrets that the task uses make {size:,} bytes, at most {most:,} fit into its "
+            "environment; let it use fewer, or fetch large ones from a store of secrets"
         )
 
 

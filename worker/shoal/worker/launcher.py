@@ -22,9 +22,10 @@ import select
 import signal
 import time
 
-from shoal.worker.launcher_attempt import Attempt
-from shoal.worker.launcher_child import CATCHABLE, Program, run_child
+from shoal.worker.launcher_attempt import Attempt, masks_of
+from shoal.worker.launcher_child import CATCHABLE, Program, open_log, run_child
 from shoal.worker.launcher_link import AgentLink
+from shoal.worker.launcher_masking import Filter, start_filter
 from shoal.worker.launcher_reaper import Reaper
 from shoal.worker.launcher_records import Job, RecordWriter
 
@@ -66,6 +67,7 @@ class Launcher:
         self._records = RecordWriter()
         self._attempts: dict[str, Attempt] = {}
         self._starting: dict[int, Attempt] = {}  # by the pipe that exec closes
+        self._over: list[Attempt] = []  # nothing of them is left but perhaps the filter
         self._deadlines: list[tuple[float, int, Attempt]] = []  # a heap; may hold outdated entries
         self._deadline_count = 0
         self._lease: float | None = None
@@ -88,7 +90,10 @@ class Launcher:
             self._obey()
             self._check_deadlines(time.monotonic())
             for attempt in self._reaper.clear():
-                self._conclude(attempt)
+                if attempt.filter is not None:
+                    attempt.filter.finish()
+                self._over.append(attempt)
+            self._conclude_all()
             self._store_records()
             self._link.flush()
             if self._lease_lost and not self._reaper.busy:
@@ -188,18 +193,32 @@ class Launcher:
         elif attempt_id in self._attempts:
             self._fail(attempt_id, f"attempt {attempt_id} is running already")
         else:
+            output: Filter | None = None
             try:
-                pid, pipe = self._fork(Program(message))
+                output = self._start_filter(message)
+                pid, pipe = self._fork(Program(message), output)
             except OSError as error:
+                if output is not None:
+                    output.attach()
+                    output.finish()
                 self._fail(attempt_id, f"cannot start another process: {error.strerror}")
                 return
             attempt = Attempt(message, pid, pipe)
+            attempt.filter = output
             self._attempts[attempt_id] = self._starting[pipe] = attempt
             self._poll.register(pipe, select.POLLIN)
             self._reaper.own(attempt)
             self._schedule(attempt)
 
-    def _fork(self, program: Program) -> tuple[int, int]:
+    def _start_filter(self, message: dict[str, object]) -> Filter | None:
+        """Put a filter in front of the log of an attempt that has secrets."""
+        if not (masks := masks_of(message)):
+            return None
+        output = start_filter(str(message["log_path"]), masks, open_log, self._niceness)
+        self._reaper.spare(output.pid)
+        return output
+
+    def _fork(self, program: Program, output: Filter | None) -> tuple[int, int]:
         """Start the child. Returns its number and the pipe that tells whether exec worked."""
         read_end, write_end = os.pipe()
         os.set_blocking(read_end, False)
@@ -208,13 +227,17 @@ class Launcher:
         try:
             pid = os.fork()
             if pid == 0:
-                run_child(program, self._pid, self._altered_signals, self._niceness, write_end)
+                filtered = None if output is None else output.write_end
+                altered, niceness = self._altered_signals, self._niceness
+                run_child(program, self._pid, altered, niceness, write_end, filtered)
         except OSError:
             os.close(read_end)
             raise
         finally:
             os.close(write_end)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if output is not None:
+            output.attach()
         return pid, read_end
 
     def _read_start(self, pipe: int) -> None:
@@ -262,13 +285,23 @@ class Launcher:
             self._reaper.kill(attempt)
         self._schedule(attempt)
 
+    def _conclude_all(self) -> None:
+        """Conclude the attempts whose logs are complete."""
+        waiting = []
+        for attempt in self._over:
+            if attempt.filter is not None and self._reaper.is_helping(attempt.filter.pid):
+                waiting.append(attempt)
+            else:
+                self._conclude(attempt)
+        self._over = waiting
+
     def _conclude(self, attempt: Attempt) -> None:
         """Nothing of the attempt is left: store how it ended, or say that it never started."""
         if attempt.start_failure:
             del self._attempts[attempt.id]
             self._fail(attempt.id, json.loads(attempt.start_failure))
         else:
-            self._records.add(Job(attempt.record(), attempt.record_path, attempt.log_path))
+            self._records.add(Job(attempt))
 
     def _store_records(self) -> None:
         try:
@@ -295,7 +328,7 @@ class Launcher:
                 record["reason"] = f"{record['reason']}; the log may be incomplete: {job.log_error}"
             if job.error:
                 record["reason"] = f"{record['reason']}; cannot store the exit record: {job.error}"
-            del self._attempts[str(record["id"])]
+            del self._attempts[job.id]
             self._link.send("exited", durable=job.error is None, record=record)
 
 

@@ -15,9 +15,17 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from shoal.worker.launcher_masking import Filter
     from shoal.worker.proctree import Process
 
 SUCCEEDED, FAILED, KILLED = "SUCCEEDED", "FAILED", "KILLED"
+
+
+def masks_of(message: dict[str, object]) -> list[str]:
+    """Return what the log of an attempt must not show."""
+    masks = message.get("masks", [])
+    assert isinstance(masks, list)
+    return masks
 
 
 class Attempt:
@@ -28,6 +36,11 @@ class Attempt:
         self.log_path = str(message["log_path"])
         self.record_path = str(message["record_path"])
         self.context = message.get("context")
+        self.output_path = message.get("output_path")
+        self.refused_outputs = str(message.get("refused_outputs", ""))
+        self.masks = masks_of(message)
+        #: What stands between the attempt and its log; None if it has no secrets.
+        self.filter: Filter | None = None
         self.pid = pid
         #: Read end of the pipe that exec closes; None once the program runs.
         self.error_pipe: int | None = error_pipe

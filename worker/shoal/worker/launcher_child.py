@@ -45,18 +45,24 @@ class Program:
 
 
 def run_child(
-    program: Program, launcher_pid: int, altered: Sequence[int], niceness: int, error_fd: int
+    program: Program,
+    launcher_pid: int,
+    altered: Sequence[int],
+    niceness: int,
+    error_fd: int,
+    filtered: int | None,
 ) -> None:
     """Turn this copy of the launcher into the attempt's program. Never returns.
 
-    ``altered`` are the signals whose action the launcher changed; all signals are blocked.
+    ``altered`` are the signals whose action the launcher changed; all signals are blocked. The
+    program writes to ``filtered`` if there is a filter in front of its log.
     """
     try:
         os.setsid()
         os.setpriority(os.PRIO_PROCESS, 0, niceness)
         _die_with(launcher_pid)
         become_subreaper()
-        _connect_streams(program.log_path, program.stdin_path)
+        _connect_streams(program.log_path, program.stdin_path, filtered)
         _enter(program.cwd)
         _reset_signals(altered)
         _exec(program.argv, program.env)
@@ -75,24 +81,25 @@ def _die_with(launcher_pid: int) -> None:
         os._exit(127)
 
 
-def _connect_streams(log_path: str, stdin_path: str) -> None:
+def _connect_streams(log_path: str, stdin_path: str, filtered: int | None) -> None:
     try:
         source = os.open(stdin_path, os.O_RDONLY)
     except OSError as error:
         raise CannotStart(f"cannot read standard input from {stdin_path}: {_why(error)}") from error
     try:
-        log = _open_log(log_path)
+        log = open_log(log_path)  # also for a filter: it cannot tell that this fails
     except OSError as error:
         raise CannotStart(
             f"cannot open the log file {log_path}: {_why(error)}; "
             "check space and permissions of the worker's log folder"
         ) from error
     os.dup2(source, 0)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
+    for stream in (1, 2):
+        os.dup2(log if filtered is None else filtered, stream)
 
 
-def _open_log(path: str) -> int:
+def open_log(path: str) -> int:
+    """Open a log for appending, private to us. Raises OSError."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(path, flags, 0o600)

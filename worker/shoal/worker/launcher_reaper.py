@@ -45,6 +45,10 @@ class Reaper:
         """Leave that child alone: it is a helper of the launcher itself."""
         self._helpers.add(pid)
 
+    def is_helping(self, pid: int) -> bool:
+        """Whether that helper is alive."""
+        return pid in self._helpers
+
     @property
     def busy(self) -> bool:
         """Whether any process of an attempt may be alive."""

@@ -10,26 +10,44 @@ from __future__ import annotations
 import json
 import os
 
+from shoal.worker.launcher_attempt import FAILED, SUCCEEDED
+from shoal.worker.launcher_masking import Masker
+from shoal.worker.outputs import BadOutput, collect
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from shoal.worker.launcher_attempt import Attempt
+
+# What of a record is found out while it is stored.
+_FOUND_OUT = ("log_bytes", "output_count", "outcome", "reason")
 
 
 class Job:
-    """One record to store, and what became of it.
+    """The record of one attempt, to be stored, and what became of it.
 
     ``error`` says why the record is not stored; ``log_error`` why the log may be incomplete.
     """
 
-    def __init__(self, record: dict[str, object], record_path: str, log_path: str) -> None:
-        self.record, self.record_path, self.log_path = record, record_path, log_path
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt, self.id = attempt, attempt.id
+        self.record = attempt.record()
+        self.record_path, self.log_path = attempt.record_path, attempt.log_path
         self.error: str | None = None
         self.log_error: str | None = None
 
-    def judge(self, error: str | None, log_error: str | None, log_bytes: int) -> None:
-        """Note what became of record and log."""
-        self.error, self.log_error = error, log_error
-        self.record["log_bytes"] = log_bytes
+    @property
+    def news(self) -> list[object]:
+        """What storing it has found out, for ``judge`` in another process."""
+        found = [self.record.get(name) for name in _FOUND_OUT]
+        return [self.error, self.log_error, *found]
+
+    def judge(self, news: list[Any]) -> None:
+        """Note what became of record, log and outputs."""
+        self.error, self.log_error, *found = news
+        self.record.update(zip(_FOUND_OUT, found, strict=True))
 
 
 class RecordWriter:
@@ -91,7 +109,7 @@ class RecordWriter:
         self._results.clear()
         for index, job in enumerate(done):
             if index < len(lines):
-                job.judge(*json.loads(lines[index]))
+                job.judge(json.loads(lines[index]))
             else:
                 job.error = "the process that stores exit records was killed"
         return done
@@ -101,9 +119,7 @@ def _work(jobs: list[Job], write_end: int) -> None:
     """Store all jobs and send one line per job. Never returns."""
     try:
         _store(jobs)
-        report = "".join(
-            json.dumps([job.error, job.log_error, job.record["log_bytes"]]) + "\n" for job in jobs
-        ).encode()
+        report = "".join(json.dumps(job.news) + "\n" for job in jobs).encode()
         while report:
             report = report[os.write(write_end, report) :]
     finally:
@@ -114,7 +130,9 @@ def _store(jobs: list[Job]) -> None:
     for job in jobs:
         job.record["log_bytes"] = 0
         job.log_error = _attempted(job.log_path, _sync_log, job)
-        job.error = _attempted(job.record_path, write_record, job.record_path, job.record)
+        outputs = _take_outputs(job)
+        whole = {**job.record, "outputs": outputs}
+        job.error = _attempted(job.record_path, write_record, job.record_path, whole)
     for folder in {os.path.dirname(job.record_path) for job in jobs}:
         if error := _attempted(folder, sync_folder, folder):
             for job in jobs:
@@ -128,6 +146,20 @@ def _attempted(path: str, step: Callable[..., None], *arguments: object) -> str 
     except OSError as error:
         return f"{error.filename or path}: {error.strerror or error}"
     return None
+
+
+def _take_outputs(job: Job) -> dict[str, str]:
+    """Return the outputs of an attempt that has ended well; unusable ones make it fail."""
+    attempt, outputs = job.attempt, dict[str, str]()
+    path = attempt.output_path
+    if path is not None and job.record["outcome"] == SUCCEEDED:
+        try:
+            outputs = collect(str(path), job.log_path, attempt.refused_outputs, attempt.masks)
+        except (BadOutput, OSError) as error:
+            reason = Masker(attempt.masks).mask(f"its outputs cannot be used: {error}")
+            job.record.update(outcome=FAILED, reason=reason)
+    job.record["output_count"] = len(outputs)
+    return outputs
 
 
 def _sync_log(job: Job) -> None:

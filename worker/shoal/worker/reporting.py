@@ -7,7 +7,7 @@ end makes an unsent start of the same attempt superfluous, for it carries the st
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -19,7 +19,8 @@ from shoal.worker.agent_masters import Masters, delay_s
 
 log = structlog.get_logger()
 
-MOST_AT_ONCE = 500  # reports in one call: 1 MB at most
+MOST_AT_ONCE = 500  # reports in one call: 1 MB at most, but for outputs
+MOST_BYTES = 4 << 20  # of a call with several reports; one alone may have 4 MiB of outputs
 SAY_SO_AFTER = 6  # tries; then it is worth a warning
 
 _V = pb.ReportVerdict
@@ -110,7 +111,7 @@ class Reporter:
         for (address, worker_id), items in batches.items():
             if address not in self._busy:
                 self._busy.add(address)
-                some = items[:MOST_AT_ONCE]
+                some = _fitting(items)
                 for item in some:
                     item.sending = True
                 calls.create_task(self._send(address, worker_id, some))
@@ -156,3 +157,15 @@ class Reporter:
         self._items.pop(key, None)
         if not self._items:
             self._empty.set()
+
+
+def _fitting(items: Sequence[_Item]) -> list[_Item]:
+    """Return the first of ``items``, as many as one call can carry, at least one."""
+    some: list[_Item] = []
+    size = 0
+    for item in items[:MOST_AT_ONCE]:
+        size += item.report.ByteSize()
+        if some and size > MOST_BYTES:
+            break
+        some.append(item)
+    return some

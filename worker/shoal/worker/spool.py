@@ -57,6 +57,13 @@ class Spool:
         entries = (self._read(path) for path in sorted(self._files(), key=_age))
         return [entry for entry in entries if entry is not None]
 
+    def get(self, entry_id: str) -> Mapping[str, Any]:
+        """Return the stored result of ``entry_id``. Raises OSError, ValueError."""
+        record = json.loads(self.path(entry_id).read_bytes())
+        if not isinstance(record, dict):
+            raise ValueError(f"the result of {entry_id} in {self.folder} is no JSON object")
+        return record
+
     def remove(self, entry_id: str) -> None:
         """Forget a result; one that is gone already is fine.
 
