@@ -49,7 +49,7 @@ async def events(
         str | None, Header(description="Resume behind this event.", examples=["204"])
     ] = None,
 ) -> EventStream:
-    """Events `instance.state`, `task.state` and `workflow.published` as they are committed.
+    """Events `instance.state`, `task.state`, `backfill.state` and `workflow.published`, as committed.
 
     Every event comes once and in order. Who reads too slowly is disconnected and comes back with
     Last-Event-ID, as browsers do by themselves.
