@@ -51,6 +51,7 @@ class Parent:
     partition: int
     index: int = 0  # which item of a MAP
     depth: int = 1  # how deep the sub-workflow is nested
+    ask: int = 0  # the number of the latest request that the sub-workflow has had from it
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,9 @@ class SlotGranted:
 class ChildChanged:
     """How a sub-workflow stands: it has started, has ended, is paused, or could not be started.
 
-    ``instance_id`` and ``state`` are None in the last case. ``outputs`` are those of the child.
+    ``state`` is None in the last case. ``outputs`` are those of the child. ``ask`` is the number
+    of the latest request that it had had when it said so, None: of the latest one that there is.
+    ``refused``: that request was.
     """
 
     task_instance_id: int
@@ -89,6 +91,8 @@ class ChildChanged:
     state: WorkflowState | None
     reason: str | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)
+    ask: int | None = None
+    refused: bool = False
 
 
 class Verdict(StrEnum):

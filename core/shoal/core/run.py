@@ -165,25 +165,28 @@ class StartChild:
 
 @dataclass(frozen=True)
 class AskChild:
-    """Send a sub-workflow a request; it answers with its state when it stands still.
+    """Send a sub-workflow a request; it answers at once, and again whenever it comes to rest.
 
-    ``instance_id`` None: the instance that ``StartChild`` of this attempt has made.
+    ``number`` counts the requests to it. ``instance_id`` None: the instance that ``StartChild``
+    of this attempt has made.
     """
 
     key: AttemptKey
     index: int
     type: CommandType
     instance_id: int | None = None
+    number: int = 1
 
 
 @dataclass(frozen=True)
 class TellParent:
-    """Tell the task that this instance works for how it stands."""
+    """Tell the task that this instance works for how it stands. ``refused``: its last request."""
 
     parent: Parent
     state: WorkflowState
     reason: str | None
     outputs: Mapping[str, str]
+    refused: bool = False
 
 
 # Stored as commands in the transaction of the decision: they arrive, whoever dies.

@@ -2,8 +2,9 @@
 
 ``{"items": [...], "children": {"0": {"instance": 12, "state": "RUNNING", ...}, ...}}``: one child
 for each item, a SUB_WORKFLOW has one item, null. ``state`` is a workflow state, STARTING until the
-child has told one, or REFUSED. ``again`` is the request with which a child that stood still before
-is to be continued. ``outputs`` and ``reason`` are what it told at its end.
+child has told one, or REFUSED. ``outputs`` and ``reason`` are what it told last. ``asks`` counts
+the requests that it was sent; ``asked`` is the latest one while it has not answered, and until then
+it counts as moving. With ``again`` it is to be continued as soon as it stands still.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ from copy import deepcopy
 from typing import Any
 
 from shoal.core.commands import CommandType
+from shoal.core.events import ChildChanged
 from shoal.core.run import Attempt
 from shoal.core.states import WorkflowState
 
@@ -18,11 +20,14 @@ _W = WorkflowState
 STARTING, REFUSED = "STARTING", "REFUSED"
 _ENDED = frozenset({_W.SUCCEEDED, _W.FAILED, REFUSED})
 _AT_REST = frozenset({_W.PAUSED, _W.STOPPED})
-_AGAIN = {
+_AGAIN: Mapping[str, CommandType] = {
     _W.FAILED: CommandType.RECOVER,
     _W.STOPPED: CommandType.RESUME,
     _W.PAUSED: CommandType.RESUME,
 }
+_GO_ON = frozenset(_AGAIN.values())
+# What a child is on its way to, once it was asked.
+_ASKED = {CommandType.PAUSE: _W.PAUSING, CommandType.STOP: _W.STOPPING}
 Child = dict[str, Any]
 
 
@@ -52,24 +57,54 @@ class Children:
         """Return the child of an item, None if it was not started."""
         return self._children.get(str(index))
 
-    def set(self, index: int, **fields: Any) -> None:
-        """Change or add the child of an item."""
-        self._children.setdefault(str(index), {}).update(fields)
+    def add(self, index: int) -> None:
+        """Note that the child of an item is being started."""
+        self._children[str(index)] = {"state": STARTING}
+
+    def ask(self, index: int, request: CommandType) -> tuple[int, int | None]:
+        """Note that a child is sent a request; return its number and the child's instance."""
+        child = self._children[str(index)]
+        child.pop("again", None)
+        child["asks"] = child.get("asks", 0) + 1
+        child["asked"] = request
+        child["state"] = _ASKED.get(request, STARTING)
+        return child["asks"], child.get("instance")
+
+    def hear(self, index: int, told: ChildChanged) -> bool:
+        """Note what a child tells; False: it will have to answer a later request."""
+        child = self._children[str(index)]
+        if told.instance_id is not None:
+            child["instance"] = told.instance_id
+        if told.ask is not None and told.ask < child.get("asks", 0):
+            return False
+        state = REFUSED if told.state is None else told.state
+        child.update(state=state, reason=told.reason, outputs=dict(told.outputs))
+        asked = child.pop("asked", None)
+        if state not in _AGAIN.keys() | {_W.PAUSING, _W.STOPPING}:
+            child.pop("again", None)
+        elif told.refused and asked in _GO_ON and asked != _AGAIN.get(state):
+            child["again"] = True  # it was not where we thought
+        return True
+
+    def state(self, index: int) -> str | None:
+        """Return how the child of an item stands, None if it was not started."""
+        child = self.of(index)
+        return None if child is None else str(child["state"])
 
     def moving(self) -> list[int]:
-        """The items whose instances work, or are about to."""
-        return [
-            i
-            for i, child in self._all()
-            if child["state"] not in _ENDED | _AT_REST and "again" not in child
-        ]
+        """The items whose instances work, or are about to, or have not answered."""
+        return [i for i, child in self._all() if child["state"] not in _ENDED | _AT_REST]
+
+    def working(self) -> list[int]:
+        """As ``moving``, without those that wait for other runs of their workflow."""
+        return [i for i in self.moving() if self.state(i) != _W.QUEUED]
 
     def at_rest(self) -> list[int]:
         """The items whose instances stand still but have not ended."""
         return [i for i, child in self._all() if child["state"] in _AT_REST]
 
     def paused(self) -> list[int]:
-        """The items whose instances are paused: a request that they got meanwhile moves them on."""
+        """The items whose instances are paused."""
         return [i for i, child in self._all() if child["state"] == _W.PAUSED]
 
     def not_succeeded(self) -> list[int]:
@@ -87,20 +122,24 @@ class Children:
             child["state"] in _ENDED and "again" not in child for _, child in self._all()
         )
 
-    def prepare_again(self) -> None:
-        """Mark what stood still before as to be continued; what was refused starts anew."""
+    def continue_after_pause(self) -> None:
+        """Mark what stands still as to be continued."""
+        for index in self.at_rest():
+            self._children[str(index)]["again"] = True
+
+    def continue_for_new_attempt(self) -> None:
+        """Mark what stands still and did not succeed as to be continued, or to be started anew."""
         for index, child in list(self._all()):
             if child["state"] == REFUSED:
                 del self._children[str(index)]
             elif child["state"] in _AGAIN:
-                child["again"] = _AGAIN[child["state"]]
+                child["again"] = True
 
-    def next_again(self) -> tuple[int, CommandType, int] | None:
-        """Take the first child to be continued: item, request, instance. None: there is none."""
+    def next_again(self) -> tuple[int, CommandType] | None:
+        """Return the first child to be continued and how. None: there is none."""
         for index, child in self._all():
-            if "again" in child:
-                child["state"] = STARTING
-                return index, CommandType(child.pop("again")), child["instance"]
+            if "again" in child and child["state"] in _AGAIN:
+                return index, _AGAIN[child["state"]]
         return None
 
     def next_new(self) -> int | None:

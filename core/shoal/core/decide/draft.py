@@ -37,8 +37,8 @@ from shoal.core.states import (
 )
 
 FAILURES = frozenset({TaskState.FAILED, TaskState.LOST, TaskState.KILLED})
-# Where an instance stays until somebody asks for something.
-_AT_REST = FINISHED_WORKFLOW | {WorkflowState.PAUSED}
+# What a parent wants to know of unasked: where an instance stays, and that it has left there.
+_WORTH_TELLING = FINISHED_WORKFLOW | {WorkflowState.PAUSED, WorkflowState.RUNNING}
 
 
 class Draft:
@@ -253,12 +253,14 @@ class Draft:
         )
 
     def _answer(self, state: WorkflowState) -> Iterable[TellParent]:
-        """Tell the parent if the instance has just come to rest, or was asked and is at rest."""
+        """Tell the parent if it has asked, or the instance has come to rest or set out again."""
         parent = self.asked_by or self.parent
-        came_to_rest = self.state is not self.run.state and state in _AT_REST
-        if parent is None or not (came_to_rest or (self.asked_by and state in _AT_REST)):
+        news = state is not self.run.state and state in _WORTH_TELLING
+        if parent is None or not (news or self.asked_by):
             return
-        yield TellParent(parent, state, self.refusal or self.reason, self._outputs())
+        outputs = self._outputs() if state in FINISHED_WORKFLOW else {}
+        refused = self.refusal is not None
+        yield TellParent(parent, state, self.refusal or self.reason, outputs, refused)
 
     def _outputs(self) -> dict[str, str]:
         """What the tasks of the instance have given; of one name, what was given last."""

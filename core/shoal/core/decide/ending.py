@@ -159,19 +159,20 @@ def stop_children(draft: Draft, attempt: Attempt) -> bool:
     if draft.kind(attempt.task) not in WITH_CHILDREN:
         return False
     children = Children(attempt)
-    to_stop = [*children.moving(), *children.at_rest()]
+    to_stop = [*children.moving(), *children.paused()]
     for index in to_stop:
         ask_child(draft, attempt, children, index, CommandType.STOP)
-    return bool(children.moving()) or bool(to_stop)
+    draft.note(attempt.task, detail=children.detail)
+    return bool(to_stop)
 
 
 def ask_child(
     draft: Draft, attempt: Attempt, children: Children, index: int, request: CommandType
 ) -> None:
     """Send one of the attempt's instances a request."""
-    child = children.of(index) or {}
+    number, instance_id = children.ask(index, request)
     key = (attempt.task, attempt.number)
-    draft.tell(AskChild(key, index, request, child.get("instance")))
+    draft.tell(AskChild(key, index, request, instance_id, number))
 
 
 def finish_doomed(draft: Draft, attempt: Attempt) -> None:
@@ -187,5 +188,5 @@ def drop(draft: Draft, attempt: Attempt) -> None:
     """Undo what an attempt that nobody works on has left elsewhere."""
     if attempt.state is _T.QUEUED:
         draft.act(Withdraw((attempt.task, attempt.number)))
-    elif attempt.state is _T.PAUSED:
+    elif attempt.started_at is not None:  # a pause holds it, or it goes on after one
         stop_children(draft, attempt)

@@ -1,7 +1,7 @@
 """What the master does for the tasks that it runs: section 3 of ``docs/semantics.md``."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from shoal.core import macros
 from shoal.core.commands import CommandType
@@ -14,15 +14,19 @@ from shoal.core.logic import conditions, switch
 from shoal.core.logic.children import MapParams, SubWorkflowParams, items_of
 from shoal.core.logic.conditions import Outcome
 from shoal.core.logic.kinds import WITH_CHILDREN, LogicKind
-from shoal.core.run import AskChild, Attempt, SkipCause, StartChild, Watch
+from shoal.core.run import Attempt, SkipCause, StartChild, Watch
 from shoal.core.scope import Scope, levels
 from shoal.core.states import TaskSignal, TaskState, WorkflowState
 
-_T = TaskState
+_T, _W = TaskState, WorkflowState
+_RUNNING = frozenset({_W.RUNNING})
+_STOPPABLE = frozenset({_W.QUEUED, _W.RUNNING, _W.PAUSING, _W.PAUSED, STARTING})
+_ON_THE_WAY_TO_REST = frozenset({_W.PAUSING, _W.STOPPING})
 
 
 def start(draft: Draft, task: str) -> None:
     """Begin to work on a task that is ready."""
+    goes_on = draft.attempt(task).started_at is not None  # after a pause
     attempt = draft.signal(task, TaskSignal.START, started_at=draft.at)
     deadlines.remind_of(draft, attempt)
     try:
@@ -36,7 +40,7 @@ def start(draft: Draft, task: str) -> None:
             case LogicKind.DEPENDENT:
                 draft.act(Watch((task, attempt.number)))
             case _:
-                _start_children(draft, attempt)
+                _start_children(draft, attempt, goes_on)
     except ShoalError as error:
         ending.finish(draft, task, TaskSignal.FAIL, reason=str(error))
 
@@ -60,11 +64,18 @@ def _scope(draft: Draft, attempt: Attempt, own: Mapping[str, str] | None = None)
 # -- sub-workflows ------------------------------------------------------------------------------
 
 
-def _start_children(draft: Draft, attempt: Attempt) -> None:
+def _start_children(draft: Draft, attempt: Attempt, goes_on: bool) -> None:
     children = Children(attempt)
     if children.items is None:
         children.items = _items(draft, attempt)
-    children.prepare_again()
+    if goes_on:
+        children.continue_after_pause()
+    else:
+        children.continue_for_new_attempt()
+    for index in children.moving():
+        # It is being paused or stopped, or does not know of the new attempt.
+        if not goes_on or children.state(index) in _ON_THE_WAY_TO_REST:
+            ending.ask_child(draft, attempt, children, index, CommandType.RESUME)
     _advance(draft, attempt, children)
 
 
@@ -82,13 +93,11 @@ def _advance(draft: Draft, attempt: Attempt, children: Children) -> None:
     if draft.kind(attempt.task) is LogicKind.MAP:
         room = MapParams.model_validate(params).parallel
     room -= len(children.moving())
-    key = (attempt.task, attempt.number)
     while room > 0 and (again := children.next_again()) is not None:
-        index, request, instance_id = again
-        draft.tell(AskChild(key, index, request, instance_id))
+        ending.ask_child(draft, attempt, children, *again)
         room -= 1
     while room > 0 and (new := children.next_new()) is not None:
-        children.set(new, state=STARTING)
+        children.add(new)
         draft.tell(_start_child(draft, attempt, new, (children.items or [])[new]))
         room -= 1
     attempt = draft.note(attempt.task, detail=children.detail)
@@ -127,29 +136,49 @@ def child_changed(draft: Draft, event: ChildChanged) -> None:
     children = Children(attempt)
     if children.of(event.index) is None:
         return
-    state = REFUSED if event.state is None else event.state
-    children.set(event.index, instance=event.instance_id, state=state)
-    if event.reason or event.outputs:
-        children.set(event.index, reason=event.reason, outputs=dict(event.outputs))
+    before = children.state(event.index)
+    is_news = children.hear(event.index, event)
+    if attempt.state is _T.PAUSED and before == WorkflowState.QUEUED and is_news:
+        _ask_all(draft, attempt, children, _RUNNING, CommandType.PAUSE)  # it may start only now
     attempt = draft.note(attempt.task, detail=children.detail)
-    if attempt.state is _T.RUNNING:
+    if attempt.state is _T.RUNNING and is_news:
         _go_on(draft, attempt, children)
 
 
 def _go_on(draft: Draft, attempt: Attempt, children: Children) -> None:
+    """Do what follows from how the children stand, in whatever the instance is about to do."""
     if ending.must_die(draft, attempt):
-        if not children.moving() and not children.paused():
-            if children.not_succeeded():
-                ending.finish_doomed(draft, attempt)
-            else:
-                _complete(draft, attempt, children)
-    elif draft.state is WorkflowState.PAUSING:
-        if children.all_ended():
+        _ask_all(draft, attempt, children, _STOPPABLE, CommandType.STOP)
+        if children.moving():
+            return
+        if children.not_succeeded():
+            ending.finish_doomed(draft, attempt)
+        else:
             _complete(draft, attempt, children)
-        elif not children.moving():
-            draft.signal(attempt.task, TaskSignal.HOLD)
-    else:
+    elif draft.state is not WorkflowState.PAUSING:
         _advance(draft, attempt, children)
+    elif children.all_ended():
+        _complete(draft, attempt, children)
+    else:
+        _ask_all(draft, attempt, children, _RUNNING, CommandType.PAUSE)
+        if not children.working():
+            draft.signal(attempt.task, TaskSignal.HOLD)
+
+
+def _ask_all(
+    draft: Draft,
+    attempt: Attempt,
+    children: Children,
+    states: Collection[str],
+    request: CommandType,
+) -> None:
+    """Send a request to the children in ``states``: they are not where they should be."""
+    indexes = [*children.moving(), *children.at_rest()]
+    to_ask = [index for index in indexes if children.state(index) in states]
+    for index in to_ask:
+        ending.ask_child(draft, attempt, children, index, request)
+    if to_ask:
+        draft.note(attempt.task, detail=children.detail)
 
 
 def _complete(draft: Draft, attempt: Attempt, children: Children) -> None:
@@ -185,6 +214,7 @@ def hold(draft: Draft, attempt: Attempt) -> None:
         children = Children(attempt)
         for index in children.moving():
             ending.ask_child(draft, attempt, children, index, CommandType.PAUSE)
+        attempt = draft.note(attempt.task, detail=children.detail)
         if children.moving():
             return
     draft.signal(attempt.task, TaskSignal.HOLD)

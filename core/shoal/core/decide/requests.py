@@ -155,7 +155,7 @@ def _reopen(draft: Draft, states: frozenset[TaskState]) -> None:
     """Open new attempts of the tasks in ``states`` and of what was skipped because of them."""
     again = [a.task for a in draft.attempts() if a.state in states]
     for task in again:
-        draft.reopen(task, detail=ending.kept_detail(draft, draft.attempt(task)))
+        _reopen_one(draft, task)
     _reopen_behind(draft, again)
 
 
@@ -165,13 +165,18 @@ def _reopen_behind(draft: Draft, changed: Iterable[str]) -> None:
     if not draft.failing:
         held_back = [a.task for a in draft.attempts() if a.skip_cause is SkipCause.FAILING]
         for task in held_back:
-            draft.reopen(task)
+            _reopen_one(draft, task)
         to_follow += held_back
     while to_follow:
         for child in draft.run.plan.downstream[to_follow.pop()]:
             if draft.attempt(child).state is _T.SKIPPED:
-                draft.reopen(child)
+                _reopen_one(draft, child)
                 to_follow.append(child)
+
+
+def _reopen_one(draft: Draft, task: str) -> None:
+    """Open a new attempt that keeps the successes of the one before."""
+    draft.reopen(task, detail=ending.kept_detail(draft, draft.attempt(task)))
 
 
 # -- of single tasks ----------------------------------------------------------------------------
