@@ -52,7 +52,7 @@ async def test_a_dry_run_shows_the_plan_and_stores_nothing(api: Api) -> None:
         "skipped": None,
     }
     async with api.services.database.unit_of_work(read_only=True) as uow:
-        assert await uow.commands.pending(range(PARTITIONS), 10) == []
+        assert await uow.commands.requests(range(PARTITIONS), 10) == []
 
 
 async def test_a_request_is_stored_for_the_owner_of_its_partition(api: Api) -> None:
