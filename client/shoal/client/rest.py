@@ -32,6 +32,7 @@ from shoal.client.rest_types import (
     TaskTypeJson,
     VersionDetailJson,
     VersionJson,
+    WhyJson,
     WorkflowDetailJson,
     WorkflowJson,
 )
@@ -195,6 +196,14 @@ class ShoalClient(CommandCalls, ScheduleCalls, BackfillCalls):
         """Return an instance with its tasks in the order of the definition."""
         query = {"attempts": attempts if attempts == "all" else None}
         return cast(InstanceDetailJson, self._connection.get(f"/instances/{instance_id:d}", query))
+
+    def why_instance(self, instance_id: int) -> WhyJson:
+        """Return what an instance waits for."""
+        return cast(WhyJson, self._connection.get(f"/instances/{instance_id:d}/why"))
+
+    def why_task_instance(self, task_instance_id: int) -> WhyJson:
+        """Return what an attempt waits for, or why it ended."""
+        return cast(WhyJson, self._connection.get(f"/task-instances/{task_instance_id:d}/why"))
 
     def task_instances(
         self,

@@ -249,3 +249,21 @@ class HealthJson(TypedDict):
 class TaskTypeJson(TypedDict):
     name: str
     params_schema: dict[str, Any]
+
+
+class FindingJson(TypedDict):
+    layer: str
+    text: str
+    waits: bool
+    instance_id: int | None
+    task_instance_id: int | None
+
+
+class WhyJson(TypedDict):
+    instance_id: int
+    task_instance_id: int | None
+    task: str | None
+    project: str
+    workflow: str
+    state: str
+    findings: list[FindingJson]

@@ -16,6 +16,7 @@ from shoal.client.cli import (
     runs,
     schedules,
     status,
+    why,
     workflows,
 )
 from shoal.client.cli.exits import EPILOG
@@ -41,6 +42,7 @@ def build() -> typer.Typer:
         running,
         requesting,
         runs,
+        why,
         backfill,
         backfills,
         logs,

@@ -58,6 +58,26 @@ async def depth(session: ZkSession, group: str) -> int:
     return _rounded(counted * total / len(inners))
 
 
+async def ahead(session: ZkSession, entry: Entry, most: int) -> int | None:
+    """Return how many entries of its group are before ``entry``: see TaskQueue.ahead."""
+    root = layout.queue(entry.group)
+    outer, inner = entry.outer.rsplit("/", 1)[1], entry.inner.rsplit("/", 1)[1]
+    count = 0
+    for name in sorted(await _names(session, root)):
+        if name > outer or count > most:
+            break
+        inners = sorted(await _names(session, f"{root}/{name}"))
+        before = [one for one in inners if (name, one) < (outer, inner)]
+        for some in _batches(before, LISTS_AT_ONCE):
+            count += sum(await _counts(session, [f"{root}/{name}/{one}" for one in some]))
+            if count > most:
+                break
+    if count > most:
+        return most
+    names = await _names(session, entry.inner)
+    return count + sum(name < entry.name for name in names) if entry.name in names else None
+
+
 async def claims(session: ZkSession) -> dict[int, str]:
     """Return every live claim: task instance id -> worker id."""
     buckets = [layout.claim_bucket(number) for number in range(layout.CLAIM_BUCKETS)]

@@ -210,6 +210,13 @@ class TaskQueue:
         """
         return await survey.depth(self._session, group)
 
+    async def ahead(self, entry: Entry, most: int = 10_000) -> int | None:
+        """Return how many entries of its group come before ``entry``, at most ``most``.
+
+        None if it does not wait in the queue.
+        """
+        return await survey.ahead(self._session, entry, most)
+
     async def claims(self) -> dict[int, str]:
         """Return every live claim: task instance id -> worker id."""
         return await survey.claims(self._session)

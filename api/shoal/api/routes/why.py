@@ -1,0 +1,49 @@
+"""Why is it not running? One answer that walks through all layers."""
+
+from shoal.api import explaining
+from shoal.api.problems import documented
+from shoal.api.route import strict_router
+from shoal.api.routes.instances import InstanceId
+from shoal.api.routes.tasks import TaskInstanceId
+from shoal.api.schemas.why import FindingOut, WhyOut
+from shoal.api.services import Shoal
+
+router = strict_router("instances")
+
+
+@router.get(
+    "/instances/{instance_id}/why",
+    summary="Explain what an instance waits for",
+    responses=documented(404),
+)
+async def why_instance(shoal: Shoal, instance_id: InstanceId) -> WhyOut:
+    """What every layer says: overlap, partition, its open tasks and what each of them waits for."""
+    facts, findings = await explaining.of_instance(shoal, instance_id)
+    return WhyOut(
+        instance_id=facts.instance.id,
+        task_instance_id=None,
+        task=None,
+        project=facts.instance.project,
+        workflow=facts.instance.workflow,
+        state=facts.instance.state.value,
+        findings=[FindingOut(**vars(finding)) for finding in findings],
+    )
+
+
+@router.get(
+    "/task-instances/{task_instance_id}/why",
+    summary="Explain what a task instance waits for",
+    responses=documented(404),
+)
+async def why_task(shoal: Shoal, task_instance_id: TaskInstanceId) -> WhyOut:
+    """What every layer says about one attempt, or why it ended as it has."""
+    facts, attempt, findings = await explaining.of_task(shoal, task_instance_id)
+    return WhyOut(
+        instance_id=facts.instance.id,
+        task_instance_id=attempt.id,
+        task=attempt.task,
+        project=facts.instance.project,
+        workflow=facts.instance.workflow,
+        state=attempt.state.value,
+        findings=[FindingOut(**vars(finding)) for finding in findings],
+    )

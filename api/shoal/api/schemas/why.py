@@ -1,0 +1,50 @@
+"""Explanations."""
+
+from pydantic import BaseModel, Field
+
+from shoal.api.schemas.common import example
+from shoal.core.why import Layer
+
+_FINDING = {
+    "layer": "queue",
+    "text": "it is number 3 of 12 in the queue of worker group 'default'",
+    "waits": True,
+    "instance_id": None,
+    "task_instance_id": None,
+}
+
+
+class FindingOut(BaseModel):
+    """What one layer says."""
+
+    model_config = example(_FINDING)
+
+    layer: Layer
+    text: str
+    waits: bool = Field(description="Whether it waits for this now; false: for information.")
+    instance_id: int | None = Field(description="Another instance that the text speaks of.")
+    task_instance_id: int | None = Field(description="Another attempt that the text speaks of.")
+
+
+class WhyOut(BaseModel):
+    """What an instance or an attempt waits for, from the outermost layer to the innermost."""
+
+    model_config = example(
+        {
+            "instance_id": 17,
+            "task_instance_id": 91,
+            "task": "report",
+            "project": "flights",
+            "workflow": "daily",
+            "state": "QUEUED",
+            "findings": [_FINDING],
+        }
+    )
+
+    instance_id: int
+    task_instance_id: int | None
+    task: str | None
+    project: str
+    workflow: str
+    state: str = Field(description="Of the attempt, or of the instance.")
+    findings: list[FindingOut]
