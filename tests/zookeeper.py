@@ -12,7 +12,7 @@ from shoal.client.local.zookeeper import ZooKeeperServer, free_port
 from shoal.coordination import ZkSession
 from tests.ensemble import Ensemble, start_ensemble
 from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S
+from tests.waiting import DEADLINE_S, START_S
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +22,7 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperSer
     server = ZooKeeperServer(folder, free_port(), find_java())
     try:
         server.start()
-        server.wait_ready(2 * DEADLINE_S)
+        server.wait_ready(START_S)
         yield server
     finally:
         server.stop()

@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.mutations import running, table, tree
 from tests.mutations.catalogue import MUTATIONS
 from tests.mutations.mutation import DoesNotApply, Mutation
+from tests.mutations.patience import described
 from tests.mutations.running import BaselineFailed, Result
 from tests.mutations.verdict import Verdict, WrongCode
 
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.mutations", description=__doc__)
     parser.add_argument("--only", nargs="+", metavar="WORD", help="those with a word in the name")
-    parser.add_argument("--jobs", type=int, default=2, help="test runs at a time")
+    parser.add_argument("--jobs", type=int, default=4, help="test runs at a time")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the table there, too")
     parser.add_argument("--list", action="store_true", help="only print the names")
     return parser
@@ -65,9 +66,10 @@ async def _run(mutations: Sequence[Mutation], jobs: int) -> list[Result]:
         for each in mutations:
             each.check(base)
         _say(f"{len(mutations)} mutations; first their tests without any …")
-        await running.baseline(base, mutations, jobs)
+        patience = await running.baseline(base, mutations, jobs)
         _say(f"… all of which pass, after {time.monotonic() - began:.0f} s")
-        return await running.run_all(base, Path(folder), mutations, jobs, _tell)
+        _say(f"{len(patience)} tests: {described(patience.values())}")
+        return await running.run_all(base, Path(folder), mutations, jobs, _tell, patience)
 
 
 def _tell(result: Result) -> None:

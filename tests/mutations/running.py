@@ -4,15 +4,16 @@ import asyncio
 import shutil
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.mutations import tree, verdict
+from tests import waiting
+from tests.mutations import tree, verdict, witness
 from tests.mutations.mutation import Mutation
+from tests.mutations.patience import LADDER, Patience, longer
 from tests.mutations.verdict import Outcome, Verdict
-from tests.mutations.witness import VARIABLE
 
 BASELINE_LIMIT_S = 900.0
 TAIL = 3000  # characters of pytest's output that are shown when it went wrong
@@ -40,25 +41,59 @@ class _Run:
     output: str
 
 
-async def baseline(base: Path, mutations: Iterable[Mutation], jobs: int) -> None:
-    """Check in ``base`` that every killer passes. Raises BaselineFailed."""
-    killers = sorted({killer for each in mutations for killer in each.killers})
-    files = sorted({killer.partition("::")[0] for killer in killers})
-    shares = [[k for k in killers if files.index(k.partition("::")[0]) % jobs == job]
-              for job in range(jobs)]  # fmt: skip
-    shares = [share for share in shares if share]
-    runs = [
-        _pytest(base, f"baseline-{number}", share, BASELINE_LIMIT_S, compiled=True)
-        for number, share in enumerate(shares)
-    ]
-    bad = []
-    for share, run in zip(shares, await asyncio.gather(*runs), strict=True):
-        wrong = verdict.not_passed(share, run.outcomes)
-        bad += wrong
-        if wrong or run.status != 0:
-            bad.append(f"pytest ended with status {run.status}; it printed:\n{run.output}")
-    if bad:
-        raise BaselineFailed("without any mutation:\n" + "\n".join(bad))
+async def baseline(base: Path, mutations: Iterable[Mutation], jobs: int) -> dict[str, Patience]:
+    """Check in ``base`` that every killer passes, and find out how patient it has to be.
+
+    Returns the patience of each killer, under which it has just passed. Raises BaselineFailed.
+    """
+    free = asyncio.Semaphore(jobs)
+    trying = {killer: LADDER[0] for each in mutations for killer in each.killers}
+    found: dict[str, Patience] = {}
+
+    async def run(number: int, share: Sequence[str], deadline_s: float) -> _Run:
+        async with free:
+            return await _pytest(
+                base, f"baseline-{number}", share, BASELINE_LIMIT_S, deadline_s, compiled=True
+            )
+
+    while trying:
+        shares = _shares(trying, jobs)
+        runs = [run(number, *share) for number, share in enumerate(shares)]
+        trying = {}
+        for (share, deadline_s), ended in zip(shares, await asyncio.gather(*runs), strict=True):
+            for killer, took_s in _times(share, ended, is_last=deadline_s == LADDER[-1]):
+                longer_s = longer(deadline_s, took_s)
+                if longer_s is not None:
+                    trying[killer] = longer_s
+                else:
+                    assert took_s is not None
+                    found[killer] = Patience(deadline_s, took_s)
+    return found
+
+
+def _shares(deadlines: Mapping[str, float], jobs: int) -> list[tuple[list[str], float]]:
+    """Divide killers into test runs: one deadline each, whole files, about as many as ``jobs``."""
+    shares: dict[tuple[float, int], list[str]] = {}
+    files: dict[str, int] = {}
+    for killer in sorted(deadlines):
+        number = files.setdefault(killer.partition("::")[0], len(files))
+        shares.setdefault((deadlines[killer], number % jobs), []).append(killer)
+    return [(killers, deadline_s) for (deadline_s, _), killers in shares.items()]
+
+
+def _times(share: Sequence[str], run: _Run, *, is_last: bool) -> Iterator[tuple[str, float | None]]:
+    """For each killer: how long it took, None if it failed and may do better with more time.
+
+    Raises BaselineFailed for what no time helps. ``is_last``: there is not more to be had.
+    """
+    bad = verdict.not_passed(share, run.outcomes)
+    hopeless = [killer for killer in share if is_last or not verdict.failed(killer, run.outcomes)]
+    if verdict.not_passed(hopeless, run.outcomes) or (run.status != 0 and not bad):
+        said = f"pytest ended with status {run.status}; it printed:\n{run.output}"
+        raise BaselineFailed("\n".join(["without any mutation:", *bad, said]))
+    for killer in share:
+        failed = verdict.failed(killer, run.outcomes)
+        yield killer, None if failed else verdict.took_s(killer, run.outcomes)
 
 
 async def run_all(
@@ -67,24 +102,33 @@ async def run_all(
     mutations: Sequence[Mutation],
     jobs: int,
     on_result: Callable[[Result], None],
+    patience: Mapping[str, Patience],
 ) -> list[Result]:
-    """Run every mutation in a copy of ``base`` below ``lanes``, ``jobs`` of them at a time."""
+    """Run every mutation in a copy of ``base`` below ``lanes``, ``jobs`` of them at a time.
+
+    Those that may take longest come first. ``patience`` is that of every killer.
+    """
     free = asyncio.Semaphore(jobs)
 
+    def deadline_s(mutation: Mutation) -> float:
+        return max(patience[killer].deadline_s for killer in mutation.killers)
+
     async def one(number: int, mutation: Mutation) -> Result:
+        killers = sorted(mutation.killers, key=lambda killer: patience[killer].took_s)
         async with free, _lane(base, lanes / str(number)) as lane:
             mutation.apply(lane)
             began = time.monotonic()
-            run = await _pytest(lane, "mutated", mutation.killers, mutation.limit_s)
+            run = await _pytest(lane, "mutated", killers, mutation.limit_s, deadline_s(mutation))
             judged, why = verdict.judge(run.status, run.outcomes)
             took_s = time.monotonic() - began
         result = Result(mutation, judged, why, took_s, run.output)
         on_result(result)
         return result
 
+    longest_first = sorted(enumerate(mutations), key=lambda each: -deadline_s(each[1]))
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one(*each)) for each in enumerate(mutations)]
-    return [task.result() for task in tasks]
+        tasks = {number: group.create_task(one(number, each)) for number, each in longest_first}
+    return [tasks[number].result() for number in range(len(mutations))]
 
 
 @asynccontextmanager
@@ -97,14 +141,26 @@ async def _lane(base: Path, lane: Path) -> AsyncIterator[Path]:
 
 
 async def _pytest(
-    root: Path, name: str, tests: Sequence[str], limit_s: float, *, compiled: bool = False
+    root: Path,
+    name: str,
+    tests: Sequence[str],
+    limit_s: float,
+    deadline_s: float,
+    *,
+    compiled: bool = False,
 ) -> _Run:
     """Run ``tests`` in ``root``; without mutations all of them, otherwise up to the first failure.
 
-    ``compiled``: leave compiled modules for the copies.
+    ``deadline_s``: of what the tests wait for. ``compiled``: leave compiled modules for the
+    copies.
     """
     report, scratch = root / f"{name}.json", root / f"{name}-tmp"
-    settings = [f"PYTHONPATH={tree.python_path(root)}", f"{VARIABLE}={report}"]
+    report.unlink(missing_ok=True)
+    settings = [
+        f"PYTHONPATH={tree.python_path(root)}",
+        f"{witness.VARIABLE}={report}",
+        f"{waiting.VARIABLE}={deadline_s:g}",
+    ]
     options = ["-q", "--timeout=0", f"--basetemp={scratch}", "-p", "no:cacheprovider"]
     if not compiled:
         settings.append("PYTHONDONTWRITEBYTECODE=1")
@@ -125,6 +181,9 @@ async def _pytest(
         process.terminate()
         await process.wait()
         raise
+    finally:
+        # Servers' data: nothing that a copy of the tree should have.
+        await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
     assert process.returncode is not None
     said = output.decode(errors="replace")[-TAIL:]
     return _Run(process.returncode, verdict.read(report), said)

@@ -38,13 +38,17 @@ class WrongCode(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one phase of a test ended. ``errors`` are the names of the exceptions, ungrouped."""
+    """How one phase of a test ended. ``errors`` are the names of the exceptions, ungrouped.
+
+    ``took_s``: all phases of the test together.
+    """
 
     test: str
     phase: str  # collect, setup, call, teardown
     outcome: str  # passed, failed, skipped
     errors: tuple[str, ...]
     said: str
+    took_s: float = 0.0
 
     @property
     def is_behaviour(self) -> bool:
@@ -82,7 +86,7 @@ def not_passed(killers: Sequence[str], outcomes: Sequence[Outcome]) -> list[str]
     """Return those of ``killers`` that did not pass without any mutation, each with the reason."""
     bad: list[str] = []
     for killer in killers:
-        own = [each for each in outcomes if each.test == killer or _is_case(each.test, killer)]
+        own = _cases(killer, outcomes)
         worse = [each for each in own if each.outcome != "passed"]
         if worse:
             bad.append(f"{worse[0].test} {worse[0].outcome} in {worse[0].phase}: {worse[0].said}")
@@ -91,5 +95,15 @@ def not_passed(killers: Sequence[str], outcomes: Sequence[Outcome]) -> list[str]
     return bad
 
 
-def _is_case(test: str, killer: str) -> bool:
-    return test.startswith(killer + "[")
+def failed(killer: str, outcomes: Sequence[Outcome]) -> bool:
+    """Return whether a case of ``killer`` was run and failed."""
+    return any(each.outcome == "failed" for each in _cases(killer, outcomes))
+
+
+def took_s(killer: str, outcomes: Sequence[Outcome]) -> float:
+    """Return how long the slowest case of ``killer`` took."""
+    return max((each.took_s for each in _cases(killer, outcomes)), default=0.0)
+
+
+def _cases(killer: str, outcomes: Sequence[Outcome]) -> list[Outcome]:
+    return [o for o in outcomes if o.test == killer or o.test.startswith(killer + "[")]

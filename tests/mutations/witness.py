@@ -22,12 +22,14 @@ class Witness:
     def __init__(self, root: Path, report: Path) -> None:
         self._root, self._report = root, report
         self._tests: list[dict[str, Any]] = []
+        self._took_s: dict[str, float] = {}  # by test, all its phases
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
+        self._took_s[item.nodeid] = self._took_s.get(item.nodeid, 0.0) + report.duration
         if report.when == "call" or not report.passed:
             error = None if call.excinfo is None else call.excinfo.value
             self._note(item.nodeid, report.when or "", report.outcome, error)
@@ -56,7 +58,8 @@ class Witness:
             for name, file in files.items()
             if file is not None and not Path(file).resolve().is_relative_to(self._root)
         ]
-        found = {"tests": self._tests, "foreign": sorted(foreign)}
+        tests = [{**each, "took_s": self._took_s.get(each["test"], 0.0)} for each in self._tests]
+        found = {"tests": tests, "foreign": sorted(foreign)}
         self._report.write_text(json.dumps(found))
 
 

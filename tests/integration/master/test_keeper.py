@@ -13,8 +13,8 @@ from shoal.master.main import utc_now
 from shoal.master.partitions import PartitionKeeper
 from shoal.sql import Database
 from tests.proxy import TcpProxy
+from tests.waiting import DEADLINE_S
 
-DEADLINE_S = 100.0
 ZERO = frozenset({Partition("partitions", 0)})
 
 

@@ -13,8 +13,7 @@ from shoal.coordination.group.codec import encode
 from shoal.coordination.owners import OwnerInfo
 from shoal.master.main import GROUP
 from tests.integration.master.conftest import Bench
-
-DEADLINE_S = 100.0
+from tests.waiting import DEADLINE_S
 
 
 async def owned(bench: Bench, good: Callable[[dict[int, OwnerInfo]], bool]) -> dict[int, OwnerInfo]:

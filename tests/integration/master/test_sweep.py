@@ -17,8 +17,7 @@ from shoal.master.perform import queue_entry
 from shoal.master.sweep import Sweeper
 from tests.integration.master.conftest import Bench
 from tests.unit.core.driving import START, spec
-
-DEADLINE_S = 120.0
+from tests.waiting import DEADLINE_S
 
 
 async def gone(queue: TaskQueue, entries: Collection[Entry]) -> None:

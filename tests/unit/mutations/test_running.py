@@ -46,6 +46,21 @@ def test_that_leaves_a_process_behind():
 def test_that_is_skipped():
     pytest.skip("not here")
 """
+PATIENCE = """\
+import os, time
+from pathlib import Path
+from shoal.purse import withdraw
+
+DEADLINE_S = float(os.environ["SHOAL_TEST_DEADLINE_S"])
+
+def test_that_waits_for_its_deadline():
+    note = Path(__file__).parents[2] / "deadlines.txt"
+    with note.open("a") as file:
+        print(DEADLINE_S, file=file)
+    assert withdraw(3, 2) == 1
+    # As on a machine on which 15 seconds are needed, without anybody's waiting for them.
+    assert DEADLINE_S > 15, "waited in vain"
+"""
 PROJECT = """\
 [tool.hatch.build]
 dev-mode-dirs = ["code"]
@@ -63,6 +78,7 @@ def base(tmp_path: Path) -> Path:
     (base / "pyproject.toml").write_text(PROJECT)
     (base / "code/shoal/purse.py").write_text(PROGRAM)
     (base / "tests/test_purse.py").write_text(TESTS)
+    (base / "tests/test_patience.py").write_text(PATIENCE)
     for file in ("__init__.py", "mutations/__init__.py", "mutations/witness.py"):
         (base / "tests" / file).write_text((tree.ROOT / "tests" / file).read_text())
     return base
@@ -75,7 +91,8 @@ def purse(name: str, old: str, new: str, test: str) -> Mutation:
 
 async def run(base: Path, *mutations: Mutation) -> list[Result]:
     told: list[Result] = []
-    results = await running.run_all(base, base.parent, mutations, 2, told.append)
+    patience = await running.baseline(base, mutations, 2)
+    results = await running.run_all(base, base.parent, mutations, 2, told.append, patience)
     assert {result.mutation.name for result in told} == {each.name for each in mutations}
     return results
 
@@ -88,7 +105,6 @@ async def test_each_mutation_gets_its_verdict(base: Path) -> None:
         purse("nonsense", check, "if amont > balance:", "test_enough"),
         purse("no program", check, "if amount > :", "test_enough"),
     )
-    await running.baseline(base, mutations, 2)
     results = await run(base, *mutations)
     assert [result.verdict for result in results] == [
         Verdict.KILLED,
@@ -107,6 +123,24 @@ async def test_what_mutated_code_leaves_running_is_killed(base: Path) -> None:
     pid = int((base.parent / "left.pid").read_text().rstrip("."))
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+async def test_waits_are_short_and_longer_where_a_killer_needs_it_without_a_mutation(
+    base: Path,
+) -> None:
+    killers = ("tests/test_patience.py::test_that_waits_for_its_deadline",)
+    slow = mutation(
+        "slow", Promise.PROGRESS, "code/shoal/purse.py", ("balance - amount", "2"), killers
+    )
+    quick = purse("quick", "balance - amount", "2", "test_enough")
+    patience = await running.baseline(base, [slow, quick], 2)
+    assert {each.partition("::")[2]: one.deadline_s for each, one in patience.items()} == {
+        "test_that_waits_for_its_deadline": 20.0,
+        "test_enough": 10.0,
+    }
+    results = await running.run_all(base, base.parent, [slow, quick], 2, lambda _: None, patience)
+    assert [result.verdict for result in results] == [Verdict.KILLED] * 2
+    assert (base.parent / "deadlines.txt").read_text().split() == ["10.0", "20.0", "20.0"]
 
 
 async def test_tests_that_prove_nothing_are_refused(base: Path) -> None:
