@@ -1,6 +1,6 @@
 """Every mutation. A new safety check gets one here, and a test that notices its loss."""
 
-from tests.mutations.catalogue import coordination, database, group, master, worker
+from tests.mutations.catalogue import backfills, coordination, database, group, master, worker
 from tests.mutations.mutation import Mutation
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -8,5 +8,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     *coordination.MUTATIONS,
     *group.MUTATIONS,
     *master.MUTATIONS,
+    *backfills.MUTATIONS,
     *worker.MUTATIONS,
 )
