@@ -89,7 +89,7 @@ class Scheduler:
         while True:
             self._changed.clear()
             try:
-                wait_s = await self._fire_due()
+                wait_s = await self.look()
             except ShoalError as error:
                 if not error.retriable:
                     raise
@@ -100,8 +100,8 @@ class Scheduler:
                 async with asyncio.timeout(wait_s):
                     await self._changed.wait()
 
-    async def _fire_due(self) -> float:
-        """Fire what is due; return the seconds until the next look."""
+    async def look(self) -> float:
+        """Fire what is due; return the seconds until the next look, 0 if there is more now."""
         partitions = set(self._engine.epochs)
         if not partitions:
             return self._interval_s

@@ -116,7 +116,7 @@ async def test_former_owner_fires_no_schedule(site: Site) -> None:
     await publish_due(site)
     await site.engine.take({0: 1}, "former")
     await overtake(site)
-    assert await scheduler_of(site)._fire_due() == 60.0  # with the next regular look
+    assert await scheduler_of(site).look() == 60.0  # with the next regular look
     assert await fire_times(site) == []
     async with site.database.unit_of_work(read_only=True) as uow:
         assert await uow.schedules.next_due([0]) == DUE
@@ -127,7 +127,7 @@ async def test_fire_time_that_comes_up_twice_is_one_command(site: Site) -> None:
     await publish_due(site)
     await site.engine.take({0: 1}, "owner")
     for _ in range(2):
-        await scheduler_of(site)._fire_due()
+        await scheduler_of(site).look()
         assert await fire_times(site) == [DUE]
         await fire_next_at(site, DUE)
 

@@ -97,7 +97,7 @@ async def test_command_says_what_the_schedule_says(office: Office) -> None:
     special = {"timezone": "Asia/Tokyo", "priority": "HIGH", "parameters": {"n": "1"}}
     (one,) = await office.publish({"cron": "0 0 15 * * ?", **special})
     office.now = SIX
-    await (await office.master())._fire_due()
+    await (await office.master()).look()
     (start,) = await office.commands()
     assert start.idempotency_key == f"schedule:{one.id}:2026-03-02T06:00:00+00:00"
     assert (start.logical_time, start.timezone) == (SIX, "Asia/Tokyo")
@@ -126,13 +126,13 @@ async def test_five_thousand_due_at_once_all_fire_though_half_change_their_maste
             self.transactions += 1
             if self.transactions == 4:
                 successor = await office.master(2, range(0, PARTITIONS, 2))
-                successors.append(asyncio.create_task(successor._fire_due()))
+                successors.append(asyncio.create_task(successor.look()))
             return await super()._fire(*arguments)
 
     first = await office.master()
     overtaken = office.scheduler(first._engine, Overtaken)
-    assert await overtaken._fire_due() == 0.0  # there may be more
-    assert await overtaken._fire_due() == 60.0
+    assert await overtaken.look() == 0.0  # there may be more
+    assert await overtaken.look() == 60.0
     await asyncio.gather(*successors)
     async with office.database.unit_of_work(read_only=True) as uow:
         c = command.c
@@ -159,7 +159,7 @@ async def test_missed_fire_times_fire_as_the_schedule_says(
     office.now = SIX - MINUTE
     await office.publish({**HOURLY, **policy})
     office.now = SIX + 4 * HOUR + timedelta(seconds=30)
-    await (await office.master())._fire_due()
+    await (await office.master()).look()
     assert await office.fired() == expected
     (one,) = await office.schedules()
     assert one.next_fire_at == SIX + 5 * HOUR
@@ -174,12 +174,12 @@ async def test_great_many_missed_fire_times_come_in_portions_and_hold_up_nobody(
     assert daily.next_fire_at is not None
     first, office.now = office.now - 4 * DAY + MINUTE, daily.next_fire_at
     scheduler = await office.master()
-    assert await scheduler._fire_due() == 0.0
+    assert await scheduler.look() == 0.0
     by_schedule = Counter(one.schedule_id for one in await office.commands())
     assert by_schedule[daily.id] == 1
     assert by_schedule.total() == 1_001
     looks = 1
-    while await scheduler._fire_due() == 0.0:
+    while await scheduler.look() == 0.0:
         looks += 1
     minutes = int((office.now - first) / MINUTE) + 1
     assert looks == minutes // 1_000
@@ -193,12 +193,12 @@ async def test_calendar_that_changed_holds_from_the_next_fire_on(office: Office)
     await office.close_on(SIX.date(), SIX.date() + 2 * DAY)
     scheduler = await office.master()
     office.now = SIX
-    await scheduler._fire_due()
+    await scheduler.look()
     assert await office.fired() == []  # planned for a day that is left out now
     (one,) = await office.schedules()
     assert one.next_fire_at == SIX + DAY
     office.now = SIX + DAY
-    await scheduler._fire_due()
+    await scheduler.look()
     assert await office.fired() == [SIX + DAY]
     (one,) = await office.schedules()
     assert one.next_fire_at == SIX + 3 * DAY
@@ -209,7 +209,7 @@ async def test_schedule_fires_from_its_start_to_its_end_and_never_again(office: 
     await office.publish({**HOURLY, **bounds, "missed": "all"})
     office.now = SIX + DAY
     scheduler = await office.master()
-    assert await scheduler._fire_due() == 60.0
+    assert await scheduler.look() == 60.0
     assert await office.fired() == times(SIX, HOUR, 2)
     (one,) = await office.schedules()
     assert one.next_fire_at is None
@@ -227,7 +227,7 @@ async def test_change_while_the_master_looks_is_what_fires(office: Office) -> No
             return await super()._fire_all(overdue)
 
     scheduler = await office.master()
-    await office.scheduler(scheduler._engine, Slow)._fire_due()
+    await office.scheduler(scheduler._engine, Slow).look()
     (start,) = await office.commands()
     assert (start.logical_time, start.parameters) == (SIX, {"n": "new"})
     (after,) = await office.schedules()
@@ -246,7 +246,7 @@ async def test_schedule_that_was_taken_away_while_the_master_looks_does_not_fire
             return await super()._fire_all(overdue)
 
     scheduler = await office.master()
-    await office.scheduler(scheduler._engine, Slow)._fire_due()
+    await office.scheduler(scheduler._engine, Slow).look()
     (hourly,) = await office.schedules()
     assert [one.schedule_id for one in await office.commands()] == [hourly.id]
 
@@ -289,7 +289,7 @@ async def test_schedule_that_cannot_fire_holds_up_no_other(
     scheduler = await office.master()
     for hour in range(2):
         office.now = SIX + hour * HOUR
-        wait_s = await scheduler._fire_due()
+        wait_s = await scheduler.look()
         assert wait_s == 60.0  # not at once: the bad one is no reason to hurry
         fired = Counter(one.schedule_id for one in await office.commands())
         assert fired == dict.fromkeys((one.id for one in good), hour + 1)
