@@ -16,6 +16,7 @@
         ├── InvalidValue          a value does not fit into its column
         ├── OpenInstances         a workflow still has instances that have not ended
         ├── CalendarInUse         schedules still name the calendar
+        ├── ConcurrencyGroupInUse workflows still name the group, or tasks hold its slots
         ├── InvalidDatabaseUrl    the URL cannot be read or names an unknown database
         ├── PartitionsMissing     the cluster has never been started on this database
         ├── PartitionsDiffer      the database was set up with another number of partitions
@@ -125,6 +126,23 @@ class CalendarInUse(SqlError):
         super().__init__(
             f"calendar {project}/{name} is used by the schedules of {listed}{more}; "
             "publish them without it, then delete it"
+        )
+
+
+class ConcurrencyGroupInUse(SqlError):
+    """The group cannot be deleted: ``workflows`` name it, or ``attempts`` need its slots."""
+
+    def __init__(self, project: str, name: str, workflows: Sequence[str], attempts: int) -> None:
+        self.project, self.name = project, name
+        self.workflows, self.attempts = tuple(workflows), attempts
+        listed = ", ".join(workflows[:10])
+        more = f" and {len(workflows) - 10} more" if len(workflows) > 10 else ""
+        super().__init__(
+            f"concurrency group {project}/{name} is used by the workflows {listed}{more}; "
+            "publish them without it, then delete it"
+            if workflows
+            else f"{attempts} tasks have slots of the concurrency group {project}/{name} or wait "
+            "for one; wait for them or stop them, then delete it"
         )
 
 

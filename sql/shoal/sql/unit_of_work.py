@@ -11,7 +11,9 @@ from shoal.sql.admission import Admission
 from shoal.sql.backfills import Backfills
 from shoal.sql.calendars import Calendars
 from shoal.sql.commands import Commands
+from shoal.sql.concurrency import ConcurrencyGroups
 from shoal.sql.connection import Connection, opened
+from shoal.sql.dependencies import Dependencies
 from shoal.sql.events import Events
 from shoal.sql.instances import Instances
 from shoal.sql.partitions import Partitions
@@ -19,6 +21,7 @@ from shoal.sql.plans import PlanCache
 from shoal.sql.projects import Projects
 from shoal.sql.schedules import Schedules
 from shoal.sql.secrets import Secrets
+from shoal.sql.slots import Slots
 from shoal.sql.tasks import Tasks
 from shoal.sql.workflows import Workflows
 
@@ -43,6 +46,9 @@ class UnitOfWork:
     secrets: Secrets
     events: Events
     backfills: Backfills
+    concurrency: ConcurrencyGroups
+    slots: Slots
+    dependencies: Dependencies
 
     def __init__(self, engine: AsyncEngine, plans: PlanCache) -> None:
         self._engine = engine
@@ -59,11 +65,19 @@ class UnitOfWork:
         self.secrets = Secrets(connection)
         self.partitions = Partitions(connection)
         self.calendars = Calendars(connection, self.projects)
+        self.concurrency = ConcurrencyGroups(connection, self.projects)
+        self.slots = Slots(connection)
+        self.dependencies = Dependencies(connection)
         self.schedules = Schedules(connection, self.partitions, self.calendars)
         self.instances = Instances(connection, self._plans, self.events)
         self.admission = Admission(connection, self._plans)
         self.workflows = Workflows(
-            connection, self._plans, self.projects, self.schedules, self.events
+            connection,
+            self._plans,
+            self.projects,
+            self.schedules,
+            self.concurrency,
+            self.events,
         )
         self.backfills = Backfills(connection, self.events)
         return self

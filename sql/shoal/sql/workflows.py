@@ -9,6 +9,7 @@ from sqlalchemy import Row, Select, func, insert, or_, select, tuple_, update
 from shoal.core.model import WorkflowSpec
 from shoal.core.records import Workflow, WorkflowVersion
 from shoal.sql import tables
+from shoal.sql.concurrency import ConcurrencyGroups
 from shoal.sql.connection import Connection
 from shoal.sql.errors import NotFound, OpenInstances
 from shoal.sql.events import Events, NewEvent
@@ -51,24 +52,28 @@ class Workflows:
         plans: PlanCache,
         projects: Projects,
         schedules: Schedules,
+        groups: ConcurrencyGroups,
         events: Events,
     ) -> None:
         self._connection = connection
         self._plans = plans
         self._projects = projects
         self._schedules = schedules
+        self._groups = groups
         self._events = events
 
     async def publish(self, spec: WorkflowSpec, at: datetime) -> Published:
         """Store a checked definition as newest version, unless it equals the newest one.
 
         Creates project and workflow as needed and replaces the workflow's schedules. Several
-        publishers of one workflow wait for each other.
+        publishers of one workflow wait for each other. Raises InvalidDefinition for a calendar
+        or a concurrency group that the project does not have.
         """
         digest = spec.digest()
         row = await self._locked(spec, at)
         if row.deleted_at is None and row.digest == digest:
             return Published(await self.version(row.id, row.version), created=False)
+        await self._groups.require(spec)
         version = row.version + 1
         await self._connection.execute(
             insert(workflow_version).values(
