@@ -45,6 +45,8 @@ MASTER: Mapping[str, str] = {
     "takeover.after_load": "everything is loaded, nothing decided",
     "fire.before_commit": "a schedule has fired, not committed",
     "fire.after_commit": "a fire time is a command, no bell was rung",
+    "message.before_commit": "what a sub-workflow and its parent tell each other is written",
+    "message.after_commit": "messages are committed, no bell was rung",
     "backfill.before_commit": "a step of a backfill is written, not committed",
     "backfill.after_commit": "a step of a backfill is committed, nobody was told",
     "lose.before_post": "an attempt's claim is gone, the loss is not decided",

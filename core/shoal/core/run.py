@@ -153,7 +153,10 @@ Action = Enqueue | Withdraw | Kill | WakeAt | AskSlot | Watch
 
 @dataclass(frozen=True)
 class StartChild:
-    """Start the sub-workflow of an attempt, for item ``index``. Repeated, it starts nothing."""
+    """Start the sub-workflow of an attempt, for item ``index``. Repeated, it starts nothing.
+
+    ``parameters`` are rendered: values, to be taken character by character.
+    """
 
     key: AttemptKey
     index: int

@@ -26,6 +26,7 @@ from shoal.core.events import Begun, Event, TimeReached
 from shoal.core.run import Action, Decision, Run
 from shoal.core.states import OPEN_WORKFLOW
 from shoal.master.errors import NotOwner, NotStored, Quarantined
+from shoal.master.messages import Messenger
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import Fenced, NotFound
 
@@ -78,13 +79,28 @@ class _Change:
             started_at=before.started_at or decision.started_at,
             finished_at=decision.finished_at if moved else before.finished_at,
             actions=before.actions + decision.actions,
+            messages=before.messages + decision.messages,
+            admitted_at=decision.admitted_at or before.admitted_at,
+            warned_at=decision.warned_at or before.warned_at,
+            timed_out=decision.timed_out or before.timed_out,
+            overdue=before.overdue + decision.overdue,
+            parent=decision.parent or before.parent,
         )
 
 
 class Engine:
     """Holds the open runs of this master's partitions and moves them on."""
 
-    def __init__(self, database: Database, perform: Perform, clock: Clock, batch: int) -> None:
+    def __init__(
+        self,
+        database: Database,
+        perform: Perform,
+        clock: Clock,
+        batch: int,
+        messenger: Messenger | None = None,
+    ) -> None:
+        """``messenger`` None: that of a cluster of one partition, where nobody is to be rung."""
+        self._messenger = messenger or Messenger(1, lambda _: None)
         self._database = database
         self._perform = perform
         self._clock = clock
@@ -335,6 +351,7 @@ class Engine:
             if ends:
                 endings = [await at_end(uow, ends) for at_end in self.at_end]
             ids = await uow.instances.save(to_save, now)
+            rung = await self._messenger.send(uow, to_save, ids, now)
             await self._store_outcomes(uow, commands, refusals, now)
             for ending in endings:
                 await ending.write(now)
@@ -347,6 +364,7 @@ class Engine:
             failpoints.hit("finish.after_commit")
         for ending in endings:
             ending.committed()
+        self._messenger.sent(rung)
         for (run_id, task, number), new_id in ids.items():
             run = self.runs[run_id]
             attempt = run.attempts[task]

@@ -28,6 +28,7 @@ from shoal.core.settings import ClusterSettings
 from shoal.master.admission import Admission
 from shoal.master.backfills import REQUESTS, Backfills
 from shoal.master.engine import Engine
+from shoal.master.messages import Messenger
 from shoal.master.partitions import PartitionKeeper
 from shoal.master.perform import Performer
 from shoal.master.rpc import MasterRpc
@@ -114,7 +115,9 @@ async def _work(
         on_trouble=lambda: sweeper.look_soon(),
     )
     stack.push_async_callback(performer.aclose)
-    engine = Engine(database, performer, utc_now, settings.decide_batch)
+    engine = Engine(
+        database, performer, utc_now, settings.decide_batch, Messenger(partitions, ring_soon)
+    )
     admission = Admission(database, engine, utc_now, ring_soon)
     engine.at_end.append(admission.at_end_of)
     sweeper = Sweeper(engine, queue, utc_now, settings.sweep_interval_s)

@@ -3,14 +3,15 @@
 Woken by the partitions' bells, and at least every few seconds by itself, since a bell is only a
 hint. START and RERUN are carried out in batches, one transaction each: instances, attempts and
 the commands' outcomes together, and who may start of those that must not overlap. The other
-commands are events for a run, decided by the engine. They never stand in line behind starts, of
+commands are events for a run, decided by the engine, those for one run in the order in which
+they were accepted. They never stand in line behind starts, of
 which a master takes no more than it may hold; the rest stays pending until instances end.
 """
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -22,6 +23,7 @@ from shoal.core.commands import Command, CommandType
 from shoal.core.errors import ShoalError
 from shoal.core.events import (
     Admitted,
+    ChildChanged,
     ForceRequested,
     KillRequested,
     PauseRequested,
@@ -30,11 +32,11 @@ from shoal.core.events import (
     RerunRequested,
     ResumeRequested,
     StopRequested,
-    WholeRequest,
 )
 from shoal.core.parameters import launch
 from shoal.core.records import NewInstance
 from shoal.core.run import Run
+from shoal.master import messages
 from shoal.master.admission import Gate
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner, Quarantined
@@ -46,13 +48,13 @@ log = structlog.get_logger()
 CarryOut = Callable[[Command], Awaitable[None]]
 
 _CREATES = frozenset({CommandType.START, CommandType.RERUN})
-_OF_WHOLE: dict[CommandType, type[WholeRequest]] = {
+_OF_WHOLE: dict[CommandType, type[PauseRequested | ResumeRequested | RecoverRequested]] = {
     CommandType.PAUSE: PauseRequested,
     CommandType.RESUME: ResumeRequested,
     CommandType.RECOVER: RecoverRequested,
 }
 _REQUESTS = frozenset(
-    {*_OF_WHOLE, CommandType.STOP, CommandType.ADMIT}
+    {*_OF_WHOLE, CommandType.STOP, CommandType.ADMIT, CommandType.CHILD}
     | {CommandType.RERUN_TASKS, CommandType.KILL_TASK, CommandType.FORCE_SUCCESS}
 )
 
@@ -137,9 +139,8 @@ class Scanner:
                 return  # nothing there, or nothing that could be settled now
             seen.update(command.id for command in commands)
             await self._create([c for c in commands if c.type in _CREATES])
-            requests: list[Awaitable[None]] = [
-                self._request(c) for c in commands if c.type in _REQUESTS
-            ]
+            lines = await self._lines([c for c in commands if c.type in _REQUESTS])
+            requests: list[Awaitable[None]] = [self._carry_out(line) for line in lines]
             requests += [self._others[c.type](c) for c in commands if c.type in self._others]
             # All of them settled before the next scan, or it would find them pending again.
             for error in await asyncio.gather(*requests, return_exceptions=True):
@@ -187,13 +188,14 @@ class Scanner:
                 if one.admitted_at is None:
                     gate.enter(one.workflow_id, run)
             await gate.write(now)
+            rung = await _tell_parents(uow, commands, refused, runs, now)
             await uow.commands.refuse_many(list(refused.items()), now)
             outcomes = [(n.command_id, run.id) for n, run in zip(new, runs, strict=True)]
             await uow.commands.done_many(outcomes, now)
             failpoints.hit("start.before_commit")
             await uow.commit()
         failpoints.hit("start.after_commit")
-        self._ring(gate.to_ring)
+        self._ring(gate.to_ring | rung)
         return runs
 
     async def _new_instances(
@@ -242,8 +244,10 @@ class Scanner:
                 version.spec.parameters,
                 await uow.projects.parameters(version.project),
                 command.parameters,
-                # One text for many runs may hold dates; what somebody typed for one run is data.
-                data=command.schedule_id is None and command.backfill_id is None,
+                # One text for many runs may hold dates; what somebody typed for one run is data,
+                # as is what a parent has rendered.
+                data=command.parent is not None
+                or (command.schedule_id is None and command.backfill_id is None),
             )
         except ValueError as error:
             raise _Unusable(f"parameters do not fit version {version.version}: {error}") from None
@@ -268,15 +272,41 @@ class Scanner:
     async def _refuse(self, command: Command, reason: str) -> None:
         async with self._database.unit_of_work() as uow:
             await uow.fence({command.partition: self._engine.epoch_of(command.partition)})
-            await uow.commands.refuse(command.id, reason, self._clock())
+            now = self._clock()
+            rung = await _tell_parents(uow, [command], {command.id: reason}, [], now)
+            await uow.commands.refuse(command.id, reason, now)
             await uow.commit()
+        self._ring(rung)
         log.warning("command refused", command=command.id, reason=reason)
 
     # -- requests ----------------------------------------------------------------------------
 
-    async def _request(self, command: Command) -> None:
+    async def _lines(self, commands: Collection[Command]) -> list[list[Command]]:
+        """Return the commands in lines, each to be carried out in its order."""
+        started: dict[str, Command] = {}
+        if keys := {key for command in commands if (key := _start_key(command)) is not None}:
+            async with self._database.unit_of_work(read_only=True) as uow:
+                started = await uow.commands.by_keys(keys)
+        lines: dict[Hashable, list[Command]] = {}
+        for command in commands:
+            start = started.get(_start_key(command) or "")
+            if start is not None:
+                command = replace(command, instance_id=start.result_instance_id)
+            lines.setdefault(_line_of(command), []).append(command)
+        return list(lines.values())
+
+    async def _carry_out(self, line: Collection[Command]) -> None:
+        """Carry out commands one after the other, up to one that has to be repeated."""
+        for command in line:
+            if not await self._request(command):
+                return
+
+    async def _request(self, command: Command) -> bool:
+        """Carry out a command about an instance; False: it could not be stored."""
+        if command.instance_id is None:
+            await self._refuse(command, "its sub-workflow was not started")
+            return True
         event = _event(command, self._clock())
-        assert command.instance_id is not None
         try:
             await self._engine.submit(command.partition, command.instance_id, event, command)
         except (NotFound, Quarantined) as error:
@@ -285,6 +315,46 @@ class Scanner:
             log.warning(
                 "request not stored; the next scan repeats it", command=command.id, error=str(error)
             )
+            return False
+        return True
+
+
+async def _tell_parents(
+    uow: UnitOfWork,
+    commands: Iterable[Command],
+    refused: Mapping[int, str],
+    created: Iterable[Run],
+    at: datetime,
+) -> set[int]:
+    """Tell tasks that a sub-workflow was refused, or waits for others; return their partitions."""
+    news = [
+        messages.refusal_of(command.parent, refused[command.id], command.instance_id)
+        for command in commands
+        if command.parent is not None and command.id in refused
+    ]
+    news += [
+        messages.waiting(run.parent, run.id)
+        for run in created
+        if run.parent is not None and run.admitted_at is None
+    ]
+    if not news:
+        return set()
+    stored = await uow.commands.add_many(await messages.told(uow, news), at)
+    return {command.partition for command, _ in stored}
+
+
+def _start_key(command: Command) -> str | None:
+    """Return the key of the START whose instance a request is about; None if it names one."""
+    if command.instance_id is not None or command.parent is None:
+        return None
+    return messages.start_key(command.parent)
+
+
+def _line_of(command: Command) -> Hashable:
+    """Return with which others a command must keep its order."""
+    if command.type is CommandType.CHILD:  # the children of a MAP need not wait for each other
+        return command.instance_id, command.detail["task_instance_id"], command.detail["index"]
+    return command.instance_id or command.id
 
 
 def _let_in(gate: Gate, new: list[NewInstance], refused: dict[int, str]) -> list[NewInstance]:
@@ -304,13 +374,15 @@ def _let_in(gate: Gate, new: list[NewInstance], refused: dict[int, str]) -> list
     return accepted
 
 
-def _event(command: Command, now: datetime) -> Request | Admitted:
+def _event(command: Command, now: datetime) -> Request | Admitted | ChildChanged:
     """Return what a command about an instance asks the engine for."""
     match command.type:
+        case CommandType.CHILD:
+            return messages.child_event(command, now)
         case CommandType.ADMIT:
             return Admitted(now)
         case CommandType.STOP:
-            return StopRequested(now, command.detail.get("reason"))
+            return StopRequested(now, command.detail.get("reason"), command.parent)
         case CommandType.RERUN_TASKS:
             assert command.selection is not None, "checked when it was accepted"
             return RerunRequested(command.selection, now)
@@ -322,4 +394,4 @@ def _event(command: Command, now: datetime) -> Request | Admitted:
             reason = command.detail.get("reason")
             return ForceRequested(command.task, now, command.requested_by, reason)
         case _:
-            return _OF_WHOLE[command.type](now)
+            return _OF_WHOLE[command.type](now, command.parent)

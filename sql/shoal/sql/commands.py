@@ -44,14 +44,15 @@ class Commands:
         ids = await self._connection.reserve_ids(command, len(new))
         rows = [_values(one, row_id, at) for one, row_id in zip(new, ids, strict=True)]
         await self._connection.insert_new(command, ["idempotency_key"], rows)
-        stored = await self._by_key(keys)
+        stored = await self.by_keys(keys)
         return [
             (stored[key], stored[key].id == row_id) for key, row_id in zip(keys, ids, strict=True)
         ]
 
-    async def _by_key(self, keys: Collection[str]) -> dict[str, Command]:
+    async def by_keys(self, keys: Collection[str]) -> dict[str, Command]:
+        """Return the commands with these idempotency keys; those that are not there are missing."""
         found: dict[str, Command] = {}
-        for chunk in batched(keys, _IDS_PER_QUERY):
+        for chunk in batched(sorted(keys), _IDS_PER_QUERY):
             query = select(command).where(command.c.idempotency_key.in_(chunk))
             for row in await self._connection.rows(query):
                 found[row.idempotency_key] = _command(row)
@@ -59,7 +60,7 @@ class Commands:
 
     async def with_key(self, key: str) -> Command | None:
         """Return the command that has this idempotency key, if there is one."""
-        return (await self._by_key([key])).get(key)
+        return (await self.by_keys([key])).get(key)
 
     async def get(self, command_id: int) -> Command:
         """Return a command. Raises NotFound."""

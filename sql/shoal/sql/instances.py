@@ -88,6 +88,16 @@ class Instances:
             raise NotFound("workflow instance", instance_id)
         return runs[0]
 
+    async def homes(self, ids: Collection[int]) -> dict[int, tuple[int, int]]:
+        """Return the workflow and the partition of instances, by id; unknown ones are missing."""
+        c = workflow_instance.c
+        found: dict[int, tuple[int, int]] = {}
+        for chunk in batched(sorted(ids), _IDS_PER_QUERY):
+            query = select(c.id, c.workflow_id, c.partition).where(c.id.in_(chunk))
+            for row in await self._connection.rows(query):
+                found[row.id] = (row.workflow_id, row.partition)
+        return found
+
     async def open_runs(self, partition: int) -> list[Run]:
         """Return what the owner of a partition has to work on, by instance id."""
         return await self._runs(workflow_instance.c.partition == partition, IS_OPEN)

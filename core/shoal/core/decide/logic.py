@@ -112,10 +112,10 @@ def _start_child(draft: Draft, attempt: Attempt, index: int, item: str | None) -
     own: dict[str, str] = {}
     given: dict[str, str] = {}
     if isinstance(params, MapParams) and item is not None:
-        given = {params.parameter: macros.escape(item)}
-        own = {**given, "index": str(index)}
+        given = {params.parameter: item}
+        own = {params.parameter: macros.escape(item), "index": str(index)}
     scope = _scope(draft, attempt, own)
-    given |= {name: macros.escape(scope.render(v)) for name, v in params.parameters.items()}
+    given |= {name: scope.render(text) for name, text in params.parameters.items()}
     return StartChild(
         (attempt.task, attempt.number),
         index,
