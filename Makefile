@@ -34,7 +34,7 @@ demo: .venv/run  ## start a local cluster, run the example pipeline on it, show 
 test: .venv/dev check  ## every test: unit, integration, acceptance (a few minutes)
 	@# Without a PostgreSQL its tests are skipped, saying so; in CI that is an error.
 	sh tests/provision.sh || test -z "$$CI"
-	$(BIN)/pytest --cov --cov-report=term
+	$(BIN)/python -m tests
 
 # FAULTS=1000 for the long form; SEED=… replays the faults of an earlier run.
 FAULTS ?= 45
