@@ -25,6 +25,7 @@ from shoal.coordination.session import ZkSession
 from shoal.core.settings import ClusterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles
+from shoal.proto.vault import Vault
 from shoal.sql import Database
 
 log = structlog.get_logger()
@@ -107,6 +108,7 @@ async def open_services(
         partitions=partitions,
         feed=Feed(database, settings.subscriber_events),
         logs=LogProxy(database, workers, channels),
+        vault=Vault.of(cluster),
         stopping=stopping,
     )
 

@@ -21,7 +21,7 @@ from shoal.api.errors import ApiError, FieldError
 from shoal.coordination.errors import CannotConnect, ConnectionLoss, SessionLost
 from shoal.core.checks import InvalidDefinition
 from shoal.core.errors import ShoalError
-from shoal.proto.errors import PeerRefused, PeerUnavailable
+from shoal.proto.errors import PeerRefused, PeerUnavailable, VaultError
 from shoal.sql.errors import (
     CalendarInUse,
     DatabaseUnavailable,
@@ -120,6 +120,9 @@ _KINDS: Mapping[type[ShoalError], _Kind] = {
     ConnectionLoss: _ZOOKEEPER,
     CannotConnect: _ZOOKEEPER,
     SessionLost: _ZOOKEEPER,
+    VaultError: _Kind(
+        HTTPStatus.SERVICE_UNAVAILABLE, "no-secrets-key", "Secrets cannot be encrypted"
+    ),
     PeerUnavailable: _Kind(
         HTTPStatus.SERVICE_UNAVAILABLE, "peer-unavailable", "A process of the cluster is silent"
     ),

@@ -16,6 +16,7 @@ from shoal.coordination.membership import Members
 from shoal.coordination.owners import Owners
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session import ZkSession
+from shoal.proto.vault import Vault
 from shoal.sql import Database
 
 
@@ -39,6 +40,7 @@ class Services:
     partitions: int
     feed: Feed
     logs: LogProxy
+    vault: Vault = field(repr=False)
     stopping: asyncio.Event  # set at shutdown: open streams end
     clock: Callable[[], datetime] = utc_now
     version: str = version("shoal")

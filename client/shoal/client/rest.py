@@ -36,6 +36,7 @@ from shoal.client.rest_types import (
     WorkflowDetailJson,
     WorkflowJson,
 )
+from shoal.client.rest_values import ValueCalls
 from shoal.client.sse import Reconnecting
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class LogChunk:
     end: bool = False
 
 
-class ShoalClient(CommandCalls, ScheduleCalls, BackfillCalls):
+class ShoalClient(CommandCalls, ScheduleCalls, BackfillCalls, ValueCalls):
     """A connection to the API at ``url``, such as http://127.0.0.1:8765.
 
     Raises ApiProblem for every error answer and ApiUnreachable if there is none. Requests that

@@ -13,6 +13,12 @@ class ProjectJson(TypedDict):
     created_at: str
 
 
+class SecretJson(TypedDict):
+    name: str
+    created_at: str
+    updated_at: str
+
+
 class WorkflowJson(TypedDict):
     project: str
     name: str
@@ -144,6 +150,7 @@ class TaskInstanceJson(TypedDict):
     started_at: str | None
     finished_at: str | None
     depends_on: NotRequired[list[str]]  # within an instance
+    outputs: NotRequired[dict[str, str]]  # of a single one
 
 
 class InstanceDetailJson(InstanceJson):

@@ -21,7 +21,7 @@ class Secrets:
 
     async def put(self, of: str, name: str, ciphertext: str, at: datetime) -> bool:
         """Store a secret of project ``of``; return whether it is new. Raises NotFound."""
-        project_id = await self._project_id(of)
+        project_id = await self._project_id(of, lock=True)  # two may set it for the first time
         found = await self._connection.execute(
             update(secret)
             .where(secret.c.project_id == project_id, secret.c.name == name)
@@ -71,8 +71,9 @@ class Secrets:
         if found.rowcount != 1:
             raise NotFound("secret", f"{of}/{name}")
 
-    async def _project_id(self, name: str) -> int:
-        row = await self._connection.first(select(project.c.id).where(project.c.name == name))
+    async def _project_id(self, name: str, *, lock: bool = False) -> int:
+        query = select(project.c.id).where(project.c.name == name)
+        row = await self._connection.first(query.with_for_update() if lock else query)
         if row is None:
             raise NotFound("project", name)
         found: int = row.id

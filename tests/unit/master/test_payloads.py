@@ -2,15 +2,19 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shoal.core.macros import InvalidMacro
 from shoal.core.run import Attempt, Plan, Run
-from shoal.core.states import WorkflowState
-from shoal.master.payloads import payload
+from shoal.core.scope import levels
+from shoal.core.states import TaskState, WorkflowState
+from shoal.master.payloads import ProjectSecrets, UnknownSecret, may_use_secrets, payload
 from shoal.proto import shoal_pb2 as pb
+from shoal.proto.errors import WrongSecretsKey
+from shoal.proto.vault import Vault, create_key
 from tests.unit.core.driving import spec
 
 LOGICAL = datetime(2024, 2, 29, 23, 30, tzinfo=UTC)
@@ -59,3 +63,93 @@ def test_dates_are_reckoned_in_the_zone_of_the_run() -> None:
 def test_what_cannot_be_rendered_is_an_error_that_names_it() -> None:
     with pytest.raises(InvalidMacro, match="nonsense"):
         sent({"script": "true", "arguments": ["${x}"]}, {"x": "$[nonsense(]"})
+
+
+# -- secrets ---------------------------------------------------------------------------------------
+
+
+def one_task(tmp_path: Path, **task: Any) -> tuple[Run, ProjectSecrets]:
+    """A run of one task in a project with the secrets db and other."""
+    create_key(tmp_path / "secrets.key")
+    vault = Vault(tmp_path / "secrets.key")
+    values = {"db": "hush $[yyyy]", "other": "not used"}
+    sealed = {name: vault.seal("default", name, value) for name, value in values.items()}
+    definition = spec({"a": {"params": {"script": "true"}, **task}})
+    attempts = {"a": Attempt("a", 1, id=7)}
+    run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, attempts, LOGICAL, LOGICAL)
+    return run, ProjectSecrets(vault, "default", sealed)
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        {"parameters": {"url": "u:${secret.db}@h"}},
+        {"params": {"script": 'echo "$SHOAL_SECRET_db" ${SHOAL_SECRET_db}'}},
+    ],
+)
+def test_task_gets_the_secrets_that_it_names_and_no_others(
+    tmp_path: Path, task: dict[str, Any]
+) -> None:
+    run, secrets = one_task(tmp_path, **task)
+    assert may_use_secrets(run.plan.tasks["a"], levels(run, "a"))
+    found = payload(run, run.attempts["a"], 1, secrets)
+    assert dict(found.secrets) == {"db": "hush $[yyyy]"}
+    if "parameters" in task:
+        assert found.parameters["url"] == "u:hush $[yyyy]@h"
+    assert "hush" not in found.params_json
+
+
+def test_most_tasks_need_no_secrets(tmp_path: Path) -> None:
+    run, _ = one_task(tmp_path, parameters={"x": "${y} secret"})
+    assert not may_use_secrets(run.plan.tasks["a"], levels(run, "a"))
+    assert not payload(run, run.attempts["a"], 1).secrets
+
+
+def test_unknown_secret_is_an_error_that_names_it(tmp_path: Path) -> None:
+    tasks: tuple[dict[str, Any], ...] = (
+        {"parameters": {"x": "${secret.typo}"}},
+        {"params": {"script": "$SHOAL_SECRET_typo"}},
+    )
+    for task in tasks:
+        run, secrets = one_task(tmp_path, **task)
+        with pytest.raises(UnknownSecret, match="project default has no secret typo; set it with"):
+            payload(run, run.attempts["a"], 1, secrets)
+
+
+def test_secret_of_another_key_is_an_error(tmp_path: Path) -> None:
+    run, secrets = one_task(tmp_path, parameters={"x": "${secret.db}"})
+    (tmp_path / "secrets.key").unlink()
+    create_key(tmp_path / "secrets.key")
+    other = ProjectSecrets(Vault(tmp_path / "secrets.key"), "default", secrets._ciphertexts)
+    with pytest.raises(WrongSecretsKey, match="the secret db of project default"):
+        payload(run, run.attempts["a"], 1, other)
+
+
+# -- timeouts and dates ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("action", "expected"), [("fail", 60.0), ("both", 60.0), ("warn", 0.0)])
+def test_worker_ends_only_what_shall_fail_at_its_timeout(
+    tmp_path: Path, action: str, expected: float
+) -> None:
+    run, _ = one_task(tmp_path, timeout="1m", timeout_action=action)
+    assert payload(run, run.attempts["a"], 1).timeout_s == expected
+
+
+def test_outputs_of_tasks_upstream_and_own_parameters_are_in_it() -> None:
+    definition = spec(
+        {
+            "a": {},
+            "b": {
+                "depends_on": ["a"],
+                "params": {"script": "true", "arguments": ["${file}", "${rows}"]},
+                "parameters": {"file": "/data/${rows}.csv"},
+            },
+        }
+    )
+    given = Attempt("a", 1, TaskState.SUCCEEDED, id=1, outputs={"rows": "$[yyyy] 7"})
+    attempts = {"a": given, "b": Attempt("b", 1, id=2)}
+    run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, attempts, LOGICAL, LOGICAL)
+    found = payload(run, attempts["b"], 1)
+    assert json.loads(found.params_json)["arguments"] == ["/data/$[yyyy] 7.csv", "$[yyyy] 7"]
+    assert dict(found.parameters) == {"rows": "$[yyyy] 7", "file": "/data/$[yyyy] 7.csv"}

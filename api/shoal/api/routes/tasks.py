@@ -8,7 +8,7 @@ from shoal.api.paging import MAX_ID, Cursor, Limit, before_id, encode_cursor, pa
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
 from shoal.api.schemas.common import Page
-from shoal.api.schemas.runs import TaskOut
+from shoal.api.schemas.runs import TaskDetail, TaskOut
 from shoal.api.services import Shoal
 from shoal.core.states import TaskState
 
@@ -49,7 +49,7 @@ async def list_task_instances(
 @router.get(
     "/task-instances/{task_instance_id}", summary="Show a task instance", responses=documented(404)
 )
-async def get_task_instance(shoal: Shoal, task_instance_id: TaskInstanceId) -> TaskOut:
-    """One attempt of one task."""
+async def get_task_instance(shoal: Shoal, task_instance_id: TaskInstanceId) -> TaskDetail:
+    """One attempt of one task, with its outputs."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        return TaskOut.model_validate(await uow.tasks.get(task_instance_id))
+        return TaskDetail.model_validate(await uow.tasks.get(task_instance_id))

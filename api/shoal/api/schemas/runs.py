@@ -93,6 +93,14 @@ class TaskOut(BaseModel):
     finished_at: datetime | None
 
 
+class TaskDetail(TaskOut):
+    """One attempt with what it has given on."""
+
+    model_config = example({**_TASK, "state": "SUCCEEDED", "outputs": {"rows": "27004"}})
+
+    outputs: dict[str, str] = Field(description="What the tasks behind it see as parameters.")
+
+
 class InstanceTask(TaskOut):
     """An attempt and its place in the graph."""
 

@@ -1,0 +1,83 @@
+"""Secrets of projects. Their values come in here and never leave: they are written, not read."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Annotated
+
+from fastapi import Body, Path, Response
+
+from shoal.api.errors import FieldError, InvalidRequest
+from shoal.api.problems import documented
+from shoal.api.route import strict_router
+from shoal.api.routes.projects import NewName, ProjectName
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.project_values import LONGEST_SECRET, SHORTEST_SECRET, SecretIn, SecretOut
+from shoal.api.services import Shoal
+from shoal.core.fields import PARAMETER_PATTERN
+
+router = strict_router("secrets")
+
+_OF_PROJECT = "/projects/{project}/secrets"
+NewSecret = Annotated[str, Path(pattern=PARAMETER_PATTERN, examples=["db_password"])]
+SecretName = Annotated[str, Path(max_length=100, examples=["db_password"])]
+
+
+@router.get(_OF_PROJECT, summary="List a project's secrets", responses=documented(404))
+async def list_secrets(shoal: Shoal, project: ProjectName) -> Page[SecretOut]:
+    """Their names and ages, all on one page. Values are never shown."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.secrets.list(project)
+    return Page(items=[SecretOut.model_validate(one, from_attributes=True) for one in found])
+
+
+@router.put(
+    _OF_PROJECT + "/{name}",
+    summary="Set a secret",
+    responses={
+        201: {"model": SecretOut, "description": "It is new."},
+        **documented(400, 413, 415),
+    },
+)
+async def put_secret(
+    shoal: Shoal,
+    project: NewName,
+    name: NewSecret,
+    body: Annotated[SecretIn, Body()],
+    response: Response,
+) -> SecretOut:
+    """Stores it encrypted. Tasks that start from now on get the new value.
+
+    The project is created if it is missing.
+    """
+    value = body.value.get_secret_value()
+    if problems := list(_problems(value)):
+        raise InvalidRequest([FieldError("value", problem) for problem in problems])
+    ciphertext = await asyncio.to_thread(shoal.vault.seal, project, name, value)
+    async with shoal.database.unit_of_work() as uow:
+        await uow.projects.ensure(project, shoal.clock())
+        is_new = await uow.secrets.put(project, name, ciphertext, shoal.clock())
+        stored = await uow.secrets.get(project, name)
+        await uow.commit()
+    if is_new:
+        response.status_code = 201
+    return SecretOut.model_validate(stored, from_attributes=True)
+
+
+@router.delete(
+    _OF_PROJECT + "/{name}", summary="Delete a secret", status_code=204, responses=documented(404)
+)
+async def delete_secret(shoal: Shoal, project: ProjectName, name: SecretName) -> None:
+    """Tasks that refer to it fail from now on, with the reason."""
+    async with shoal.database.unit_of_work() as uow:
+        await uow.secrets.delete(project, name)
+        await uow.commit()
+
+
+def _problems(value: str) -> Iterator[str]:
+    """Yield what makes a value unusable; the value itself is in none of the texts."""
+    if len(value.strip()) < SHORTEST_SECRET:
+        yield f"has less than {SHORTEST_SECRET} characters, so it could not be masked in logs"
+    if len(value.encode("utf-8", "surrogatepass")) > LONGEST_SECRET:
+        yield f"has more than {LONGEST_SECRET:,} bytes; keep large secrets in a store of their own"
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        yield "holds half of a character"

@@ -1,0 +1,53 @@
+"""What a project's workflows share: parameters and secrets."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+
+from shoal.api.schemas.common import TIME, Strict, example
+from shoal.core.fields import scalar_text
+
+SHORTEST_SECRET = 4  # characters: a shorter one could not be told apart in a log
+LONGEST_SECRET = 32 * 1024  # bytes: it becomes an environment variable
+LONGEST_VALUE = 1024 * 1024  # characters
+
+
+class ParametersOut(BaseModel):
+    """The parameters of a project."""
+
+    model_config = example({"parameters": {"bucket": "s3://flights", "day": "$[yyyyMMdd-1]"}})
+
+    parameters: dict[str, str] = Field(description="Definitions: placeholders are not rendered.")
+
+
+class ParameterIn(Strict):
+    """The new value of a parameter."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"value": "s3://flights"}]}
+    )
+
+    value: Annotated[str, BeforeValidator(scalar_text, json_schema_input_type=str)] = Field(
+        max_length=LONGEST_VALUE, description="A definition: it may hold ${…} and $[…]."
+    )
+
+
+class SecretOut(BaseModel):
+    """A secret, without its value: nobody but a task is ever shown that."""
+
+    model_config = example({"name": "db_password", "created_at": TIME, "updated_at": TIME})
+
+    name: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class SecretIn(Strict):
+    """The new value of a secret."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"value": "correct horse battery"}]}
+    )
+
+    value: SecretStr = Field(description="At least 4 characters, at most 32 KiB in UTF-8.")
