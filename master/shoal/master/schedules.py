@@ -79,6 +79,7 @@ class Scheduler:
         self._interval_s = interval_s  # new schedules are noticed at least this soon
         self._ring = ring
         self._changed = asyncio.Event()
+        self._set_aside: dict[int, datetime] = {}  # schedules that cannot fire, until when
 
     def look_soon(self) -> None:
         """A schedule or the set of partitions may have changed."""
@@ -109,15 +110,35 @@ class Scheduler:
         async with self._database.unit_of_work(read_only=True) as uow:
             overdue = await uow.schedules.due(partitions, looked_at, _SCHEDULES_PER_LOOK)
             next_due = await uow.schedules.next_due(partitions, after=looked_at)
-        if await self._fire_all(overdue):
+        ready = self._ready(overdue, looked_at)
+        if await self._fire_all(ready) or (ready and len(overdue) == _SCHEDULES_PER_LOOK):
             return 0.0
-        # What is due and could not fire waits for the next regular look.
         if next_due is None:
             return self._interval_s
         return min(self._interval_s, max(0.0, (next_due - self._clock()).total_seconds()))
 
+    def _ready(self, overdue: Sequence[Schedule], now: datetime) -> list[Schedule]:
+        """Return all but those that were set aside: bells ring often, they are tried seldom."""
+        due_ids = {one.id for one in overdue}
+        self._set_aside = {
+            row_id: until
+            for row_id, until in self._set_aside.items()
+            if row_id in due_ids and until > now
+        }
+        return [one for one in overdue if one.id not in self._set_aside]
+
+    def _put_aside(self, schedule: Schedule, now: datetime, error: ShoalError) -> None:
+        self._set_aside[schedule.id] = now + timedelta(seconds=self._interval_s)
+        log.error(
+            "schedule cannot fire",
+            schedule=schedule.id,
+            workflow=schedule.workflow,
+            project=schedule.project,
+            error=str(error),
+        )
+
     async def _fire_all(self, overdue: Sequence[Schedule]) -> bool:
-        """Fire schedules, a few hundred at a time; return whether there is more to do at once."""
+        """Fire schedules, a few hundred at a time; return whether they have more to fire now."""
         share = min(_FIRES_OF_ONE, max(1, _FIRES_PER_LOOK // max(1, len(overdue))))
         is_more = False
         left = list(overdue)
@@ -137,7 +158,7 @@ class Scheduler:
             else:
                 is_more = is_more or batch.is_behind(now)
                 left = left[batch.looked_at :]
-        return is_more or len(overdue) == _SCHEDULES_PER_LOOK
+        return is_more
 
     async def _fire_singly(self, chunk: Sequence[Schedule], now: datetime, share: int) -> bool:
         """The database refused something in the whole of them: find out whose it is."""
@@ -150,7 +171,7 @@ class Scheduler:
             except SqlError as error:
                 if error.retriable:
                     raise
-                _tell_stuck(schedule, error)
+                self._put_aside(schedule, now, error)
         return is_more
 
     async def _fire(self, chunk: Sequence[Schedule], now: datetime, share: int) -> _Batch:
@@ -188,11 +209,29 @@ class Scheduler:
             if schedule is None:
                 continue
             days = calendars.get((schedule.project, schedule.calendar or ""), frozenset())
-            firing = _firing(schedule, days, now, share)
+            firing = self._firing(schedule, days, now, share)
             if firing is not None:
                 batch.firings.append(firing)
                 batch.fires += len(firing.due.fires)
         return batch
+
+    def _firing(
+        self, schedule: Schedule, days: frozenset[date], now: datetime, share: int
+    ) -> _Firing | None:
+        """Return what fires of a schedule; None if it is not due or cannot fire."""
+        planned = schedule.next_fire_at
+        if planned is None or planned > now:
+            return None
+        window = schedule.missed_window
+        oldest = None if window is None else timedelta(seconds=window)
+        try:
+            timetable = Timetable.of(schedule, days)
+            found = due(timetable, planned, now, schedule.missed, oldest, share)
+        except InvalidCron as error:
+            # Published by another version, or with other time zones installed.
+            self._put_aside(schedule, now, error)
+            return None
+        return _Firing(schedule, planned, found)
 
     def _commands(self, firing: _Firing) -> Iterator[NewCommand]:
         schedule = firing.schedule
@@ -210,33 +249,6 @@ class Scheduler:
                 schedule_id=schedule.id,
                 requested_by="schedule",
             )
-
-
-def _firing(schedule: Schedule, days: frozenset[date], now: datetime, share: int) -> _Firing | None:
-    """Return what fires of a schedule; None if it is not due or cannot fire."""
-    planned = schedule.next_fire_at
-    if planned is None or planned > now:
-        return None
-    window = schedule.missed_window
-    oldest = None if window is None else timedelta(seconds=window)
-    try:
-        timetable = Timetable.of(schedule, days)
-        found = due(timetable, planned, now, schedule.missed, oldest, share)
-    except InvalidCron as error:
-        # Published by another version, or with other time zones installed.
-        _tell_stuck(schedule, error)
-        return None
-    return _Firing(schedule, planned, found)
-
-
-def _tell_stuck(schedule: Schedule, error: ShoalError) -> None:
-    log.error(
-        "schedule cannot fire",
-        schedule=schedule.id,
-        workflow=schedule.workflow,
-        project=schedule.project,
-        error=str(error),
-    )
 
 
 def _tell_fired(firing: _Firing) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import func, select, text, update
+from structlog.testing import capture_logs
 
 from shoal.core.commands import Command
 from shoal.core.model import WorkflowSpec
@@ -289,7 +290,24 @@ async def test_schedule_that_cannot_fire_holds_up_no_other(
     scheduler = await office.master()
     for hour in range(2):
         office.now = SIX + hour * HOUR
-        wait_s = await scheduler.look()
-        assert wait_s == 60.0  # not at once: the bad one is no reason to hurry
+        with capture_logs() as logged:
+            for _ in range(3):  # whatever rings: the bad one is no reason to hurry
+                assert await scheduler.look() == 60.0
+        told = [one["schedule"] for one in logged if one["log_level"] == "error"]
+        assert told == [bad.id]
         fired = Counter(one.schedule_id for one in await office.commands())
         assert fired == dict.fromkeys((one.id for one in good), hour + 1)
+
+
+async def test_schedule_that_could_not_fire_is_tried_again(office: Office) -> None:
+    (one,) = await office.publish(DAILY)
+    await _lose_zone(office, one.id)
+    scheduler = await office.master()
+    office.now = SIX
+    await scheduler.look()
+    async with office.database.unit_of_work() as uow:
+        await uow.connection.execute(update(schedule).values(timezone="UTC"))
+        await uow.commit()
+    office.now = SIX + MINUTE
+    await scheduler.look()
+    assert await office.fired() == [SIX]
