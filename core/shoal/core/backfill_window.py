@@ -91,25 +91,30 @@ def window(
     parallel: int,
     stop_after: int | None,
     waits_for: WaitsFor,
+    unseen: Mapping[BackfillRunState, int] | None = None,
 ) -> Step:
     """Return the next step of a backfill that has not ended.
 
-    ``runs``: all of them in their order; ``outcomes``: by position, of those that are STARTED;
-    ``stop_after``: the number of failures after which no other date starts.
+    ``runs``, in their order: those that are STARTED, the first ones that are WAITING, and all
+    that ``waits_for`` names; ``unseen``: how many others there are in each state. ``outcomes``: by
+    position, of those that are STARTED; ``stop_after``: the number of failures after which no
+    other date starts.
     """
+    others = Counter(unseen)
     now = {run.position: run for run in runs}
     cancelling = state is BackfillState.CANCELLING
     for run in runs:
-        if run.state is _S.STARTED:
+        # Without an outcome somebody else has started it while we looked: then he owns it.
+        if run.state is _S.STARTED and run.position in outcomes:
             now[run.position] = follow(run, outcomes[run.position], cancelling)
-    _give_up(now, cancelling, stop_after)
+    _give_up(now, cancelling, stop_after, others[_S.FAILED])
     start: list[int] = []
     if state is BackfillState.RUNNING:
         start = _next_ones(now, parallel, waits_for)
     for position in start:
         now[position] = replace(now[position].after(_G.START), tries=now[position].tries + 1)
     changed = {run.position: now[run.position] for run in runs if now[run.position] != run}
-    signal, reason = _end(state, now)
+    signal, reason = _end(state, others + Counter(run.state for run in now.values()))
     after = None if signal is None else next_backfill_state(state, signal)
     return Step(changed, tuple(start), after, reason)
 
@@ -152,9 +157,11 @@ def retried(runs: Sequence[BackfillRun], outcomes: Mapping[int, Outcome]) -> dic
     return changed
 
 
-def _give_up(now: dict[int, BackfillRun], cancelling: bool, stop_after: int | None) -> None:
+def _give_up(
+    now: dict[int, BackfillRun], cancelling: bool, stop_after: int | None, failures: int
+) -> None:
     """Cancel what waits if the backfill is cancelled, or too many runs have failed."""
-    failures = sum(run.state is _S.FAILED for run in now.values())
+    failures += sum(run.state is _S.FAILED for run in now.values())
     if cancelling:
         reason = "not started: the backfill was cancelled"
     elif stop_after is not None and failures >= stop_after:
@@ -204,17 +211,16 @@ def _blamed(bad: BackfillRun) -> str:
 
 
 def _end(
-    state: BackfillState, now: Mapping[int, BackfillRun]
+    state: BackfillState, counts: Counter[BackfillRunState]
 ) -> tuple[BackfillSignal | None, str | None]:
     """Return how the backfill ends, and why; None while something waits or runs."""
-    counts = Counter(run.state for run in now.values())
     if counts[_S.STARTED] or counts[_S.WAITING]:
         return None, None
     if state is BackfillState.CANCELLING:
         return BackfillSignal.SETTLE, None
     if not counts[_S.FAILED] and not counts[_S.CANCELLED]:
         return BackfillSignal.SUCCEED, None
-    reason = f"{counts[_S.FAILED]} of {_count(len(now), 'run')} failed"
+    reason = f"{counts[_S.FAILED]} of {_count(counts.total(), 'run')} failed"
     if counts[_S.CANCELLED]:
         reason += f", {counts[_S.CANCELLED]} did not start"
     return BackfillSignal.FAIL, reason

@@ -10,9 +10,9 @@ dates has ended, when its partition's bell rings, and every few seconds.
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 import structlog
@@ -21,35 +21,29 @@ from pydantic import ValidationError
 from shoal.coordination import partition_of
 from shoal.core import failpoints
 from shoal.core.backfill import (
-    ENDED_BACKFILL,
     Backfill,
     BackfillRefused,
     BackfillRequest,
-    BackfillRunState,
     BackfillSignal,
-    BackfillState,
     By,
     next_backfill_state,
 )
-from shoal.core.backfill_plan import calendar_of, followers_of
-from shoal.core.backfill_upstream import Upstream
+from shoal.core.backfill_plan import calendar_of
 from shoal.core.backfill_window import (
     ENDED_BADLY,
     BackfillRun,
-    Outcome,
-    Step,
     retried,
-    window,
 )
 from shoal.core.commands import Command, CommandType, NewCommand
 from shoal.core.cron_fields import InvalidCron
 from shoal.core.errors import ShoalError
 from shoal.core.run import Run
-from shoal.core.states import FINISHED_WORKFLOW, IllegalTransition, WorkflowState
+from shoal.core.states import IllegalTransition
+from shoal.master.backfill_look import Look, look_at
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.backfill_planning import Scheduled, plan_of, workflows_of
+from shoal.sql.backfill_planning import plan_of
 from shoal.sql.errors import Fenced, NotFound, StaleRow
 
 log = structlog.get_logger()
@@ -65,36 +59,6 @@ _SIGNALS: Mapping[CommandType, BackfillSignal] = {
 REQUESTS = frozenset({CommandType.BACKFILL, *_SIGNALS})
 # What stops a step without anybody having to do something: it is repeated, here or elsewhere.
 _PASSING = (Fenced, NotOwner, StaleRow)
-
-
-@dataclass(frozen=True)
-class _Look:
-    """A backfill as it is stored, and what is to be done."""
-
-    backfill: Backfill
-    runs: Sequence[BackfillRun]
-    outcomes: Mapping[int, Outcome]
-    workflows: Mapping[int, Scheduled]
-    step: Step
-
-    @property
-    def stops(self) -> list[BackfillRun]:
-        """The runs whose instances are to be stopped."""
-        if self.backfill.state is not BackfillState.CANCELLING:
-            return []
-        over = {WorkflowState.STOPPING, *FINISHED_WORKFLOW}
-        return [
-            run
-            for run in self.runs
-            if (outcome := self.outcomes.get(run.position)) is not None
-            and outcome.instance is not None
-            and outcome.instance not in over
-        ]
-
-    @property
-    def has_work(self) -> bool:
-        """Whether anything is to be stored."""
-        return bool(self.step.changed or self.step.state or self.stops)
 
 
 class Backfills:
@@ -266,13 +230,13 @@ class Backfills:
         """Do what a backfill needs now. Raises Fenced, NotOwner."""
         async with self._writing:
             async with self._database.unit_of_work(read_only=True) as uow:
-                look = await _look(uow, await uow.backfills.get(backfill_id))
+                look = await look_at(uow, await uow.backfills.get(backfill_id))
             if look is None or not look.has_work:
                 return
             now = self._clock()
             async with self._database.unit_of_work() as uow:
                 await self._fence(uow, partition)
-                look = await _look(uow, await uow.backfills.get(backfill_id, lock=True))
+                look = await look_at(uow, await uow.backfills.get(backfill_id, lock=True))
                 if look is None or not look.has_work:
                     return
                 commands = await self._store(uow, look, now)
@@ -282,7 +246,7 @@ class Backfills:
         if look.step.state is not None:
             log.info("backfill ended", backfill=backfill_id, state=look.step.state)
 
-    async def _store(self, uow: UnitOfWork, look: _Look, now: datetime) -> list[NewCommand]:
+    async def _store(self, uow: UnitOfWork, look: Look, now: datetime) -> list[NewCommand]:
         """Store a step; return the commands that are new with it."""
         changed = dict(look.step.changed)
         starts = [self._start(look, changed[position]) for position in look.step.start]
@@ -297,7 +261,7 @@ class Backfills:
             )
         return [*starts, *stops]
 
-    def _start(self, look: _Look, run: BackfillRun) -> NewCommand:
+    def _start(self, look: Look, run: BackfillRun) -> NewCommand:
         request = look.backfill.request
         is_root = run.workflow_id == look.backfill.workflow_id
         workflow = look.workflows.get(run.workflow_id)
@@ -326,29 +290,6 @@ class Backfills:
         await uow.fence({partition: self._engine.epoch_of(partition)})
 
 
-async def _look(uow: UnitOfWork, backfill: Backfill) -> _Look | None:
-    """Return what a backfill needs; None if it has ended."""
-    if backfill.state in ENDED_BACKFILL:
-        return None
-    runs = await uow.backfills.runs(backfill.id)
-    outcomes = await uow.backfills.outcomes(backfill.id, {BackfillRunState.STARTED})
-    workflows: dict[int, Scheduled] = {}
-    if any(run.state is BackfillRunState.WAITING for run in runs):
-        ids = {run.workflow_id for run in runs}
-        workflows = await workflows_of(uow, backfill.request, backfill.workflow_id, ids)
-    targets = [one.target for one in workflows.values()]
-    upstream = Upstream(runs, followers_of(backfill.request, targets))
-    step = window(
-        backfill.state,
-        runs,
-        outcomes,
-        parallel=backfill.request.parallel,
-        stop_after=backfill.request.stop_after,
-        waits_for=upstream.of,
-    )
-    return _Look(backfill, runs, outcomes, workflows, step)
-
-
 async def _retry(uow: UnitOfWork, backfill: Backfill) -> None:
     """Let everything wait again that failed or was cancelled. Raises BackfillRefused."""
     runs = await uow.backfills.runs(backfill.id)
@@ -358,7 +299,7 @@ async def _retry(uow: UnitOfWork, backfill: Backfill) -> None:
     await uow.backfills.save(backfill.id, list(changed.values()))
 
 
-def _stop(look: _Look, run: BackfillRun) -> NewCommand:
+def _stop(look: Look, run: BackfillRun) -> NewCommand:
     outcome = look.outcomes[run.position]
     assert outcome.partition is not None, "its instance is there"
     return NewCommand(

@@ -141,13 +141,19 @@ class Backfills:
 
     # -- runs --------------------------------------------------------------------------------
 
-    async def runs(self, backfill_id: int) -> _RunList:
-        """Return all runs of a backfill in their order."""
-        query = (
-            select(backfill_run)
-            .where(backfill_run.c.backfill_id == backfill_id)
-            .order_by(backfill_run.c.position)
-        )
+    async def runs(
+        self,
+        backfill_id: int,
+        states: Collection[BackfillRunState] = (),
+        limit: int | None = None,
+    ) -> _RunList:
+        """Return the runs of a backfill in their order; no ``states``: in any of them."""
+        r = backfill_run.c
+        query = select(backfill_run).where(r.backfill_id == backfill_id).order_by(r.position)
+        if states:
+            query = query.where(r.state.in_(sorted(states)))
+        if limit is not None:
+            query = query.limit(limit)
         return [_run(row) for row in await self._connection.rows(query)]
 
     async def some_runs(
@@ -177,6 +183,12 @@ class Backfills:
             query = query.where(r.position > after)
         rows = await self._connection.rows(query)
         return [(_run(row), row.project, row.workflow) for row in rows]
+
+    async def workflow_ids(self, backfill_id: int) -> set[int]:
+        """Return the workflows that a backfill runs."""
+        r = backfill_run.c
+        query = select(r.workflow_id).where(r.backfill_id == backfill_id).distinct()
+        return {row.workflow_id for row in await self._connection.rows(query)}
 
     async def counts(self, ids: Collection[int]) -> dict[int, dict[BackfillRunState, int]]:
         """Return how many runs of each backfill are in each state."""

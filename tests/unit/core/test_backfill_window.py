@@ -388,3 +388,44 @@ def test_a_step_that_nobody_remembers_is_the_same_again(
     first = backfill.step()
     backfill.runs, backfill.outcomes, backfill.state = before, outcomes, state
     assert backfill.step() == first
+
+
+@given(
+    states=st.lists(st.sampled_from(list(S)), min_size=1, max_size=15),
+    parallel=st.integers(1, 4),
+    stop_after=st.none() | st.integers(1, 4),
+    state=st.sampled_from([BackfillState.RUNNING, BackfillState.PAUSED]),
+    ended=st.lists(st.sampled_from([None, W.SUCCEEDED, W.FAILED]), min_size=15, max_size=15),
+)
+@settings(deadline=None, max_examples=300)
+def test_the_first_ones_and_how_many_others_there_are_say_the_same_as_all(
+    states: list[BackfillRunState],
+    parallel: int,
+    stop_after: int | None,
+    state: BackfillState,
+    ended: list[WorkflowState | None],
+) -> None:
+    runs = [BackfillRun(n, 1, FIRST + timedelta(days=n), one) for n, one in enumerate(states)]
+    outcomes = {
+        run.position: Outcome(CommandState.DONE, 1, ended[run.position] or W.RUNNING, 0)
+        for run in runs
+        if run.state is S.STARTED
+    }
+    options: dict[str, Any] = {"parallel": parallel, "stop_after": stop_after, "waits_for": free}
+    whole = window(state, runs, outcomes, **options)
+    waiting = [run for run in runs if run.state is S.WAITING]
+    failed = sum(run.state is S.FAILED for run in runs)
+    failed += sum(outcome.instance is W.FAILED for outcome in outcomes.values())
+    if stop_after is None or failed < stop_after:
+        waiting = waiting[:parallel]
+    seen = sorted(
+        [*waiting, *(run for run in runs if run.state is S.STARTED)], key=lambda run: run.position
+    )
+    unseen = Counter(states) - Counter(run.state for run in seen)
+    assert window(state, seen, outcomes, **options, unseen=unseen) == whole
+
+
+def test_a_date_that_somebody_else_has_just_started_is_left_to_him() -> None:
+    run = BackfillRun(0, 1, FIRST, S.STARTED, 1, 5)
+    step = window(BackfillState.RUNNING, [run], {}, parallel=1, stop_after=None, waits_for=free)
+    assert step == Step()
