@@ -149,10 +149,14 @@ class Site:
 
     async def stays(self, state: WorkflowState, *instances: Instance) -> None:
         """Check the state of instances once all that was said has been heard."""
-        for master in list(self.masters.values()):
-            await master.scanner.scan([master.partition])
+        while await self._is_anything_unheard():
+            await asyncio.sleep(0.005)
         for instance in instances:
             assert (await self.instance(instance.id)).state is state
+
+    async def _is_anything_unheard(self) -> bool:
+        async with self.database.unit_of_work(read_only=True) as uow:
+            return bool(await uow.commands.requests(range(PARTITIONS), 1))
 
     async def end(self, instance: Instance, signal: TaskSignal = TaskSignal.SUCCEED) -> None:
         """Let the only task of a running instance end, and the instance with it."""
