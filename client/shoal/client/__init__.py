@@ -26,6 +26,16 @@ if TYPE_CHECKING:
     from shoal.client.sdk import Parameter as Parameter
     from shoal.client.sdk import Task as Task
     from shoal.client.sdk import Workflow as Workflow
+    from shoal.client.sdk_logic import Conditions as Conditions
+    from shoal.client.sdk_logic import Dependent as Dependent
+    from shoal.client.sdk_logic import Map as Map
+    from shoal.client.sdk_logic import SubWorkflow as SubWorkflow
+    from shoal.client.sdk_logic import Switch as Switch
+    from shoal.client.sdk_logic import all_of as all_of
+    from shoal.client.sdk_logic import any_of as any_of
+    from shoal.client.sdk_logic import ended as ended
+    from shoal.client.sdk_logic import none_of as none_of
+    from shoal.client.sdk_logic import ran as ran
     from shoal.client.sdk_schedules import Schedule as Schedule
     from shoal.client.sdk_tasks import Python as Python
     from shoal.client.sdk_tasks import Shell as Shell
@@ -35,36 +45,56 @@ __all__ = [
     "ApiProblem",
     "ApiUnreachable",
     "AuthoringError",
+    "Conditions",
     "Definition",
+    "Dependent",
+    "Map",
     "Parameter",
     "Python",
     "Schedule",
     "Shell",
     "ShoalClient",
     "Spark",
+    "SubWorkflow",
+    "Switch",
     "Task",
     "Workflow",
+    "all_of",
+    "any_of",
+    "ended",
     "find_api",
     "load_definitions",
+    "none_of",
     "python_task",
+    "ran",
 ]
 
 _HOMES = {
     "ApiProblem": "errors",
     "ApiUnreachable": "errors",
     "AuthoringError": "errors",
+    "Conditions": "sdk_logic",
     "Definition": "definitions",
+    "Dependent": "sdk_logic",
+    "Map": "sdk_logic",
     "Parameter": "sdk",
     "Python": "sdk_tasks",
     "Schedule": "sdk_schedules",
     "Shell": "sdk_tasks",
     "ShoalClient": "rest",
     "Spark": "sdk_tasks",
+    "SubWorkflow": "sdk_logic",
+    "Switch": "sdk_logic",
     "Task": "sdk",
     "Workflow": "sdk",
+    "all_of": "sdk_logic",
+    "any_of": "sdk_logic",
+    "ended": "sdk_logic",
     "find_api": "find",
     "load_definitions": "definitions",
+    "none_of": "sdk_logic",
     "python_task": "python_task",
+    "ran": "sdk_logic",
 }
 
 

@@ -29,7 +29,8 @@ from types import CodeType
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from shoal.client.errors import AuthoringError
-from shoal.client.sdk import Task, TaskOptions, Workflow, current_workflow, options_of
+from shoal.client.sdk import Task, Workflow, current_workflow
+from shoal.client.sdk_options import TaskOptions, options_of
 from shoal.core.macros import escape
 
 P = ParamSpec("P")

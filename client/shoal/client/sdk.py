@@ -10,7 +10,6 @@
 A workflow made here, in YAML or in JSON is the same model; ``to_yaml`` shows it.
 """
 
-import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
@@ -22,15 +21,21 @@ from typing import (
     ParamSpec,
     Self,
     TypeAlias,
-    TypedDict,
     TypeVar,
     Unpack,
-    cast,
     overload,
 )
 
 from shoal.client.call_site import call_site
 from shoal.client.errors import AuthoringError
+from shoal.client.sdk_options import (
+    TASK_FIELDS,
+    Scalar,
+    TaskOptions,
+    WorkflowOptions,
+    options_of,
+    plain,
+)
 from shoal.client.sdk_schedules import Schedule
 from shoal.client.sources import Position, Source
 from shoal.core.checks import InvalidDefinition, check_workflow
@@ -43,11 +48,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Scalar: TypeAlias = str | int | float | bool | dt.date
-Duration: TypeAlias = str | int | float | dt.timedelta  # "90s", seconds, or a timedelta
-PriorityName: TypeAlias = Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]
-RunWhenName: TypeAlias = Literal["all_success", "all_done", "one_success", "any_failed", "always"]
-OnFailureName: TypeAlias = Literal["continue", "finish_running", "fail_fast", "ignore"]
 ParameterTypeName: TypeAlias = Literal["string", "integer", "number", "boolean", "date"]
 
 
@@ -60,22 +60,7 @@ class Parameter:
     description: str = ""
 
 
-class TaskOptions(TypedDict, total=False):
-    """Options that every type of task has."""
-
-    workflow: "Workflow | None"  # None: the one of the surrounding ``with``
-    depends_on: "Task | str | Sequence[Task | str]"
-    description: str
-    enabled: bool
-    priority: PriorityName
-    worker_group: str
-    run_when: RunWhenName
-    retries: int
-    retry_delay: Duration
-    timeout: Duration
-
-
-_OPTIONS = frozenset(TaskOptions.__annotations__) - {"workflow", "depends_on"}
+_USUAL = {"timezone": "UTC", "priority": "MEDIUM", "on_failure": "continue"}
 _current: ContextVar["Workflow | None"] = ContextVar("shoal_workflow", default=None)
 Tasks = TypeVar("Tasks", bound="Task | Sequence[Task]")
 
@@ -89,20 +74,20 @@ class Workflow:
         name: str,
         *,
         project: str = "default",
-        description: str = "",
         parameters: Mapping[str, Scalar | Parameter | None] | None = None,
         schedules: Sequence[Schedule | str] = (),
-        timezone: str = "UTC",
-        priority: PriorityName = "MEDIUM",
-        on_failure: OnFailureName = "continue",
+        **options: Unpack[WorkflowOptions],
     ) -> None:
-        self.name, self.project, self.description = name, project, description
+        self.name, self.project = name, project
+        if unknown := set(options) - set(WorkflowOptions.__annotations__):
+            known = ", ".join(sorted(WorkflowOptions.__annotations__))
+            raise AuthoringError(f"unknown option {min(unknown)}; a workflow has {known}")
+        self.options = {key: plain(value) for key, value in options.items()}
         self.parameters = {
             key: value if isinstance(value, Parameter) else Parameter(value)
             for key, value in (parameters or {}).items()
         }
         self.schedules = [Schedule(s) if isinstance(s, str) else s for s in schedules]
-        self.timezone, self.priority, self.on_failure = timezone, priority, on_failure
         self.tasks: dict[str, Task] = {}
         self._position = call_site()
         self._entered: list[Token[Workflow | None]] = []
@@ -156,16 +141,13 @@ class Workflow:
     def to_dict(self) -> dict[str, Any]:
         """Return the definition as plain values, without what is left at its default."""
         values: dict[str, Any] = {"project": self.project, "name": self.name}
-        if self.description:
-            values["description"] = self.description
+        description = self.options.get("description")
+        if description:
+            values["description"] = description
         if self.parameters:
             values["parameters"] = {k: _parameter(p) for k, p in self.parameters.items()}
-        choices = (
-            ("timezone", self.timezone, "UTC"),
-            ("priority", self.priority, "MEDIUM"),
-            ("on_failure", self.on_failure, "continue"),
-        )
-        values |= {key: value for key, value, usual in choices if value != usual}
+        usual = {"description": description, **_USUAL}
+        values |= {k: v for k, v in self.options.items() if v != usual.get(k)}
         if self.schedules:
             values["schedules"] = [schedule.to_dict() for schedule in self.schedules]
         return {**values, "tasks": [task.to_dict() for task in self.tasks.values()]}
@@ -230,8 +212,8 @@ class Task:
         self.position = call_site()
         # Names of the tasks it depends on, in order, and where each edge was made.
         self.upstream: dict[str, Position] = {}
-        self.options = {k: v for k, v in options_and_params.items() if k in _OPTIONS}
-        more = {k: v for k, v in options_and_params.items() if k not in _OPTIONS}
+        self.options = {k: v for k, v in options_and_params.items() if k in TASK_FIELDS}
+        more = {k: v for k, v in options_and_params.items() if k not in TASK_FIELDS}
         self.params: dict[str, Any] = {**(params or {}), **more}
         edges = [depends_on] if isinstance(depends_on, Task | str) else depends_on
         for edge in edges:
@@ -276,11 +258,11 @@ class Task:
         values: dict[str, Any] = {"name": self.name, "type": self.type}
         if "description" in self.options:
             values["description"] = self.options["description"]
-        values |= {key: _plain(value) for key, value in self.options.items()}
+        values |= {key: plain(value) for key, value in self.options.items()}
         if self.upstream:
             values["depends_on"] = list(self.upstream)
         if self.params:
-            values["params"] = {key: _plain(value) for key, value in self.params.items()}
+            values["params"] = {key: plain(value) for key, value in self.params.items()}
         return values
 
 
@@ -300,37 +282,9 @@ def _as_tasks(value: "Task | Sequence[Task]") -> "list[Task]":
     return list(tasks)
 
 
-def _plain(value: Any) -> Any:
-    """Return the value as YAML and JSON have it."""
-    match value:
-        case dt.timedelta():
-            return value.total_seconds()
-        case dt.date():
-            return value.isoformat()
-        case Mapping():
-            return {str(key): _plain(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_plain(item) for item in value]
-        case None | str() | bool() | int() | float():
-            return value
-        case _ if hasattr(value, "__fspath__"):
-            return value.__fspath__()
-    raise AuthoringError(f"{value!r} is no text, number, truth value, date, list or mapping")
-
-
 def _parameter(parameter: Parameter) -> Any:
     default = scalar_text(parameter.default)
     if parameter.type == "string" and not parameter.description and default is not None:
         return default
     values = {"default": default, "type": parameter.type, "description": parameter.description}
     return {k: v for k, v in values.items() if v not in (None, "")}
-
-
-def options_of(values: Mapping[str, Any]) -> TaskOptions:
-    """Return ``values`` as options of a task. Raises AuthoringError for unknown names."""
-    known = sorted(TaskOptions.__annotations__)
-    if unknown := set(values) - set(known):
-        raise AuthoringError(
-            f"unknown option {', '.join(sorted(unknown))}; a task has {', '.join(known)}"
-        )
-    return cast(TaskOptions, dict(values))

@@ -7,7 +7,8 @@ from typing import Any, Literal, TypeAlias, Unpack
 from shoal.client.call_site import call_site
 from shoal.client.errors import AuthoringError
 from shoal.client.script_file import read_script
-from shoal.client.sdk import Task, TaskOptions
+from shoal.client.sdk import Task
+from shoal.client.sdk_options import TaskOptions
 
 File: TypeAlias = str | Path
 

@@ -272,7 +272,10 @@ def test_arguments_that_cannot_be_filled_are_refused(
 
 
 def test_unknown_options_and_calls_outside_of_a_workflow_are_refused() -> None:
-    with pytest.raises(AuthoringError, match="unknown option retrys; a task has depends_on, "):
+    with pytest.raises(
+        AuthoringError,
+        match="unknown option retrys; a task has concurrency_group, delay, depends_on, ",
+    ):
         python_task(retrys=3)  # type: ignore[call-overload]  # what a checker would find too
     with pytest.raises(AuthoringError, match="belongs to no workflow"):
         python_task(_takes_one)()
