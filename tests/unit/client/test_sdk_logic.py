@@ -98,4 +98,4 @@ def test_options_of_workflows_and_tasks_reach_the_definition() -> None:
     task = flow.spec().tasks[0]
     assert (task.delay, task.retry_max_delay, task.parameters) == (5, 300, {"n": "3"})
     with pytest.raises(AuthoringError, match="unknown option overlapp; a workflow has"):
-        Workflow("w", overlapp="queue")  # type: ignore[misc]  # what a typo does
+        Workflow("w", overlapp="queue")  # type: ignore[call-arg]  # what a typo does
