@@ -132,6 +132,16 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_TESTS}/test_schedules.py::test_fire_time_is_taken_by_exactly_one[sqlite]",),
     ),
     mutation(
+        "a fire that is due is lost when its schedule changes",
+        Promise.NOTHING_LOST,
+        "sql/shoal/sql/schedules.py",
+        ('if is_due and self.values["enabled"]:', "if False:"),
+        (
+            f"{_TESTS}/test_schedules.py::"
+            "test_fire_that_is_due_while_its_schedule_changes_is_not_lost[sqlite]",
+        ),
+    ),
+    mutation(
         "a commit on SQLite need not reach the disk",
         Promise.NOTHING_LOST,
         "sql/shoal/sql/engine.py",

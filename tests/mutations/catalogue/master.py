@@ -215,6 +215,36 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_FENCES}::test_fire_time_that_comes_up_twice_is_one_command",),
     ),
     mutation(
+        "a schedule fires as it was before the transaction",
+        Promise.ONE_INSTANCE,
+        "master/shoal/master/schedules.py",
+        ("schedule = present.get(one.id)", "schedule = one"),
+        (f"{_TESTS}/test_schedules.py::test_change_while_the_master_looks_is_what_fires[sqlite]",),
+    ),
+    mutation(
+        "fire times of a master that is seconds behind count as missed",
+        Promise.NOTHING_LOST,
+        "core/shoal/core/fire_times.py",
+        ("GRACE = timedelta(seconds=60)", "GRACE = timedelta(0)"),
+        (
+            "tests/unit/core/test_fire_times.py::"
+            "test_master_that_is_seconds_behind_drops_nothing[skip]",
+        ),
+    ),
+    mutation(
+        "schedules with much to make up for keep the others waiting",
+        Promise.PROGRESS,
+        "master/shoal/master/schedules.py",
+        (
+            "due(timetable, planned, now, schedule.missed, oldest, share)",
+            "due(timetable, planned, now, schedule.missed, oldest, 10**9)",
+        ),
+        (
+            f"{_TESTS}/test_schedules.py::"
+            "test_great_many_missed_fire_times_come_in_portions_and_hold_up_nobody[sqlite]",
+        ),
+    ),
+    mutation(
         "attempts of a lost worker are not declared lost",
         Promise.NOTHING_LOST,
         _SWEEP,
