@@ -5,7 +5,7 @@ UV := $(BIN)/uv
 # --find-links and indexes come from the machine's own pip/uv configuration, never from here.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet
 
-.PHONY: help demo test chaos check fmt lock proto clean bench-queue mutations
+.PHONY: help demo test chaos check fmt lock proto clean bench-queue mutations model
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -53,6 +53,11 @@ check: .venv/dev  ## format, lint, types, import contracts
 mutations: .venv/dev  ## take out each safety check in turn: some test must notice (some minutes)
 	sh tests/provision.sh || test -z "$$CI"
 	$(BIN)/python -m tests.mutations
+
+# 100,000 cases take about ten minutes; SEED=… chooses others.
+CASES ?= 100000
+model: .venv/dev  ## decide against the independent reference model, CASES random cases
+	$(BIN)/python -m tests.unit.core.reference --cases $(CASES) --seed $(or $(SEED),1)
 
 bench-queue: .venv/run  ## claim latency and throughput with up to a million tasks waiting (minutes)
 	$(BIN)/python bench/queue.py

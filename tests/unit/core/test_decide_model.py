@@ -1,111 +1,115 @@
-"""Random graphs, outcomes and event orders against an independent reference."""
+"""``decide`` against an independent reading of docs/semantics.md: thousands of random cases.
+
+The long form is ``make model``.
+"""
 
 import random
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+import pytest
 
-from shoal.core.events import PauseRequested, ResumeRequested
-from shoal.core.states import TaskSignal, WorkflowState
-from tests.unit.core.driving import Driver, spec
+from shoal.core.checks import check_workflow
+from shoal.core.decide import decide
+from shoal.core.events import Event
+from shoal.core.run import (
+    Action,
+    AskSlot,
+    Attempt,
+    Decision,
+    Enqueue,
+    Kill,
+    Run,
+    SkipCause,
+    WakeAt,
+    Watch,
+    Withdraw,
+)
+from tests.unit.core.reference import world
+from tests.unit.core.reference.campaign import Tally, first_failing, run_cases
+from tests.unit.core.reference.cases import as_written, random_case
+from tests.unit.core.reference.shrink import difference_of, shrink
 
-RULES = ["all_success", "all_done", "one_success", "any_failed", "always"]
-
-
-@st.composite
-def workflows(draw: st.DrawFn) -> tuple[dict[str, dict[str, Any]], dict[str, int], str]:
-    """Tasks, how many attempts of each fail before one succeeds, and the strategy."""
-    count = draw(st.integers(1, 9))
-    tasks: dict[str, dict[str, Any]] = {}
-    failures: dict[str, int] = {}
-    for index in range(count):
-        name = f"t{index}"
-        upstream = draw(
-            st.lists(st.sampled_from(list(tasks)), unique=True, max_size=4)
-            if tasks
-            else st.just([])
-        )
-        tasks[name] = {
-            "depends_on": upstream,
-            "run_when": draw(st.sampled_from(RULES)),
-            "enabled": draw(st.integers(0, 9)) > 0,
-            "retries": draw(st.integers(0, 2)),
-        }
-        failures[name] = draw(st.sampled_from([0, 0, 0, 1, 2, 9]))
-    return tasks, failures, draw(st.sampled_from(["continue", "ignore"]))
+SEED = 1
+PORTIONS, PORTION = 10, 500
+ENOUGH_TO_NOTICE = 400  # cases in which a fault of ``decide`` must show
 
 
-def reference(
-    tasks: dict[str, dict[str, Any]], failures: dict[str, int], strategy: str
-) -> dict[str, str]:
-    """What each task must end as: straight from the rules, in order of definition."""
-    state: dict[str, str] = {}
-    seen: dict[str, str] = {}  # passed, failed, blocked, neutral
-
-    def passed(name: str) -> bool:
-        return seen[name] == "passed" or (strategy == "ignore" and seen[name] == "failed")
-
-    for name, task in tasks.items():
-        upstream = task["depends_on"]
-        bad = any(seen[u] in ("failed", "blocked") and not passed(u) for u in upstream)
-        neutral = bool(upstream) and all(seen[u] == "neutral" for u in upstream)
-        blocked = any(seen[u] == "blocked" for u in upstream)
-        rule = task["run_when"] if task["enabled"] else "all_success"
-        starts = {
-            "all_success": not bad and not neutral,
-            "all_done": True,
-            "always": True,
-            "one_success": not upstream or any(passed(u) for u in upstream),
-            "any_failed": any(seen[u] == "failed" for u in upstream),
-        }[rule]
-        if not task["enabled"] or not starts:
-            state[name] = "SKIPPED"
-            if starts:
-                seen[name] = "passed"
-            elif rule == "all_success":
-                seen[name] = "blocked" if bad else "neutral"
-            elif rule == "one_success":
-                seen[name] = "neutral" if neutral else "blocked"
-            else:
-                seen[name] = "blocked" if blocked else "neutral"
-        else:
-            state[name] = "FAILED" if failures[name] > task["retries"] else "SUCCEEDED"
-            seen[name] = "failed" if state[name] == "FAILED" else "passed"
-    return state
+@pytest.fixture(scope="module")
+def total() -> Tally:
+    """What the portions have come to so far."""
+    return Tally()
 
 
-@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(workflows(), st.integers(0, 2**32))
-def test_every_order_of_events_ends_as_the_rules_say(
-    drawn: tuple[dict[str, dict[str, Any]], dict[str, int], str], seed: int
+@pytest.mark.parametrize("portion", range(PORTIONS))
+def test_decide_and_the_reference_agree_after_every_event(portion: int, total: Tally) -> None:
+    tally = run_cases(SEED, portion * PORTION, PORTION)
+    total.add(tally)
+    assert not tally.failing, "\n".join(tally.explain(SEED))
+
+
+def test_the_cases_have_been_in_every_corner_of_the_semantics(total: Tally) -> None:
+    missing = PORTIONS * PORTION - total.cases
+    if missing:  # this test runs by itself
+        total.add(run_cases(SEED, total.cases, missing))
+    assert not total.empty_corners
+
+
+def test_random_definitions_are_such_as_can_be_saved() -> None:
+    dice = random.Random(SEED)
+    for _ in range(300):
+        check_workflow(as_written(random_case(dice)))
+
+
+# -- would a fault be noticed? -----------------------------------------------------------------
+
+
+def _forget(kind: type[Action], decision: Decision) -> Decision:
+    kept = tuple(action for action in decision.actions if not isinstance(action, kind))
+    return replace(decision, actions=kept)
+
+
+@pytest.mark.parametrize("kind", [Enqueue, Withdraw, Kill, WakeAt, AskSlot, Watch])
+def test_an_action_that_is_forgotten_is_noticed(
+    kind: type[Action], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tasks, failures, strategy = drawn
-    dice = random.Random(seed)
-    run = Driver(spec(tasks, on_failure=strategy))
-    left = dict(failures)
-    for _ in range(1000):
-        if run.state() in (WorkflowState.SUCCEEDED, WorkflowState.FAILED):
-            break
-        moves = ["claim"] * bool(run.queue) + ["end"] * bool(run.workers)
-        if run.state() is WorkflowState.RUNNING and dice.random() < 0.05:
-            run.send(PauseRequested(run.now))
-            continue
-        if run.state() is WorkflowState.PAUSED or not moves:
-            run.send(ResumeRequested(run.now))
-            continue
-        if dice.choice(moves) == "claim":
-            run.claim(dice.choice(list(run.queue.values())))
-            continue
-        task = run.run.task_of[dice.choice(list(run.workers))]
-        if dice.random() < 0.1 and run.run.attempts[task].losses < 5:
-            run.end(task, TaskSignal.LOSE)
-        elif left[task]:
-            left[task] -= 1
-            run.end(task, TaskSignal.FAIL)
-        else:
-            run.end(task)
-    expected = reference(tasks, failures, strategy)
-    assert run.states() == expected
-    failed = "FAILED" in expected.values() and strategy != "ignore"
-    assert run.state() is (WorkflowState.FAILED if failed else WorkflowState.SUCCEEDED)
+    monkeypatch.setattr(world, "decide", lambda run, event: _forget(kind, decide(run, event)))
+    assert first_failing(SEED, ENOUGH_TO_NOTICE)
+
+
+def test_messages_that_are_forgotten_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(run: Run, event: Event) -> Decision:
+        return replace(decide(run, event), messages=())
+
+    monkeypatch.setattr(world, "decide", silent)
+    assert first_failing(SEED, ENOUGH_TO_NOTICE)
+
+
+def _another_cause(attempt: Attempt) -> Attempt:
+    """What is behind a branch that was not taken counts as failed."""
+    if attempt.skip_cause is SkipCause.BRANCH:
+        return replace(attempt, skip_cause=SkipCause.UPSTREAM)
+    return attempt
+
+
+def _endless_retries(attempt: Attempt) -> Attempt:
+    """Nobody counts the tries."""
+    return replace(attempt, failures=0)
+
+
+@pytest.mark.parametrize("spoil", [_another_cause, _endless_retries])
+def test_a_result_that_is_wrong_is_noticed_and_cut_down_to_a_small_case(
+    spoil: Callable[[Attempt], Attempt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spoilt(run: Run, event: Event) -> Decision:
+        decision = decide(run, event)
+        attempts = {key: spoil(attempt) for key, attempt in decision.attempts.items()}
+        return replace(decision, attempts=attempts)
+
+    monkeypatch.setattr(world, "decide", spoilt)
+    failing = first_failing(SEED, ENOUGH_TO_NOTICE)
+    assert failing
+    small = shrink(failing)
+    assert difference_of(small)
+    assert len(small.definition["tasks"]) <= 3
+    assert len(small.moves) <= 6
