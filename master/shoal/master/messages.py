@@ -229,6 +229,7 @@ async def told(uow: UnitOfWork, news: Iterable[News]) -> list[NewCommand]:
             detail=detail,
         )
         for parent, detail in news
+        if parent.instance_id in homes
     ]
 
 

@@ -224,8 +224,9 @@ def resume(draft: Draft, attempt: Attempt) -> None:
     """A pause is taken back before it was complete: so are the requests to the children."""
     if draft.kind(attempt.task) in WITH_CHILDREN:
         children = Children(attempt)
-        for index in (*children.moving(), *children.at_rest()):
+        for index in children.moving():
             ending.ask_child(draft, attempt, children, index, CommandType.RESUME)
+        children.continue_after_pause()
         _advance(draft, attempt, children)
 
 
