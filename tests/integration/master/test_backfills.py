@@ -25,9 +25,13 @@ S, B = BackfillRunState, BackfillState
 FIVE_DAYS = {"from": "2026-01-01", "to": "2026-01-05"}
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+on_both = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
+
+
+@pytest.fixture
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    postgresql = request.param == "postgresql"
+    """SQLite, where a test does not ask for both."""
+    postgresql = getattr(request, "param", "sqlite") == "postgresql"
     file = f"sqlite:///{tmp_path}/shoal.db"
     url = request.getfixturevalue("postgresql_url") if postgresql else file
     async with Database(url) as found:
@@ -50,6 +54,7 @@ def day(number: int, hour: int = 0) -> datetime:
 # -- what is started -------------------------------------------------------------------------
 
 
+@on_both
 async def test_each_date_runs_once_and_never_more_than_the_window_holds(
     site: Site, database: Database
 ) -> None:
@@ -119,6 +124,7 @@ async def test_chosen_tasks_version_and_priority_reach_every_run(
     assert instance.selection == Selection(("a",))
 
 
+@on_both
 async def test_what_ran_before_is_left_out(site: Site, database: Database) -> None:
     await site.publish()
     async with Master(database).working() as master:
@@ -143,6 +149,7 @@ async def test_what_ran_before_is_left_out(site: Site, database: Database) -> No
     assert [run.logical_time for run in await site.runs(S.STARTED, number=3)] == [day(3)]
 
 
+@on_both
 async def test_workflows_downstream_run_behind_the_dates_that_they_look_for(
     site: Site, database: Database
 ) -> None:
@@ -234,6 +241,7 @@ async def test_paused_it_starts_nothing_until_it_is_resumed(site: Site, database
         assert await site.counts() == {S.SUCCEEDED: 2, S.STARTED: 2, S.WAITING: 1}
 
 
+@on_both
 async def test_cancelled_it_stops_what_runs_and_can_be_taken_up_again(
     site: Site, database: Database
 ) -> None:
@@ -256,6 +264,29 @@ async def test_cancelled_it_stops_what_runs_and_can_be_taken_up_again(
     assert len(await site.instances()) == 4
 
 
+async def test_a_run_that_was_only_asked_for_is_stopped_once_it_is_there(
+    site: Site, database: Database
+) -> None:
+    await site.publish()
+    async with Master(database).working() as master:
+        await site.ask(**FIVE_DAYS)
+        await master.scanner.scan(range(PARTITIONS))
+        await master.backfills.look(range(PARTITIONS))
+        assert await site.instances() == []
+        cancel = await site.request(CommandType.CANCEL_BACKFILL, await site.backfill(), "cancel")
+        await master.backfills.carry_out(cancel)
+        await master.look()  # the instance comes to be
+        assert await site.state() is B.CANCELLING
+        assert await site.counts() == {S.STARTED: 1, S.CANCELLED: 4}
+        await master.look()
+        await master.look()
+        assert await site.state() is B.CANCELLED
+    (instance,) = await site.instances()
+    assert instance.state is WorkflowState.STOPPED
+    assert "backfill 1 was cancelled" in (instance.reason or "")
+
+
+@on_both
 async def test_a_retry_starts_what_failed_and_follows_what_was_recovered(
     site: Site, database: Database
 ) -> None:
@@ -293,6 +324,7 @@ async def _recover(site: Site, workflow: int, instance: Instance) -> None:
 # -- masters that come and go ----------------------------------------------------------------
 
 
+@on_both
 async def test_a_former_owner_starts_nothing_and_its_successor_goes_on(
     site: Site, database: Database
 ) -> None:
@@ -320,6 +352,7 @@ async def test_a_former_owner_starts_nothing_and_its_successor_goes_on(
     assert [one.logical_time for one in await site.instances()] == [day(n) for n in range(1, 6)]
 
 
+@on_both
 @pytest.mark.parametrize("point", ["backfill.before_commit", "backfill.after_commit"])
 async def test_a_failure_at_any_point_of_any_step_costs_no_date_and_doubles_none(
     site: Site, database: Database, point: str, monkeypatch: pytest.MonkeyPatch
@@ -352,6 +385,26 @@ async def _has_instance(site: Site, command_id: int) -> bool:
         return instance.state in (WorkflowState.QUEUED, WorkflowState.RUNNING)
 
 
+async def test_a_new_backfill_starts_at_once_also_where_there_was_none(
+    site: Site, database: Database
+) -> None:
+    await site.publish()
+    async with Master(database).working() as master:
+        await master.look()  # there is none: from now on bells are not for backfills
+        work = asyncio.create_task(master.backfills.work())
+        try:
+            for number in (1, 2):  # the first one may be due to its first look
+                master.rung.clear()
+                await site.ask(f"k{number}", dates=[f"2026-01-0{number}"])
+                await master.scanner.scan(range(PARTITIONS))
+                await eventually(lambda: master.rung)
+            assert not work.done()
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+    assert await site.counts(1) == await site.counts(2) == {S.STARTED: 1}
+
+
 async def test_the_end_of_a_run_wakes_the_backfill(site: Site, database: Database) -> None:
     await site.publish()
     async with Master(database).working() as master:
@@ -373,6 +426,7 @@ async def test_the_end_of_a_run_wakes_the_backfill(site: Site, database: Databas
     assert await site.counts() == {S.SUCCEEDED: 3, S.STARTED: 1, S.WAITING: 1}
 
 
+@on_both
 async def test_the_end_of_a_run_rings_the_bell_of_another_master(
     site: Site, database: Database
 ) -> None:
