@@ -109,10 +109,12 @@ class Scheduler:
         looked_at = self._clock()
         async with self._database.unit_of_work(read_only=True) as uow:
             overdue = await uow.schedules.due(partitions, looked_at, _SCHEDULES_PER_LOOK)
-            next_due = await uow.schedules.next_due(partitions, after=looked_at)
         ready = self._ready(overdue, looked_at)
         if await self._fire_all(ready) or (ready and len(overdue) == _SCHEDULES_PER_LOOK):
             return 0.0
+        async with self._database.unit_of_work(read_only=True) as uow:
+            # What is due still could not fire, and waits for the next regular look.
+            next_due = await uow.schedules.next_due(partitions, after=looked_at)
         if next_due is None:
             return self._interval_s
         return min(self._interval_s, max(0.0, (next_due - self._clock()).total_seconds()))

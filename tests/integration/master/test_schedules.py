@@ -108,6 +108,17 @@ async def test_command_says_what_the_schedule_says(office: Office) -> None:
     assert one.next_fire_at == SIX + DAY
 
 
+async def test_next_look_is_when_the_next_schedule_is_due(office: Office) -> None:
+    scheduler = await office.master()
+    assert await scheduler.look() == 60.0  # there are none
+    await office.publish({"cron": "0 10/20 * * * ?"}, {"cron": "0/20 * * * * ?"})
+    office.now = SIX + timedelta(seconds=5)
+    assert await scheduler.look() == 15.0  # by what it has just fired itself
+    office.now = SIX + timedelta(seconds=15)
+    assert await scheduler.look() == 5.0
+    assert set(await office.fired()) >= {SIX}
+
+
 async def test_five_thousand_due_at_once_all_fire_though_half_change_their_master(
     office: Office,
 ) -> None:
