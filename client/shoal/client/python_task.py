@@ -12,8 +12,10 @@
         fetch >> report()
 
 The worker runs the source alone, so the function imports what it needs itself and uses nothing
-from around it. Its arguments are the workflow's parameters of the same names, converted by their
-annotation (int, float, bool, str, date) or else by the parameter's declared type.
+from around it. Its arguments are the parameters of the same names, of the task or the workflow,
+converted by their annotation (int, float, bool, str, date) or else by the parameter's declared
+type. What a task upstream gives on is such a parameter: ``parameters={"rows": "${rows}"}``. If the
+function returns a dict, these are the outputs of its own task.
 """
 
 import ast
@@ -48,13 +50,19 @@ _DECLARED = {"integer": "int", "number": "float", "boolean": "bool", "date": "da
 # Texts that would not reach the interpreter as they are written.
 _MARKS = ("$[", "$${", "${system.")
 _CONSTANTS = (str, int, float, bool, dt.date)
+# What becomes of a function's result. JSON writes dates and the like as their text.
+_GIVE_ON = """\
+    if isinstance(result, dict):
+        with open(os.environ['SHOAL_OUTPUT'], 'a', encoding='utf-8') as file:
+            file.write(json.dumps(result, ensure_ascii=False, default=str) + '\\n')
+"""
 
 
 @dataclass(frozen=True)
 class PythonTask(Generic[P, R]):
     """A decorated function. Calling it makes its task and returns it.
 
-    Keyword arguments fix values; all other arguments are parameters of the workflow.
+    Keyword arguments fix values; all other arguments are parameters of the task or its workflow.
     ``function`` is the function itself, for tests.
     """
 
@@ -80,9 +88,11 @@ class PythonTask(Generic[P, R]):
 
     def _script(self, workflow: Workflow, fixed: Mapping[str, Any]) -> str:
         called = self.function.__name__
-        arguments = list(_arguments(self.function, workflow, fixed))
+        own = frozenset(self.options.get("parameters") or ())
+        arguments = list(_arguments(self.function, workflow, own, fixed))
         lines = [f"        {argument}," for argument in arguments]
-        call = "\n".join([f"    {called}(", *lines, "    )"]) if lines else f"    {called}()"
+        result = f"    result = {called}("
+        call = "\n".join([result, *lines, "    )"]) if lines else f"{result})"
         read = "    with open(os.environ['SHOAL_PARAMETERS'], encoding='utf-8') as file:\n"
         read += "        given = json.load(file)\n"
         text = (
@@ -91,7 +101,7 @@ class PythonTask(Generic[P, R]):
             "def _shoal_main() -> None:\n"
             "    import datetime\n    import json\n    import os\n\n"
             f"{read if any('given[' in a for a in arguments) else ''}"
-            f"{call}\n\n\n_shoal_main()\n"
+            f"{call}\n{_GIVE_ON}\n\n_shoal_main()\n"
         )
         # The function means what it says; $[…] in it is not a date expression.
         return escape(text) if any(mark in text for mark in _MARKS) else text
@@ -222,9 +232,12 @@ def _foreign_in_defaults(node: ast.FunctionDef) -> Iterator[str]:
 
 
 def _arguments(
-    function: Callable[..., Any], workflow: Workflow, fixed: Mapping[str, Any]
+    function: Callable[..., Any],
+    workflow: Workflow,
+    own: frozenset[str],
+    fixed: Mapping[str, Any],
 ) -> Iterator[str]:
-    """Yield the arguments of the call as source text."""
+    """Yield the arguments of the call as source text. ``own``: the task's own parameters."""
     what = f"{function.__name__}()"
     parameters = inspect.signature(function).parameters
     if unknown := sorted(set(fixed) - set(parameters)):
@@ -236,15 +249,16 @@ def _arguments(
             raise AuthoringError(f"{what}: argument {name!r} is positional only; remove the /")
         if name in fixed:
             yield f"{name}={_constant(what, name, fixed[name])}"
-        elif name in workflow.parameters:
-            declared = workflow.parameters[name].type
+        elif name in own or name in workflow.parameters:
+            declared = workflow.parameters[name].type if name in workflow.parameters else "string"
             kind = _kind(what, name, parameter.annotation) or _DECLARED.get(declared, "str")
             yield f"{name}=" + _CONVERSIONS[kind].format(text=f"given[{name!r}]")
         elif parameter.default is parameter.empty:
             known = ", ".join(workflow.parameters) or "none"
             raise AuthoringError(
                 f"{what} wants {name!r}, but workflow {workflow.name!r} has no such parameter "
-                f"(it has {known}); declare it, or fix a value with {function.__name__}({name}=…)"
+                f"(it has {known}); declare it, give the task a parameter {name}, or fix a value "
+                f"with {function.__name__}({name}=…)"
             )
 
 

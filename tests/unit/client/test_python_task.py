@@ -14,19 +14,20 @@ import pytest
 
 from shoal.client import AuthoringError, Parameter, Shell, Task, Workflow, python_task
 from shoal.core import macros
+from shoal.worker.outputs import collect
 
 OUTSIDE = 3
 
 
 def run(task: Task, parameters: Mapping[str, str], folder: Path) -> str:
-    """Run a task's script as a worker would and return what it printed."""
+    """Run a task's script as a worker would and return what it printed; "output" is its file."""
     given = folder / "parameters.json"
     given.write_text(json.dumps(dict(parameters)))
     base = dt.datetime(2013, 1, 15, tzinfo=dt.UTC)
     script = macros.render(task.params["script"], base=base, parameters={})
     done = subprocess.run(
         [sys.executable, "-I", "-c", script],
-        env={"SHOAL_PARAMETERS": str(given)},
+        env={"SHOAL_PARAMETERS": str(given), "SHOAL_OUTPUT": str(folder / "output")},
         capture_output=True,
         text=True,
         timeout=110,
@@ -196,6 +197,47 @@ def _decorated() -> Callable[..., Any]:
         pass
 
     return f
+
+
+def test_dict_that_a_function_returns_are_its_outputs(tmp_path: Path) -> None:
+    with Workflow("w"):
+
+        @python_task
+        def give() -> dict[str, Any]:
+            import datetime
+
+            day = datetime.date(2026, 1, 31)
+            return {"rows": 7, "text": 'a\n"ü"', "day": day, "list": [1, None], "on": True}
+
+        @python_task
+        def quiet() -> int:
+            return 3
+
+        gives, is_quiet = give(), quiet()
+
+    assert run(is_quiet, {}, tmp_path) == ""
+    assert not (tmp_path / "output").exists()
+    run(gives, {}, tmp_path)
+    found = collect(str(tmp_path / "output"), str(tmp_path / "none.log"), "")
+    assert found == {
+        "rows": "7",
+        "text": 'a\n"ü"',
+        "day": "2026-01-31",
+        "list": "[1,null]",
+        "on": "true",
+    }
+
+
+def test_arguments_may_be_parameters_of_the_task(tmp_path: Path) -> None:
+    with Workflow("w", parameters={"share": Parameter(type="number")}):
+
+        @python_task(parameters={"rows": "${rows}", "share": "0.25"})
+        def take(rows: int, share) -> None:  # type: ignore[no-untyped-def]  # its declared type
+            print(rows * share)
+
+        takes = take()
+
+    assert run(takes, {"rows": "8", "share": "0.25"}, tmp_path) == "2.0\n"
 
 
 def _generator() -> Callable[..., Any]:
