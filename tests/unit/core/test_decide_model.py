@@ -27,7 +27,8 @@ from shoal.core.run import (
 )
 from tests.unit.core.reference import world
 from tests.unit.core.reference.campaign import Tally, first_failing, run_cases
-from tests.unit.core.reference.cases import as_written, random_case
+from tests.unit.core.reference.cases import Case, as_written, random_case
+from tests.unit.core.reference.play import replay
 from tests.unit.core.reference.shrink import difference_of, shrink
 
 SEED = 1
@@ -59,6 +60,34 @@ def test_random_definitions_are_such_as_can_be_saved() -> None:
     dice = random.Random(SEED)
     for _ in range(300):
         check_workflow(as_written(random_case(dice)))
+
+
+def test_a_task_that_was_left_is_skipped_before_the_choices_behind_it_are_made() -> None:
+    choice = {"task": "b", "is": "success"}
+    definition = {
+        "tasks": {
+            "a": {
+                "depends_on": [],
+                "type": "SWITCH",
+                "params": {"cases": [{"when": "nowhere == 1", "then": ["e"]}], "default": ["i"]},
+            },
+            "b": {"depends_on": ["a"]},
+            "c": {
+                "depends_on": ["b"],
+                "type": "CONDITIONS",
+                "params": {"when": choice, "then": ["e"], "else": []},
+            },
+            "e": {"depends_on": ["a", "c"], "run_when": "any_failed"},
+            "f": {
+                "depends_on": ["e"],
+                "type": "CONDITIONS",
+                "params": {"when": {"task": "e", "is": "success"}, "then": ["i"], "else": []},
+            },
+            "i": {"depends_on": ["a", "f"], "run_when": "any_failed"},
+        }
+    }
+    ended = replay(Case(definition, None, admitted=True))
+    assert ended.run.attempts["i"].skip_cause is SkipCause.BRANCH
 
 
 # -- would a fault be noticed? -----------------------------------------------------------------

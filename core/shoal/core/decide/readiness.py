@@ -57,8 +57,12 @@ def judge(draft: Draft) -> None:
     while draft.to_judge or draft.ready:
         while draft.to_judge:
             task, cause = draft.to_judge.pop()
-            if draft.attempt(task).state is _T.WAITING and task not in draft.ready:
+            if draft.attempt(task).state is not _T.WAITING:
+                continue
+            if task not in draft.ready:
                 _judge(draft, task, cause)
+            elif draft.ready[task] and _was_left(draft, task):
+                del draft.ready[task]
         choosers = [task for task in draft.ready if draft.kind(task) in CHOOSERS]
         held_back = draft.failing
         for task in sorted(choosers or draft.ready):

@@ -7,7 +7,7 @@ import time
 from tests.unit.core.reference.campaign import Tally, run_cases
 from tests.unit.core.reference.coverage import all_corners
 
-PORTION = 5_000  # cases between two lines of progress
+PORTION = 2_000  # cases between two lines of progress
 
 
 def main() -> int:
@@ -19,20 +19,21 @@ def main() -> int:
     total = Tally()
     began = time.monotonic()
     for first in range(0, arguments.cases, PORTION):
-        total.add(run_cases(arguments.seed, first, min(PORTION, arguments.cases - first)))
+        tally = run_cases(arguments.seed, first, min(PORTION, arguments.cases - first))
+        total.add(tally)
         _say(f"{total.cases} cases, {len(total.failing)} differ")
+        for line in tally.explain(arguments.seed):
+            _say(line)
     report(total, arguments.seed, time.monotonic() - began)
     return 1 if total.failing or total.empty_corners else 0
 
 
 def report(total: Tally, seed: int, seconds: float) -> None:
-    """Print figures, corners and differences."""
+    """Print the figures and how many cases have been in each corner."""
     _say(f"\nseed {seed}: {total.cases} cases, {total.events} events in {seconds:.0f} s")
     _say(f"differences: {len(total.failing)}\n")
     for corner in all_corners():
         _say(f"{total.corners[corner]:8} cases: {corner}")
-    for line in total.explain(seed):
-        _say(line)
 
 
 def _say(line: str) -> None:

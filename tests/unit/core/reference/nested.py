@@ -62,6 +62,16 @@ def go_on_after_pause(attempt: Try) -> None:
         child.again |= stand(child) in AT_REST
 
 
+def set_out(attempt: Try, items: int, parallel: int) -> None:
+    """A task starts to work: it continues and starts as many as there is room for."""
+    waiting = [child for child in attempt.children.values() if child.again]
+    for child in waiting[: max(0, parallel - len(moving(attempt)))]:
+        child.asked, child.unanswered, child.again = AGAIN[stand(child)], True, False
+    new = [item for item in range(items) if item not in attempt.children]
+    for item in new[: max(0, parallel - len(moving(attempt)))]:
+        attempt.children[item] = Child()
+
+
 def ask(attempt: Try, item: int, request: str, number: int) -> None:
     """The task has asked one for something, or has started it."""
     if request == "START":

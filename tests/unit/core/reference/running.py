@@ -243,6 +243,10 @@ class Running(Instance):
         """How many instances a SUB_WORKFLOW or MAP task has."""
         return len(self.tasks[task]["params"]["items"]) if self.kind(task) == "MAP" else 1
 
+    def parallel(self, task: str) -> int:
+        """How many of them may work at a time."""
+        return int(self.tasks[task]["params"].get("parallel", 1))
+
     def work(self, task: str, *, goes_on: bool) -> None:
         """Start the work on a task: choices are made at once, the others wait for news.
 
@@ -252,6 +256,7 @@ class Running(Instance):
         if kind in NESTED:
             if goes_on:
                 nested.go_on_after_pause(last)
+            nested.set_out(last, self.items(task), self.parallel(task))
             self.look_at_children(task)
         elif kind in CHOOSERS:
             chosen = choice(self, task)

@@ -159,7 +159,7 @@ class World:
         for task, tries in self.reference.tries.items():
             if self.reference.kind(task) not in NESTED or tries[-1].state not in NESTED_ALIVE:
                 continue
-            parallel = self.reference.tasks[task]["params"].get("parallel", 1)
+            parallel = self.reference.parallel(task)
             wrong = complaint(tries[-1], self.reference.state, self.reference.items(task), parallel)
             if tries[-1].state == "PAUSED" and self.nested.noisy((task, tries[-1].number)):
                 wrong = "it is paused, and nested instances work"
