@@ -248,6 +248,7 @@ class Run:
     backfill_id: int | None = None
     admitted_at: datetime | None = None  # None: waits until others of its workflow have ended
     warned_at: datetime | None = None  # since when its timeout does not count any more
+    reason: str | None = None  # why it is in its state; for people
     # Derived, kept in step by replace(): upstream tasks of each task that are unresolved,
     # newest attempts by state, and the task of every newest attempt's id.
     unresolved: dict[str, int] = field(init=False)
@@ -299,6 +300,7 @@ class Run:
         self.replace(decision.attempts.values())
         if decision.state is not None:
             self.state = decision.state
+            self.reason = decision.reason
         self.started_at = decision.started_at or self.started_at
         self.admitted_at = decision.admitted_at or self.admitted_at
         self.warned_at = decision.warned_at or self.warned_at

@@ -243,6 +243,7 @@ def _run(row: Row[Any], stored: StoredPlan, attempts: dict[str, Attempt]) -> Run
         id=row.id,
         plan=stored.plan,
         state=WorkflowState(row.state),
+        reason=row.reason,
         partition=row.partition,
         attempts=attempts,
         created_at=row.created_at,

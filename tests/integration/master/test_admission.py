@@ -168,7 +168,11 @@ async def test_replace_waits_until_the_old_run_has_really_ended(any_site: Site) 
         await site.stays(QUEUED, new)
         await site.end(old, TaskSignal.KILL)
         await site.is_in(new, RUNNING)
-    assert (await site.instance(old.id)).state is STOPPED
+    stopped = await site.instance(old.id)
+    assert (stopped.state, stopped.reason) == (
+        STOPPED,
+        f"stopped: replaced by instance {new.id}",
+    )
 
 
 async def test_many_starts_in_one_batch_are_as_many_one_by_one(site: Site) -> None:

@@ -17,7 +17,8 @@ def settle(draft: Draft) -> None:
             draft.move(WorkflowSignal.SETTLE)
         return
     if draft.state is _W.STOPPING and draft.count(_T.KILLED, _T.LOST):
-        draft.move(WorkflowSignal.SETTLE, reason=draft.reason or "stopped by request")
+        reason = draft.reason or draft.run.reason or "stopped by request"
+        draft.move(WorkflowSignal.SETTLE, reason)
         return
     failed = draft.unhandled(*FAILURES)
     ignored = draft.run.plan.spec.on_failure is FailureStrategy.IGNORE
