@@ -32,8 +32,10 @@ from tests.unit.core.reference.happening import Reference
 from tests.unit.core.reference.instances import Difference, Letter, NestedInstances
 from tests.unit.core.reference.model import HELD, NESTED, Key, Try
 from tests.unit.core.reference.nested import complaint
+from tests.unit.core.reference.promises import broken
 from tests.unit.core.reference.running import after
 
+EVERY = 7  # every how many events decide is asked twice
 NESTED_ALIVE = HELD | {"PAUSED"}
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -69,7 +71,7 @@ class World:
         self.wakes: set[float] = set()
         self.latest: tuple[events.Event, Callable[[], object]] | None = None
         self.log: list[str] = []
-        self.refusals = 0
+        self.refusals = self.sends = 0
         self.visited: set[str] = set()  # corners, see ``coverage``
         self.send(events.Begun(START), self.reference.begin)
 
@@ -83,8 +85,12 @@ class World:
         refused = expect() is False
         try:
             decision = decide(self.run, event)
+            again = decide(self.run, event) if self.sends % EVERY == 0 else decision
         except Exception as error:
             raise Difference(f"decide raised {error!r}") from error
+        if decision != again:
+            raise Difference(f"decide is no pure function: {decision} and {again}")
+        self.sends += 1
         if (decision.refusal is not None) != refused:
             raise Difference(f"refusal: {decision.refusal!r}, the reference: refused={refused}")
         self.refusals += refused
@@ -97,8 +103,8 @@ class World:
 
     def carry_out(self, decision: Decision) -> None:
         """Store, then act: what a master does."""
-        if decision.refusal is not None and not decision.changes_nothing:
-            raise Difference("a refused request changed something")
+        for promise in broken(self.run, decision):
+            raise Difference(promise)
         self.run.apply(decision)
         for key, attempt in sorted(decision.attempts.items(), key=lambda item: item[0]):
             stored = self.store(key, attempt)
