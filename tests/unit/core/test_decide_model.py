@@ -90,6 +90,19 @@ def test_a_task_that_was_left_is_skipped_before_the_choices_behind_it_are_made()
     assert ended.run.attempts["i"].skip_cause is SkipCause.BRANCH
 
 
+def test_of_what_is_due_together_failures_come_before_starts() -> None:
+    other = {"when": {"workflow": "other", "date": "today"}}
+    definition = {
+        "on_failure": "finish_running",
+        "tasks": {
+            "late": {"depends_on": [], "delay": 2},
+            "over": {"depends_on": [], "type": "DEPENDENT", "params": other, "timeout": 4},
+        },
+    }
+    ended = replay(Case(definition, None, admitted=True, moves=(("pass", 5),)))
+    assert ended.run.attempts["late"].skip_cause is SkipCause.FAILING
+
+
 # -- would a fault be noticed? -----------------------------------------------------------------
 
 

@@ -3,7 +3,6 @@
 from shoal.core.decide import deadlines, ending, requests, starting
 from shoal.core.decide.draft import Draft
 from shoal.core.durations import format_duration
-from shoal.core.logic.kinds import CHOOSERS
 from shoal.core.model import WorkflowTimeoutAction
 from shoal.core.run import Attempt, Doom, Kill, WakeAt
 from shoal.core.states import HELD_BY_WORKER, TaskState
@@ -15,22 +14,23 @@ _DELAYS = frozenset({_T.DELAYED, _T.UP_FOR_RETRY})
 def look(draft: Draft) -> None:
     """Do what is due; tell the workers again what must die."""
     _look_at_instance(draft)
-    for task in _choices_first(draft):
+    tasks = list(draft.run.plan.tasks)
+    for task in tasks:
         attempt = draft.attempt(task)  # what was done for another one may have changed it
-        if attempt.state in _DELAYS and attempt.due_at is not None:
-            if attempt.due_at <= draft.at:
-                starting.after_delay(draft, task)
-            else:
-                draft.act(WakeAt(attempt.due_at))
-        elif attempt.state in HELD_BY_WORKER:
+        if attempt.state in HELD_BY_WORKER:
             _look_at_held(draft, attempt)
+    # Only now, so that the order of tasks makes no difference: a failure starts nothing more.
+    for task in tasks:
+        _look_at_delay(draft, draft.attempt(task))
 
 
-def _choices_first(draft: Draft) -> list[str]:
-    """All tasks, so that what one moment brings does not depend on their order."""
-    plan = draft.run.plan
-    choices = sorted(task for task, kind in plan.kinds.items() if kind in CHOOSERS)
-    return [*choices, *(task for task in plan.tasks if plan.kinds.get(task) not in CHOOSERS)]
+def _look_at_delay(draft: Draft, attempt: Attempt) -> None:
+    if attempt.state not in _DELAYS or attempt.due_at is None:
+        return
+    if attempt.due_at <= draft.at:
+        starting.after_delay(draft, attempt.task)
+    else:
+        draft.act(WakeAt(attempt.due_at))
 
 
 def _look_at_instance(draft: Draft) -> None:
