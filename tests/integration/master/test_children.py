@@ -1,0 +1,274 @@
+"""Sub-workflows and MAP with a real engine, scanner and database; masters die between messages."""
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.core import failpoints
+from shoal.core.commands import CommandState, CommandType
+from shoal.core.records import TaskInstance
+from shoal.core.states import FINISHED_WORKFLOW, TaskSignal, TaskState, WorkflowState
+from shoal.master.messages import DEEPEST
+from shoal.sql import Database
+from tests.integration.master.family_site import PARTITIONS, Master, Site
+
+W = WorkflowState
+START, PAUSE, RESUME = CommandType.START, CommandType.PAUSE, CommandType.RESUME
+STOP, RECOVER = CommandType.STOP, CommandType.RECOVER
+
+
+on_both = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
+
+
+@pytest.fixture
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    """SQLite, where a test does not ask for both."""
+    postgresql = getattr(request, "param", "sqlite") == "postgresql"
+    file = f"sqlite:///{tmp_path}/shoal.db"
+    url = request.getfixturevalue("postgresql_url") if postgresql else file
+    async with Database(url) as found:
+        await found.migrate()
+        async with found.unit_of_work() as uow:
+            await uow.partitions.ensure(PARTITIONS)
+            await uow.commit()
+        yield found
+
+
+@pytest.fixture
+def site(database: Database) -> Site:
+    return Site(database)
+
+
+def sub(workflow: str, **params: Any) -> dict[str, Any]:
+    return {"type": "SUB_WORKFLOW", "params": {"workflow": workflow, **params}}
+
+
+async def three_levels(site: Site) -> int:
+    """Publish top, mid and leaf; return the id of top."""
+    await site.publish("leaf", {"x": {}, "y": {}})
+    await site.publish("mid", {"a": {}, "s": sub("leaf") | {"depends_on": ["a"]}})
+    return await site.publish("top", {"s": sub("mid"), "after": {"depends_on": ["s"]}})
+
+
+class Failing:
+    """Tasks end well but one, which fails so many times."""
+
+    def __init__(self, task: str, times: int) -> None:
+        self.task, self.times = task, times
+        self.runs: Counter[tuple[int, str]] = Counter()
+
+    def __call__(self, task: TaskInstance) -> TaskSignal:
+        self.runs[task.workflow_instance_id, task.task] += 1
+        if task.task == self.task and self.times > 0:
+            self.times -= 1
+            return TaskSignal.FAIL
+        return TaskSignal.SUCCEED
+
+
+@on_both
+async def test_recovery_of_the_parent_runs_only_what_failed_two_levels_below(
+    site: Site, database: Database
+) -> None:
+    workflow = await three_levels(site)
+    fate = Failing("x", 1)
+    async with Master(database).working() as master:
+        await site.send(START, workflow)
+        await master.run(fate)
+        top, mid, leaf = await site.instances()
+        assert (top.state, mid.state, leaf.state) == (W.FAILED, W.FAILED, W.FAILED)
+        task = await site.task(top, "s")
+        assert task.reason == f"instance {mid.id} FAILED: 1 task failed"
+        recover = await site.ask(RECOVER, top)
+        await master.run(fate)
+        assert (await site.command(recover)).state is CommandState.DONE
+    assert await site.states() == {w: [W.SUCCEEDED] for w in ("top", "mid", "leaf")}
+    assert fate.runs == {
+        (top.id, "after"): 1,
+        (mid.id, "a"): 1,
+        (leaf.id, "x"): 2,
+        (leaf.id, "y"): 1,
+    }
+    task = await site.task(top, "s")
+    assert task.detail["children"]["0"]["instance"] == mid.id
+    mid = (await site.instances("mid"))[0]
+    assert mid.parent is not None
+    assert (mid.parent.instance_id, mid.parent.task_instance_id) == (top.id, task.id)
+    assert (mid.parent.depth, mid.parent.ask) == (1, 1)
+
+
+async def test_child_is_for_the_same_time_and_as_urgent_as_its_parent(
+    site: Site, database: Database
+) -> None:
+    await site.publish("leaf", {"x": {}}, parameters={"p": "", "q": "d"}, timezone="Asia/Tokyo")
+    top = await site.publish(
+        "top",
+        {"s": sub("leaf", parameters={"p": "$[yyyyMMdd] ${v} $$"})},
+        parameters={"v": {}},
+        timezone="Europe/Berlin",
+    )
+    at = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)
+    async with Master(database).working() as master:
+        await site.send(
+            START, top, logical_time=at, priority=0, parameters={"v": "$${q} $$[y]"}, backfill_id=7
+        )
+        await master.run()
+    (child,) = await site.instances("leaf")
+    assert (child.logical_time, child.timezone, child.priority) == (at, "Europe/Berlin", 0)
+    assert child.backfill_id == 7
+    assert child.startup == {"p": "20260302 $${q} $$[y] $$"}, "values, taken as they are"
+
+
+@pytest.mark.parametrize(
+    ("child", "params", "why"),
+    [
+        ({}, {"workflow": "nobody"}, "there is no workflow default/nobody"),
+        ({}, {"version": 9}, "version 9"),
+        ({}, {"parameters": {"p": "1"}}, "no such parameter"),
+        ({"parameters": {"p": {"type": "integer"}}}, {"parameters": {"p": "z"}}, "'z' is no int"),
+        ({"overlap": "skip_new"}, {}, "skip_new"),
+    ],
+)
+async def test_child_that_is_refused_fails_its_task_with_the_reason(
+    site: Site, database: Database, child: dict[str, Any], params: dict[str, Any], why: str
+) -> None:
+    leaf = await site.publish("leaf", {"x": {}}, **child)
+    top = await site.publish("top", {"s": sub("leaf") | {"params": {"workflow": "leaf"} | params}})
+    async with Master(database).working() as master:
+        if "overlap" in child:
+            await site.send(START, leaf)
+            await master.look()
+        await site.send(START, top)
+        await master.look()
+    (parent,) = await site.instances("top")
+    task = await site.task(parent, "s")
+    assert (parent.state, task.state) == (W.FAILED, TaskState.FAILED)
+    assert task.reason is not None
+    assert task.reason.startswith("the sub-workflow could not be started: ")
+    assert why in task.reason
+
+
+async def test_workflow_that_runs_itself_ends_at_the_deepest_level(
+    site: Site, database: Database
+) -> None:
+    top = await site.publish("top", {"s": sub("top")})
+    async with Master(database).working() as master:
+        await site.send(START, top)
+        await master.run()
+    instances = await site.instances()
+    assert [one.state for one in instances] == [W.FAILED] * (1 + DEEPEST)
+    deepest = await site.task(instances[-1], "s")
+    assert "nested deeper than 20 levels" in (deepest.reason or "")
+
+
+@on_both
+async def test_pause_reaches_a_child_that_was_not_there_yet(site: Site, database: Database) -> None:
+    await site.publish("leaf", {"x": {}})
+    workflow = await site.publish("top", {"s": sub("leaf")})
+    async with Master(database).working() as master:
+        await site.send(START, workflow)
+        await master.scanner.scan(range(PARTITIONS))
+        (top,) = await site.instances("top")
+        await master.hear()
+        assert await site.pending(START)
+        await site.ask(PAUSE, top)
+        await master.look()
+        assert await site.states() == {"top": [W.PAUSED], "leaf": [W.PAUSED]}
+        await site.ask(RESUME, top)
+        await master.run()
+    assert await site.states() == {"top": [W.SUCCEEDED], "leaf": [W.SUCCEEDED]}
+
+
+@on_both
+async def test_stop_of_the_parent_waits_for_the_grandchild_and_a_resume_goes_on(
+    site: Site, database: Database
+) -> None:
+    workflow = await three_levels(site)
+    async with Master(database).working() as master:
+        await site.send(START, workflow)
+        await master.look()
+        await master.work()  # mid's "a"
+        await master.look()
+        await master.work(lambda _task: None)  # leaf's tasks are claimed
+        top, mid, leaf = await site.instances()
+        await site.ask(STOP, top)
+        await master.look()
+        assert {s for (s,) in (await site.states()).values()} == {W.STOPPING}
+        assert (await site.task(leaf, "x")).state is TaskState.CLAIMED
+        await master.run(lambda _task: TaskSignal.KILL)
+        assert {s for (s,) in (await site.states()).values()} == {W.STOPPED}
+        await site.ask(RESUME, top)
+        await master.run()
+    assert {s for (s,) in (await site.states()).values()} == {W.SUCCEEDED}
+    assert (await site.task(mid, "a")).attempt == 1
+
+
+@on_both
+async def test_child_that_waits_for_other_runs_is_known_and_starts_in_its_turn(
+    site: Site, database: Database
+) -> None:
+    leaf = await site.publish("leaf", {"x": {}}, overlap="queue")
+    workflow = await site.publish("top", {"s": sub("leaf")})
+    async with Master(database).working() as master:
+        await site.send(START, leaf)
+        await master.look()
+        await site.send(START, workflow)
+        await master.look()
+        (top,) = await site.instances("top")
+        first, second = await site.instances("leaf")
+        child = (await site.task(top, "s")).detail["children"]["0"]
+        assert (child["instance"], child["state"]) == (second.id, "QUEUED")
+        assert (first.state, second.state) == (W.RUNNING, W.QUEUED)
+        await master.run()
+    assert await site.states() == {"leaf": [W.SUCCEEDED] * 2, "top": [W.SUCCEEDED]}
+
+
+async def test_requests_for_one_instance_keep_their_order_when_one_cannot_be_stored(
+    site: Site, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workflow = await site.publish("w", {"x": {}})
+    async with Master(database, batch=1).working() as master:
+        await site.send(START, workflow)
+        await master.look()
+        (run,) = await site.instances()
+        asked = [await site.ask(kind, run) for kind in (PAUSE, RESUME)]
+        once = failpoints.parse("store.before_commit=raise@1")
+        monkeypatch.setattr(failpoints, "_armed_points", once)
+        for state in (CommandState.PENDING, CommandState.DONE):
+            await master.scanner.scan(range(PARTITIONS))
+            assert [(await site.command(c)).state for c in asked] == [state] * 2
+    assert (await site.instances())[0].state is W.RUNNING
+
+
+@on_both
+@pytest.mark.parametrize(
+    "point",
+    [
+        f"{what}.{when}"
+        for what in ("message", "start", "store")
+        for when in ("before_commit", "after_commit")
+    ],
+)
+async def test_map_is_complete_although_masters_fail_and_die_between_any_two_messages(
+    site: Site, database: Database, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    await site.publish("leaf", {"x": {}}, parameters={"item": {}})
+    params = {"workflow": "leaf", "items": [f"i{n}" for n in range(7)], "parallel": 3}
+    workflow = await site.publish("top", {"m": {"type": "MAP", "params": params}})
+    monkeypatch.setattr(failpoints, "_armed_points", failpoints.parse(f"{point}=raise%3"))
+    await site.send(START, workflow)
+    for epoch in range(1, 100):  # each master lives for one round
+        async with Master(database, epoch).working() as master:
+            await master.look()
+            await master.work()
+            instances = await site.instances()
+            moving = [i for i in instances if i.state not in FINISHED_WORKFLOW]
+            assert len(moving) <= 4, "the parent and three items"
+            if instances and not moving:
+                break
+    assert await site.states() == {"top": [W.SUCCEEDED], "leaf": [W.SUCCEEDED] * 7}
+    given = Counter(one.startup["item"] for one in await site.instances("leaf"))
+    assert given == {f"i{n}": 1 for n in range(7)}
