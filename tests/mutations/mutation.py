@@ -19,6 +19,7 @@ class Promise(StrEnum):
     KILLED_MEANS_DEAD = "killed means dead, with all descendants and nothing else"
     PROGRESS = "what can run is run; nothing in front blocks what is behind"
     COMMIT_FIRST = "decisions commit before memory changes"
+    SECRETS_STAY = "secrets never leave"
 
 
 class DoesNotApply(Exception):

@@ -1,6 +1,14 @@
 """Every mutation. A new safety check gets one here, and a test that notices its loss."""
 
-from tests.mutations.catalogue import backfills, coordination, database, group, master, worker
+from tests.mutations.catalogue import (
+    backfills,
+    coordination,
+    database,
+    group,
+    master,
+    secrets,
+    worker,
+)
 from tests.mutations.mutation import Mutation
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -10,4 +18,5 @@ MUTATIONS: tuple[Mutation, ...] = (
     *master.MUTATIONS,
     *backfills.MUTATIONS,
     *worker.MUTATIONS,
+    *secrets.MUTATIONS,
 )

@@ -1,0 +1,64 @@
+"""Secrets stay secret, and outputs are part of the result."""
+
+from tests.mutations.mutation import Promise, mutation
+
+_MASKING = "worker/shoal/worker/launcher_masking.py"
+_SCOPE = "core/shoal/core/scope.py"
+
+MUTATIONS = (
+    mutation(
+        "what could be the beginning of a secret is not held back",
+        Promise.SECRETS_STAY,
+        _MASKING,
+        ("        self._held = text[keep_from:]", "        self._held = b''"),
+        ("tests/unit/worker/test_masking.py::test_only_what_may_be_part_of_a_secret_is_held_back",),
+    ),
+    mutation(
+        "attempts with secrets write straight into their logs",
+        Promise.SECRETS_STAY,
+        "worker/shoal/worker/launcher.py",
+        ("        if not (masks := masks_of(message)):", "        if masks := masks_of(message):"),
+        (
+            "tests/integration/worker/test_agent_secrets.py::"
+            "test_task_has_the_secret_and_its_log_has_not",
+        ),
+    ),
+    mutation(
+        "outputs may hold secrets",
+        Promise.SECRETS_STAY,
+        "worker/shoal/worker/outputs.py",
+        ("    if masks:\n", "    if not masks:\n"),
+        ("tests/unit/worker/test_outputs.py::test_secrets_are_not_given_on",),
+    ),
+    mutation(
+        "secrets may stand on a command line",
+        Promise.SECRETS_STAY,
+        _SCOPE,
+        ("        if secrets:\n", "        if not secrets:\n"),
+        ("tests/unit/core/test_scope.py::test_secret_never_reaches_a_command_line",),
+    ),
+    mutation(
+        "values from outside may name secrets",
+        Promise.SECRETS_STAY,
+        _SCOPE,
+        ("{name: macros.escape(text) for name, text in", "{name: text for name, text in"),
+        ("tests/unit/core/test_scope.py::test_values_from_outside_cannot_name_a_secret",),
+    ),
+    mutation(
+        "a ciphertext is good under any name",
+        Promise.SECRETS_STAY,
+        "proto/shoal/proto/vault.py",
+        ('return f"{project}/{name}".encode()', 'return b""'),
+        ("tests/unit/proto/test_vault.py::test_ciphertext_is_bound_to_its_project_and_name",),
+    ),
+    mutation(
+        "outputs are not part of the stored result",
+        Promise.DURABLE_RESULTS,
+        "worker/shoal/worker/launcher_records.py",
+        ('{**job.record, "outputs": outputs}', '{**job.record, "outputs": {}}'),
+        (
+            "tests/integration/worker/test_agent_outputs.py::"
+            "test_outputs_survive_the_worker_that_could_not_report_them",
+        ),
+    ),
+)
