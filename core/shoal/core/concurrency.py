@@ -4,7 +4,10 @@ A group belongs to a project and has a number of slots. An attempt takes a slot 
 queued and has it until it ends or is paused.
 """
 
-from shoal.core.run import Run
+from collections.abc import Iterable
+
+from shoal.core.events import Event, SlotGranted
+from shoal.core.run import Decision, Run
 from shoal.core.states import TaskState
 
 MOST_SLOTS = 1_000_000
@@ -13,6 +16,7 @@ MOST_SLOTS = 1_000_000
 OCCUPIES_SLOT = frozenset(
     {TaskState.BLOCKED, TaskState.QUEUED, TaskState.CLAIMED, TaskState.RUNNING}
 )
+_HAS_TAKEN_SLOT = OCCUPIES_SLOT - {TaskState.BLOCKED}
 
 
 def qualified(project: str, name: str) -> str:
@@ -24,3 +28,16 @@ def group_of(run: Run, task: str) -> str | None:
     """Return the qualified name of the group that a task of ``run`` needs a slot of."""
     name = run.plan.tasks[task].concurrency_group
     return None if name is None else qualified(run.plan.spec.project, name)
+
+
+def slots_taken(events: Iterable[Event], decisions: Iterable[Decision]) -> set[int]:
+    """Return the attempts that leave BLOCKED because ``events`` said that they have a slot."""
+    granted = {event.task_instance_id for event in events if isinstance(event, SlotGranted)}
+    if not granted:
+        return set()
+    return {
+        attempt.id
+        for decision in decisions
+        for attempt in decision.attempts.values()
+        if attempt.id in granted and attempt.state in _HAS_TAKEN_SLOT
+    }

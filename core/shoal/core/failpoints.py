@@ -49,6 +49,10 @@ MASTER: Mapping[str, str] = {
     "message.after_commit": "messages are committed, no bell was rung",
     "backfill.before_commit": "a step of a backfill is written, not committed",
     "backfill.after_commit": "a step of a backfill is committed, nobody was told",
+    "slot.before_commit": "slots are given to waiting attempts, not committed",
+    "slot.after_commit": "slots are given, nobody was told",
+    "watch.before_look": "those who wait for other runs are stored, nobody has looked",
+    "watch.before_post": "other runs were judged, nobody was told",
     "lose.before_post": "an attempt's claim is gone, the loss is not decided",
     "release.after_drop": "partitions are given up in memory, their owner znodes may stand",
 }

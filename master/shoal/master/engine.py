@@ -20,6 +20,7 @@ import structlog
 
 from shoal.core import failpoints
 from shoal.core.commands import Command
+from shoal.core.concurrency import slots_taken
 from shoal.core.decide import decide
 from shoal.core.errors import ShoalError
 from shoal.core.events import Begun, Event, TimeReached
@@ -118,6 +119,8 @@ class Engine:
         self.at_end: list[AtEnd] = []
         # Called with each run whose end has been committed; hints, so they must not fail.
         self.on_end: list[Callable[[Run], None]] = []
+        # Called with each change that has been committed, in the same way.
+        self.on_stored: list[Callable[[Run, Decision], None]] = []
 
     def epoch_of(self, partition: int) -> int:
         """Return the fencing number of a partition held. Raises NotOwner."""
@@ -261,6 +264,8 @@ class Engine:
             del self.runs[instance_id]
         actions = [(c.run, c.decision.actions) for c in changes.values() if c.decision.actions]
         for change in changes.values():
+            for seen in self.on_stored:
+                seen(change.run, change.decision)
             if change.run.state not in OPEN_WORKFLOW:
                 self.runs.pop(change.run.id, None)
             if change.decision.finished_at is not None:
@@ -348,6 +353,8 @@ class Engine:
         endings: list[Ending] = []
         async with self._database.unit_of_work() as uow:
             await uow.fence({item.partition: self.epochs[item.partition] for item in items})
+            slots = slots_taken((i.event for i in items), (c.decision for c in changes.values()))
+            await uow.slots.require(slots)
             if ends:
                 endings = [await at_end(uow, ends) for at_end in self.at_end]
             ids = await uow.instances.save(to_save, now)

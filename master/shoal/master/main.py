@@ -27,6 +27,7 @@ from shoal.core.errors import ShoalError
 from shoal.core.settings import ClusterSettings
 from shoal.master.admission import Admission
 from shoal.master.backfills import REQUESTS, Backfills
+from shoal.master.dependencies import DependencyWatcher
 from shoal.master.engine import Engine
 from shoal.master.messages import Messenger
 from shoal.master.partitions import PartitionKeeper
@@ -35,6 +36,7 @@ from shoal.master.rpc import MasterRpc
 from shoal.master.scan import Scanner
 from shoal.master.schedules import Scheduler
 from shoal.master.settings import MasterSettings
+from shoal.master.slots import SlotKeeper
 from shoal.master.sweep import Sweeper
 from shoal.master.timers import Timers
 from shoal.proto.channels import Channels
@@ -113,6 +115,8 @@ async def _work(
         timers,
         settings.kill_retry_s,
         on_trouble=lambda: sweeper.look_soon(),
+        on_ask=lambda run, key: slots.ask(run, key),
+        on_watch=lambda run, key: dependencies.watch(run, key),
     )
     stack.push_async_callback(performer.aclose)
     engine = Engine(
@@ -125,6 +129,10 @@ async def _work(
         database, engine, utc_now, partitions, settings.scan_interval_s, ring_soon
     )
     engine.on_end.append(backfills.run_ended)
+    slots = SlotKeeper(database, engine, utc_now, settings.scan_interval_s, ring_soon)
+    engine.on_stored.append(slots.stored)
+    dependencies = DependencyWatcher(database, engine, utc_now, settings.scan_interval_s, ring_soon)
+    engine.on_stored.append(dependencies.stored)
     scanner = Scanner(
         database,
         engine,
@@ -144,6 +152,8 @@ async def _work(
         scanner.ring(partition)
         scheduler.look_soon()
         backfills.look_soon(partition)
+        slots.look_soon(partition)
+        dependencies.look_soon(partition)
 
     rpc = MasterRpc(engine, utc_now, database, Vault.of(cluster))
     server, address = await start_server(
@@ -181,6 +191,8 @@ async def _work(
                 scheduler.work,
                 admission.work,
                 backfills.work,
+                slots.work,
+                dependencies.work,
                 timers.work,
             ):
                 loops.create_task(work(), name=work.__qualname__)

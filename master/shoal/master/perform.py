@@ -13,7 +13,18 @@ import structlog
 from shoal.coordination import Entry, Members, TaskQueue
 from shoal.core import failpoints
 from shoal.core.errors import ShoalError
-from shoal.core.run import Action, Attempt, AttemptKey, Enqueue, Kill, Run, WakeAt, Withdraw
+from shoal.core.run import (
+    Action,
+    AskSlot,
+    Attempt,
+    AttemptKey,
+    Enqueue,
+    Kill,
+    Run,
+    WakeAt,
+    Watch,
+    Withdraw,
+)
 from shoal.core.states import TaskState
 from shoal.master.timers import Timers
 from shoal.proto import shoal_pb2 as pb
@@ -49,6 +60,8 @@ class Performer:
         timers: Timers,
         kill_retry_s: float,
         on_trouble: Callable[[], None],
+        on_ask: Callable[[Run, AttemptKey], None],
+        on_watch: Callable[[Run, AttemptKey], None],
     ) -> None:
         self._queue = queue
         self._workers = workers
@@ -56,6 +69,8 @@ class Performer:
         self._timers = timers
         self._kill_retry_s = kill_retry_s
         self._on_trouble = on_trouble  # the sweeper shall look soon
+        self._on_ask = on_ask  # an attempt waits for a slot of its concurrency group
+        self._on_watch = on_watch  # a DEPENDENT task waits for other runs
         self._background: set[asyncio.Task[None]] = set()
 
     async def __call__(self, performed: Sequence[tuple[Run, tuple[Action, ...]]]) -> None:
@@ -76,6 +91,10 @@ class Performer:
                         self._timers.remind(self._kill_retry_s, run.id)
                     case WakeAt(at):
                         self._timers.add(at, run.id)
+                    case AskSlot(key):
+                        self._on_ask(run, key)
+                    case Watch(key):
+                        self._on_watch(run, key)
         try:
             if withdraw:
                 await self._queue.remove(withdraw)

@@ -137,6 +137,8 @@ async def test_only_what_is_queued_at_the_end_of_a_batch_stays_in_the_queue(benc
             timers,
             1.0,
             on_trouble=lambda: troubles.append(None),
+            on_ask=lambda _run, _key: None,
+            on_watch=lambda _run, _key: None,
         )
         await performer([(run, both)])
     claims = await queue.claim("default", 10, "w1")

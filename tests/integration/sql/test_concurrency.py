@@ -131,8 +131,8 @@ async def test_slot_of_a_paused_attempt_is_free_and_not_its_own_any_more(
     await stored(database, first, PauseRequested(NOW))
     assert first.attempts["a"].state is TaskState.PAUSED
     assert await give(database) == ids([second])
-    await stored(database, first, ResumeRequested(NOW))
-    assert first.attempts["a"].state is TaskState.BLOCKED
+    resumed = (await stored(database, first, ResumeRequested(NOW))).attempts["a", 1]
+    assert resumed.state is TaskState.BLOCKED
     async with database.unit_of_work() as uow:
         with pytest.raises(StaleRow, match="concurrency_lease"):
             await uow.slots.require(ids([first]))

@@ -1,0 +1,162 @@
+"""Give the slots of concurrency groups to the attempts that wait for them.
+
+The database says who is first and has the leases (``shoal.sql.slots``). Any master may give
+slots, to anybody's attempts: here those who wait, or have made a slot free, see to it at once, and
+the owner of whoever was given one is told by the bell of its partition. The engine stores that
+an attempt goes on only together with a look at its lease, so a message that comes late, twice or
+to a former owner does no harm, and one that is lost is made up for by a regular look.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import structlog
+
+from shoal.core import failpoints
+from shoal.core.concurrency import group_of
+from shoal.core.errors import ShoalError
+from shoal.core.events import SlotGranted
+from shoal.core.run import AttemptKey, Decision, Run
+from shoal.core.states import FINISHED_TASK, TaskState
+from shoal.master.engine import Clock, Engine
+from shoal.sql import Database
+from shoal.sql.slots import Slot
+
+log = structlog.get_logger()
+
+_GIVES_BACK = FINISHED_TASK | {TaskState.PAUSED}
+
+
+@dataclass(frozen=True)
+class _Waiter:
+    """An attempt of this master that waits for a slot."""
+
+    group: str  # qualified
+    partition: int
+    instance_id: int
+
+
+class SlotKeeper:
+    """Sees to it that nobody waits while a slot is free."""
+
+    def __init__(
+        self,
+        database: Database,
+        engine: Engine,
+        clock: Clock,
+        interval_s: float,
+        ring: Callable[[Iterable[int]], None],
+    ) -> None:
+        self._database = database
+        self._engine = engine
+        self._clock = clock
+        self._interval_s = interval_s
+        self._ring = ring
+        self._waiting: dict[int, _Waiter] = {}  # by task instance id
+        self._groups: set[str] = set()  # to look at
+        self._unknown: set[str] = set()  # groups that are wanted and do not exist: told once
+        self._changed = asyncio.Event()
+
+    # -- what wakes it -----------------------------------------------------------------------
+
+    def ask(self, run: Run, key: AttemptKey) -> None:
+        """An attempt waits for a slot. Called on the event loop, after that was stored."""
+        task, number = key
+        attempt, group = run.attempts[task], group_of(run, task)
+        if attempt.number != number or attempt.id is None or group is None:
+            return
+        self._waiting[attempt.id] = _Waiter(group, run.partition, run.id)
+        self._look_at({group})
+
+    def stored(self, run: Run, decision: Decision) -> None:
+        """A decision was committed: slots may be free. Called on the event loop."""
+        for attempt in decision.attempts.values():
+            if attempt.state in _GIVES_BACK and (group := group_of(run, attempt.task)):
+                self._look_at({group})
+
+    def look_soon(self, partition: int) -> None:
+        """Somebody may have given slots to a partition. Called on the event loop."""
+        self._look_at({w.group for w in self._waiting.values() if w.partition == partition})
+
+    def _look_at(self, groups: Collection[str]) -> None:
+        if groups:
+            self._groups |= set(groups)
+            self._changed.set()
+
+    # -- the loop ----------------------------------------------------------------------------
+
+    async def work(self) -> None:
+        """Run for ever."""
+        all_due_at = 0.0  # monotonic
+        while True:
+            with suppress(TimeoutError):
+                # Not wait_for: before Python 3.12 it swallows a cancellation that meets the event.
+                async with asyncio.timeout(all_due_at - time.monotonic()):
+                    await self._changed.wait()
+            self._changed.clear()
+            groups, self._groups = self._groups, set()
+            if time.monotonic() >= all_due_at:
+                self._forget_those_who_went_on()
+                groups |= {waiter.group for waiter in self._waiting.values()}
+                all_due_at = time.monotonic() + self._interval_s
+            try:
+                await self.look(groups)
+            except ShoalError as error:
+                if not error.retriable:
+                    raise
+                log.warning("slots not given; trying again", error=str(error))
+                self._groups |= groups
+
+    def _forget_those_who_went_on(self) -> None:
+        self._waiting = {i: w for i, w in self._waiting.items() if self._still_waits(i, w)}
+
+    def _still_waits(self, task_instance_id: int, waiter: _Waiter) -> bool:
+        run = self._engine.runs.get(waiter.instance_id)
+        attempt = None if run is None else run.attempt_by_id(task_instance_id)
+        return attempt is not None and attempt.state is TaskState.BLOCKED
+
+    async def look(self, groups: Collection[str]) -> None:
+        """Give what is free of these groups, and let those go on who were given a slot."""
+        if not groups:
+            return
+        async with self._database.unit_of_work(read_only=True) as uow:
+            shortages = await uow.slots.shortages(groups)
+            given = [s for s in await uow.slots.given(groups) if self._is_ours(s)]
+        for group in sorted(groups):
+            if shortages[group].is_free:
+                given += await self._give(group)
+        self._tell(given)
+        self._tell_unknown({group for group, one in shortages.items() if not one.exists})
+
+    async def _give(self, group: str) -> list[Slot]:
+        async with self._database.unit_of_work() as uow:
+            given = await uow.slots.give(group, self._clock())
+            failpoints.hit("slot.before_commit")
+            await uow.commit()
+        failpoints.hit("slot.after_commit")
+        return given
+
+    def _is_ours(self, slot: Slot) -> bool:
+        return slot.partition in self._engine.epochs
+
+    def _tell(self, given: Collection[Slot]) -> None:
+        for slot in given:
+            if self._is_ours(slot):
+                event = SlotGranted(slot.task_instance_id, self._clock())
+                self._engine.post(slot.partition, slot.workflow_instance_id, event)
+        if others := {slot.partition for slot in given if not self._is_ours(slot)}:
+            self._ring(others)
+
+    def _tell_unknown(self, groups: set[str]) -> None:
+        """A group cannot be deleted while somebody needs it; should it be gone, they wait."""
+        self._unknown &= groups
+        for group in sorted(groups - self._unknown):
+            self._unknown.add(group)
+            log.warning(
+                "tasks wait for a concurrency group that does not exist; "
+                "make it with `shoal concurrency set`",
+                group=group,
+            )
