@@ -132,7 +132,7 @@ class PreviewIn(Strict):
     n: int = Field(default=10, ge=1, le=500, description="How many lines.")
 
 
-_CALENDAR = {
+_CALENDAR: dict[str, Any] = {
     "project": "flights",
     "name": "holidays",
     "description": "Public holidays",
