@@ -18,6 +18,7 @@ class Promise(StrEnum):
     SELF_FENCE = "who cannot prove its session stops before anybody else may begin"
     KILLED_MEANS_DEAD = "killed means dead, with all descendants and nothing else"
     PROGRESS = "what can run is run; nothing in front blocks what is behind"
+    ROOM = "no more is started than a workflow or a master has room for"
     COMMIT_FIRST = "decisions commit before memory changes"
     SECRETS_STAY = "secrets never leave"
 

@@ -1,6 +1,7 @@
 """Every mutation. A new safety check gets one here, and a test that notices its loss."""
 
 from tests.mutations.catalogue import (
+    admission,
     backfills,
     coordination,
     database,
@@ -16,6 +17,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *coordination.MUTATIONS,
     *group.MUTATIONS,
     *master.MUTATIONS,
+    *admission.MUTATIONS,
     *backfills.MUTATIONS,
     *worker.MUTATIONS,
     *secrets.MUTATIONS,
