@@ -10,7 +10,7 @@ import pytest
 
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
-from tests.integration.client.conftest import HELLO, Shoal, workflow
+from tests.integration.client.conftest import HELLO, Ended, Shoal, workflow
 from tests.waiting import DEADLINE_S
 
 
@@ -129,6 +129,70 @@ def test_a_run_is_paused_resumed_and_stopped(here: Shoal) -> None:
     assert (as_json.status, as_json.json["state"]) == (1, "REFUSED")
 
 
+def test_chosen_tasks_are_run_again_killed_and_forced(here: Shoal) -> None:
+    Path("chosen.yaml").write_text(
+        "name: chosen\ntasks:\n"
+        "- {name: first, type: SHELL, params: {script: 'true'}}\n"
+        "- {name: second, type: SHELL, depends_on: first, params: {script: '[ -e \"$go\" ]'}}\n"
+        "- {name: third, type: SHELL, depends_on: second, params: {script: 'true'}}\n"
+        "parameters: {go: }\n"
+    )
+    here("apply", "chosen.yaml")
+    go = Path("go").absolute()
+    alone = here("run", "chosen", "-p", f"go={go}", "--task", "first", "--wait", "--json")
+    assert (alone.status, states(alone)) == (0, ["SUCCEEDED", "SKIPPED", "SKIPPED"])
+    failed = here("run", "chosen", "-p", f"go={go}", "--wait", "--json")
+    assert (failed.status, states(failed)) == (1, ["SUCCEEDED", "FAILED", "SKIPPED"])
+    number, second = str(failed.json["id"]), str(failed.json["tasks"][1]["id"])
+
+    again = here("rerun-tasks", number, "second", "--upstream", "--wait", "--json")
+    assert (again.status, [t["attempt"] for t in again.json["tasks"]]) == (1, [2, 2, 1])
+    stale = here("force", second, "--reason", "too late")
+    assert stale.status == 1
+    assert f"task instance {again.json['tasks'][1]['id']}, came after it" in stale.err
+
+    newest = str(again.json["tasks"][1]["id"])
+    forced = here("force", newest, "--reason", "loaded by hand", "--wait", "--json")
+    assert (forced.status, states(forced)) == (0, ["SUCCEEDED"] * 3)
+    assert forced.json["tasks"][1]["reason"] == "taken for a success by api: loaded by hand"
+    ended = here("kill", str(forced.json["tasks"][2]["id"]))
+    assert ended.status == 1
+    assert "SUCCEEDED" in ended.err
+
+    behind = here("rerun-tasks", number, "second", "--downstream")
+    assert behind.out == f"instance {number} runs the chosen tasks again\n"
+
+
+def test_one_task_is_killed_and_the_others_go_on(here: Shoal) -> None:
+    Path("pair.yaml").write_text(
+        "name: pair\ntasks:\n"
+        "- {name: long, type: SHELL, params: {script: sleep 300}}\n"
+        "- name: other\n  type: SHELL\n"
+        "  params: {script: 'until [ -e \"$go\" ]; do sleep 0.05; done'}\n"
+        "parameters: {go: }\n"
+    )
+    here("apply", "pair.yaml")
+    go = Path("go").absolute()
+    number = str(here("run", "pair", "-p", f"go={go}", "--json").json["id"])
+
+    def looked() -> list[str]:
+        return states(here("instance", number, "--json"))
+
+    wait_for(lambda: looked() == ["RUNNING", "RUNNING"])
+    task = str(here("instance", number, "--json").json["tasks"][0]["id"])
+    killed = here("kill", task)
+    assert killed.out == f"instance {number} kills task instance {task} and goes on\n"
+    wait_for(lambda: looked() == ["KILLED", "RUNNING"])
+    go.touch()
+    wait_for(lambda: here("instance", number, "--json").json["state"] == "FAILED")
+    assert looked() == ["KILLED", "SUCCEEDED"]
+
+
+def states(shown: Ended) -> list[str]:
+    """The states of an instance's tasks, in the order of the definition."""
+    return [task["state"] for task in shown.json["tasks"]]
+
+
 def wait_for(seen: Callable[[], bool], timeout_s: float = DEADLINE_S) -> None:
     """Look until it is so."""
     deadline = time.monotonic() + timeout_s
@@ -192,6 +256,11 @@ def test_status_and_lists(here: Shoal, cluster: LocalCluster) -> None:
         (["instance", "4711"], 3, "error: there is no workflow instance 4711"),
         (["instance", "x"], 2, "valid integer"),
         (["stop", "4711"], 3, "4711"),
+        (["kill", "4711"], 3, "4711"),
+        (["force", "4711"], 2, "Missing option '--reason'"),
+        (["rerun-tasks", "1", "a", "--only", "--upstream"], 2, "exclude each other"),
+        (["run", "hello", "--downstream"], 2, "--downstream needs a task to start from"),
+        (["run", "hello", "--task", "gret"], 2, "no task 'gret'; did you mean greet"),
         (["logs", "4711"], 3, "4711"),
         (["logs", "x:y"], 2, "neither an id nor INSTANCE:TASK"),
         (["instances", "--state", "BUSY"], 2, "BUSY is no state"),
