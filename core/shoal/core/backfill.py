@@ -10,7 +10,14 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from shoal.core.errors import ShoalError
 from shoal.core.fields import Level, Name, ParameterName, Strict, scalar_text
@@ -163,8 +170,21 @@ class BackfillRequest(Strict):
                 return count
 
     def stored(self) -> dict[str, Any]:
-        """Return it as JSON values, without what is as always; ``model_validate`` reads them."""
+        """Return it as JSON values, without what is as always; ``read`` makes it of them again."""
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> "BackfillRequest":
+        """Return what ``stored`` has kept. Raises BackfillRefused if this version cannot know."""
+        try:
+            return cls.model_validate(stored)
+        except ValidationError as error:
+            reasons = "; ".join(f"{one['loc']}: {one['msg']}" for one in error.errors())
+            raise BackfillRefused(
+                "",
+                "another version of Shoal accepted this backfill, in terms that this one does not "
+                f"know ({reasons}); upgrade it",
+            ) from None
 
 
 class BackfillState(StrEnum):

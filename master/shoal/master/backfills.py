@@ -16,7 +16,6 @@ from dataclasses import replace
 from datetime import datetime
 
 import structlog
-from pydantic import ValidationError
 
 from shoal.coordination import partition_of
 from shoal.core import failpoints
@@ -181,10 +180,7 @@ class Backfills:
             self.look_soon(command.partition)
 
     async def _create(self, command: Command) -> None:
-        try:
-            request = BackfillRequest.model_validate(command.detail)
-        except ValidationError as error:  # accepted by another version
-            raise BackfillRefused("", f"cannot be read: {error}") from None
+        request = BackfillRequest.read(command.detail)
         # The plan may take a while, and a writing transaction keeps others waiting.
         async with self._database.unit_of_work(read_only=True) as uow:
             plan = await plan_of(uow, request)

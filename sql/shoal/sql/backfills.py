@@ -303,7 +303,7 @@ def _backfill(row: Row[Any]) -> Backfill:
         row.command_id,
         BackfillState(row.state),
         row.reason,
-        BackfillRequest.model_validate(row.request),
+        BackfillRequest.read(row.request),
         row.requested_by,
         row.created_at,
         row.finished_at,

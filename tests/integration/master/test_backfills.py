@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from shoal.core import failpoints
 from shoal.core.backfill import BackfillRunState, BackfillState
@@ -18,6 +19,7 @@ from shoal.core.states import TaskSignal, WorkflowState
 from shoal.master.main import utc_now
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
+from shoal.sql.tables import backfill
 from tests.integration.master.backfill_site import PARTITIONS, Master, Site
 from tests.waiting import eventually
 
@@ -350,6 +352,22 @@ async def test_a_former_owner_starts_nothing_and_its_successor_goes_on(
                 for run in await site.runs(S.STARTED):
                     await successor.end(run)
     assert [one.logical_time for one in await site.instances()] == [day(n) for n in range(1, 6)]
+
+
+async def test_a_backfill_that_this_version_cannot_read_holds_up_no_other(
+    site: Site, database: Database
+) -> None:
+    await site.publish()
+    async with Master(database).working() as master:
+        await site.ask("newer", dates=["2026-01-01"])
+        await master.scanner.scan(range(PARTITIONS))
+        async with database.unit_of_work() as uow:
+            await uow.connection.execute(update(backfill).values(request={"speed": 3}))
+            await uow.commit()
+        await site.ask("ours", dates=["2026-01-02"])
+        await master.look()
+        assert await site.counts(1) == {S.WAITING: 1}
+        assert await site.counts(2) == {S.STARTED: 1}
 
 
 @on_both

@@ -13,6 +13,7 @@ from shoal.core.backfill import (
     BACKFILL_RUN_TRANSITIONS,
     BACKFILL_TRANSITIONS,
     ENDED_BACKFILL,
+    BackfillRefused,
     BackfillRequest,
     BackfillRunSignal,
     BackfillRunState,
@@ -81,8 +82,13 @@ def test_after_how_many_failures_it_stops(
 )
 def test_what_is_stored_is_read_again(fields: dict[str, Any]) -> None:
     request = BackfillRequest.model_validate(fields)
-    assert BackfillRequest.model_validate(request.stored()) == request
+    assert BackfillRequest.read(request.stored()) == request
     assert request.stored().items() >= {**fields}.items()
+
+
+def test_what_another_version_has_stored_is_refused_in_words() -> None:
+    with pytest.raises(BackfillRefused, match=r"another version .*speed.*upgrade it"):
+        BackfillRequest.read({**RANGE, "speed": 3})
 
 
 def test_days_and_times_may_come_as_values() -> None:
