@@ -106,6 +106,31 @@ class CalendarJson(TypedDict):
     updated_at: str
 
 
+class ConcurrencyGroupJson(TypedDict):
+    project: str
+    name: str
+    description: str
+    slots: int
+    taken: int
+    waiting: int
+    updated_at: str
+
+
+class SlotUserJson(TypedDict):
+    task_instance_id: int
+    workflow_instance_id: int
+    workflow: str
+    task: str
+    attempt: int
+    state: str
+    granted_at: str | None
+
+
+class ConcurrencyGroupDetailJson(ConcurrencyGroupJson):
+    holders: list[SlotUserJson]
+    waiters: list[SlotUserJson]
+
+
 class CommandJson(TypedDict):
     id: int
     type: str
@@ -114,6 +139,13 @@ class CommandJson(TypedDict):
     instance_id: int | None
     result_instance_id: int | None
     backfill_id: int | None
+
+
+class ParentJson(TypedDict):
+    instance_id: int
+    task_instance_id: int
+    index: int
+    depth: int
 
 
 class InstanceJson(TypedDict):
@@ -132,6 +164,7 @@ class InstanceJson(TypedDict):
     rerun_of: int | None
     run_number: int
     command_id: int
+    parent: NotRequired[ParentJson | None]
     task_counts: dict[str, int]
 
 
@@ -151,6 +184,7 @@ class TaskInstanceJson(TypedDict):
     finished_at: str | None
     depends_on: NotRequired[list[str]]  # within an instance
     outputs: NotRequired[dict[str, str]]  # of a single one
+    detail: NotRequired[dict[str, Any]]
 
 
 class InstanceDetailJson(InstanceJson):

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from shoal.client.cli.exits import EPILOG, Exit, exit_status
 from shoal.client.cli.look import LOOKS, clock, counts_text, lasted, plural
-from shoal.client.cli.run_view import head_text, progress_text, tasks_table
+from shoal.client.cli.run_view import children_text, head_text, progress_text, tasks_table
 from shoal.client.cli.tables import Grid
 from shoal.client.cli.terminal_text import harmless
 from shoal.client.errors import (
@@ -204,3 +204,19 @@ def test_a_problem_tells_the_fields_that_its_detail_does_not() -> None:
     errors = [FieldProblem("tasks[0]", "is wrong"), FieldProblem("name", "is told above")]
     problem = ApiProblem(422, "k", "title", "name: is told above", errors)
     assert str(problem) == "name: is told above\n  tasks[0]: is wrong"
+
+
+def test_what_works_for_a_task_is_named() -> None:
+    one = {"items": [None], "children": {"0": {"state": "RUNNING", "instance": 18}}}
+    assert children_text(attempt("s", "RUNNING", detail=one)) == "instance 18 RUNNING"
+    states = ["SUCCEEDED", "STARTING", *["PAUSED"] * 4]
+    children = {
+        str(i): {"state": state} | ({} if state == "STARTING" else {"instance": 20 + i})
+        for i, state in enumerate(states)
+    }
+    many = attempt("m", "RUNNING", detail={"items": ["x"] * 9, "children": children})
+    expected = (
+        "1 of 9 items succeeded, instance 22 PAUSED, instance 23 PAUSED, instance 24 PAUSED, 1 more"
+    )
+    assert children_text(many) == expected
+    assert children_text(attempt("a", "RUNNING")) == ""

@@ -77,5 +77,6 @@ def _values(instance: Instance, counts: Mapping[TaskState, int]) -> dict[str, An
     return {
         **vars(instance),
         "priority": Priority(instance.priority).name,
+        "parent": None if instance.parent is None else vars(instance.parent),
         "task_counts": dict(counts),
     }

@@ -1,8 +1,10 @@
 """Workflow instances, task instances and logs."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from shoal.api.schemas.common import TIME, PriorityName, example
 from shoal.core.states import TaskState, WorkflowState
@@ -24,6 +26,7 @@ _INSTANCE = {
     "rerun_of": None,
     "run_number": 1,
     "command_id": 12,
+    "parent": None,
     "task_counts": {"SUCCEEDED": 1, "RUNNING": 1},
 }
 _TASK = {
@@ -44,6 +47,39 @@ _TASK = {
     "started_at": TIME,
     "finished_at": None,
 }
+
+
+class ParentOut(BaseModel):
+    """The SUB_WORKFLOW or MAP task that an instance works for."""
+
+    model_config = example({"instance_id": 16, "task_instance_id": 88, "index": 0, "depth": 1})
+
+    instance_id: int
+    task_instance_id: int
+    index: int = Field(description="Which item of a MAP, from 0.")
+    depth: int = Field(description="How deep it is nested, from 1.")
+
+
+def _without_outputs(detail: Any) -> Any:
+    """Leave out what children gave on: it may be much, and each can be asked for it."""
+    if not isinstance(detail, Mapping) or "children" not in detail:
+        return detail
+    children = {
+        index: {name: value for name, value in child.items() if name != "outputs"}
+        for index, child in detail["children"].items()
+    }
+    return {**detail, "children": children}
+
+
+_DETAIL = {"items": [None], "children": {"0": {"instance": 18, "state": "RUNNING"}}}
+Detail = Annotated[
+    dict[str, Any],
+    BeforeValidator(_without_outputs),
+    Field(
+        description="Of a task that the master runs: the `chosen` tasks, the `items` and the "
+        "`children` that work for them, the runs it has found."
+    ),
+]
 
 
 class InstanceOut(BaseModel):
@@ -67,6 +103,7 @@ class InstanceOut(BaseModel):
     rerun_of: int | None = Field(description="The instance that this one runs again.")
     run_number: int
     command_id: int
+    parent: ParentOut | None = Field(description="None: nobody's sub-workflow.")
     task_counts: dict[TaskState, int] = Field(description="Newest attempts by state.")
 
 
@@ -96,23 +133,31 @@ class TaskOut(BaseModel):
 class TaskDetail(TaskOut):
     """One attempt with what it has given on."""
 
-    model_config = example({**_TASK, "state": "SUCCEEDED", "outputs": {"rows": "27004"}})
+    model_config = example(
+        {**_TASK, "state": "SUCCEEDED", "outputs": {"rows": "27004"}, "detail": {}}
+    )
 
+    detail: Detail
     outputs: dict[str, str] = Field(description="What the tasks behind it see as parameters.")
 
 
 class InstanceTask(TaskOut):
     """An attempt and its place in the graph."""
 
-    model_config = example({**_TASK, "depends_on": ["fetch"]})
+    model_config = example(
+        {**_TASK, "type": "SUB_WORKFLOW", "depends_on": ["fetch"], "detail": _DETAIL}
+    )
 
     depends_on: list[str]
+    detail: Detail
 
 
 class InstanceDetail(InstanceOut):
     """A run with its tasks in the order of the definition."""
 
-    model_config = example({**_INSTANCE, "tasks": [{**_TASK, "depends_on": ["fetch"]}]})
+    model_config = example(
+        {**_INSTANCE, "tasks": [{**_TASK, "depends_on": ["fetch"], "detail": {}}]}
+    )
 
     tasks: list[InstanceTask]
 

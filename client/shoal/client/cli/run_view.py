@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # Columns that a narrow terminal does without, the first one first.
 _SPARE = ("worker", "started", "attempt", "id")
+_MOST_CHILDREN = 3  # of a MAP task, by name
 # What to show first when there is no room for all.
 _INTEREST = (
     *("FAILED", "LOST", "KILLED", "RUNNING", "CLAIMED", "UP_FOR_RETRY", "PAUSED"),
@@ -70,15 +71,31 @@ def tasks_table(
         return shown.table(width, _SPARE)
     for line in draw({name: task.get("depends_on", []) for name, task in newest.items()}):
         task = newest[line.task]
-        note = task["reason"] or ""
+        notes = [task["reason"] or children_text(task)]
         if line.also_after:
-            note = "; ".join(filter(None, [f"also after {', '.join(line.also_after)}", note]))
+            notes.insert(0, f"also after {', '.join(line.also_after)}")
+        note = "; ".join(filter(None, notes))
         label = Text.assemble((line.branch, "dim"), line.task)
         shown.add(label, *_cells(task, now), Text(note, "dim"))
         for old in sorted(earlier.get(line.task, []), key=lambda task: -task["attempt"]):
             label = Text(f"{line.stem}attempt {old['attempt']}", "dim")
             shown.add(label, *_cells(old, now), Text(old["reason"] or "", "dim"))
     return shown.table(width, _SPARE)
+
+
+def children_text(task: "TaskInstanceJson") -> str:
+    """Return which instances work for a task: ``instance 18 RUNNING``; of many how they stand."""
+    detail = task.get("detail", {})
+    children = list(detail.get("children", {}).values())
+    if not children:
+        return ""
+    items = len(detail["items"])
+    done = sum(child["state"] == "SUCCEEDED" for child in children)
+    counted = f"{done} of {items} items succeeded" if items > 1 else ""
+    others = [c for c in children if c["state"] != "SUCCEEDED" or items == 1]
+    named = [f"instance {c['instance']} {c['state']}" for c in others if c.get("instance")]
+    more = f"{len(named) - _MOST_CHILDREN} more" if len(named) > _MOST_CHILDREN else ""
+    return ", ".join(filter(None, [counted, *named[:_MOST_CHILDREN], more]))
 
 
 def _cells(task: "TaskInstanceJson", now: datetime) -> "list[Text]":

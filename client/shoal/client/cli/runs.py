@@ -106,6 +106,11 @@ def instance(
     facts = [f"created {clock(found['created_at'], now)}"]
     if clock(found["logical_time"], now) != clock(found["created_at"], now):
         facts.append(f"for {clock(found['logical_time'], now)}")
+    if parent := found.get("parent"):
+        facts.append(
+            f"works for instance {parent['instance_id']}, "
+            f"task instance {parent['task_instance_id']}"
+        )
     if found["rerun_of"]:
         facts.append(f"run {found['run_number']}, again of instance {found['rerun_of']}")
     facts += [f"{key}={value}" for key, value in found["parameters"].items()]
