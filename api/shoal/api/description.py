@@ -11,6 +11,7 @@ from shoal.api.schemas import (
     backfills,
     cluster,
     commands,
+    concurrency,
     definitions,
     health,
     runs,
@@ -61,7 +62,16 @@ def _add_models(schemas: dict[str, Any]) -> None:
 
 def _restore_examples(schemas: dict[str, Any]) -> None:
     """FastAPI drops every null, in examples too; but our answers have all their fields."""
-    for module in (backfills, cluster, commands, definitions, health, runs, schedules):
+    for module in (
+        backfills,
+        cluster,
+        commands,
+        concurrency,
+        definitions,
+        health,
+        runs,
+        schedules,
+    ):
         for model in vars(module).values():
             if isinstance(model, type) and issubclass(model, BaseModel):
                 extra = model.model_config.get("json_schema_extra")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from shoal.api.services import Services
 from shoal.coordination import Entry
 from shoal.core import why
+from shoal.core.concurrency import qualified
 from shoal.core.logic.kinds import LASTING, WITH_CHILDREN, is_logic
 from shoal.core.model import Overlap
 from shoal.core.overlap import Policy
@@ -15,6 +16,7 @@ from shoal.core.run import Plan
 from shoal.core.states import FINISHED_TASK, FINISHED_WORKFLOW, TaskState, WorkflowState
 from shoal.core.why import Finding, Layer
 from shoal.sql import UnitOfWork
+from shoal.sql.errors import NotFound
 
 _T, _W = TaskState, WorkflowState
 _MOST_AHEAD = 10_000
@@ -221,5 +223,25 @@ def _number(value: object) -> int:
 
 
 async def _of_slots(shoal: Services, facts: Facts, attempt: TaskInstance) -> AsyncIterator[Finding]:
-    group = facts.plan.tasks[attempt.task].concurrency_group
-    yield Finding(Layer.CONCURRENCY, f"it waits for a slot of concurrency group {group!r}")
+    name = facts.plan.tasks[attempt.task].concurrency_group
+    assert name is not None, "nobody else is BLOCKED"
+    group = qualified(attempt.project, name)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        try:
+            found = await uow.concurrency.get(attempt.project, name)
+        except NotFound:
+            text = f"concurrency group {group} does not exist; make it: shoal concurrency set"
+            yield Finding(Layer.CONCURRENCY, text)
+            return
+        ahead = await uow.slots.ahead_of(attempt.id)
+        holders = await uow.concurrency.holders(attempt.project, name, limit=5)
+    text = f"{found.taken} of {found.slots} slots of concurrency group {group} are taken"
+    yield Finding(Layer.CONCURRENCY, f"{text}; {ahead} attempts get one before it")
+    for one in holders:
+        text = f"{one.workflow}/{one.task} of instance {one.workflow_instance_id} has a slot"
+        yield Finding(
+            Layer.CONCURRENCY,
+            text,
+            instance_id=one.workflow_instance_id,
+            task_instance_id=one.task_instance_id,
+        )

@@ -24,6 +24,7 @@ from shoal.core.errors import ShoalError
 from shoal.proto.errors import PeerRefused, PeerUnavailable, VaultError
 from shoal.sql.errors import (
     CalendarInUse,
+    ConcurrencyGroupInUse,
     DatabaseUnavailable,
     IntegrityViolated,
     InvalidValue,
@@ -99,6 +100,9 @@ _KINDS: Mapping[type[ShoalError], _Kind] = {
     NotFound: _Kind(HTTPStatus.NOT_FOUND, "not-found", "Not found"),
     OpenInstances: _Kind(HTTPStatus.CONFLICT, "open-instances", "Instances are still open"),
     CalendarInUse: _Kind(HTTPStatus.CONFLICT, "calendar-in-use", "Schedules use the calendar"),
+    ConcurrencyGroupInUse: _Kind(
+        HTTPStatus.CONFLICT, "concurrency-group-in-use", "Somebody needs the concurrency group"
+    ),
     IntegrityViolated: _Kind(
         HTTPStatus.CONFLICT,
         "conflict",

@@ -18,6 +18,7 @@ from shoal.client.find import Api, find_api
 from shoal.client.paths import part, workflow_path
 from shoal.client.rest_backfills import BackfillCalls
 from shoal.client.rest_commands import CommandCalls
+from shoal.client.rest_concurrency import ConcurrencyCalls
 from shoal.client.rest_schedules import ScheduleCalls
 from shoal.client.rest_types import (
     ClusterJson,
@@ -55,7 +56,7 @@ class LogChunk:
     end: bool = False
 
 
-class ShoalClient(CommandCalls, ScheduleCalls, BackfillCalls, ValueCalls):
+class ShoalClient(CommandCalls, ScheduleCalls, BackfillCalls, ValueCalls, ConcurrencyCalls):
     """A connection to the API at ``url``, such as http://127.0.0.1:8765.
 
     Raises ApiProblem for every error answer and ApiUnreachable if there is none. Requests that

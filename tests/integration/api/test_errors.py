@@ -245,6 +245,8 @@ async def test_ids_that_cannot_be(api: Api, path: str, bad: str) -> None:
         "projects/none/workflows/none/schedules",
         "projects/none/calendars",
         "projects/none/calendars/none",
+        "projects/none/concurrency-groups",
+        "projects/none/concurrency-groups/none",
         "schedules/4711/preview",
         "commands/4711",
         "instances/4711",

@@ -1,0 +1,122 @@
+"""Concurrency groups: how many tasks that share something may be at work at once."""
+
+import asyncio
+from typing import Annotated
+
+import structlog
+from fastapi import Body, Path, Response
+
+from shoal.api.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.problems import documented
+from shoal.api.route import strict_router
+from shoal.api.routes.projects import NewName, ProjectName
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.concurrency import (
+    ConcurrencyGroupDetail,
+    ConcurrencyGroupIn,
+    ConcurrencyGroupOut,
+    SlotUserOut,
+)
+from shoal.api.services import Services, Shoal
+from shoal.coordination.bell import ring
+from shoal.core.errors import ShoalError
+
+log = structlog.get_logger()
+
+router = strict_router("concurrency groups")
+
+GroupName = Annotated[str, Path(max_length=100, examples=["warehouse"])]
+RING_TIMEOUT_S = 2.0
+
+
+@router.get(
+    "/projects/{project}/concurrency-groups",
+    summary="List concurrency groups",
+    responses=documented(404),
+)
+async def list_groups(
+    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+) -> Page[ConcurrencyGroupOut]:
+    """The concurrency groups of a project by name."""
+    after = decode_cursor("concurrency-groups", cursor, str)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        await uow.projects.get(project)
+        position = (project, after[0]) if after else None
+        found = await uow.concurrency.list(project, position, limit + 1)
+    items, more = page(found, limit)
+    return Page(
+        items=[ConcurrencyGroupOut.model_validate(vars(item)) for item in items],
+        next=encode_cursor("concurrency-groups", items[-1].name) if more else None,
+    )
+
+
+@router.get(
+    "/projects/{project}/concurrency-groups/{name}",
+    summary="Show a concurrency group",
+    responses=documented(404),
+)
+async def get_group(shoal: Shoal, project: ProjectName, name: GroupName) -> ConcurrencyGroupDetail:
+    """One group with those who have its slots and those who wait for one."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        group = await uow.concurrency.get(project, name)
+        holders = await uow.concurrency.holders(project, name)
+        waiters = await uow.concurrency.waiters(project, name)
+    return ConcurrencyGroupDetail(
+        **vars(group),
+        holders=[SlotUserOut.model_validate(vars(one)) for one in holders],
+        waiters=[SlotUserOut.model_validate(vars(one)) for one in waiters],
+    )
+
+
+@router.put(
+    "/projects/{project}/concurrency-groups/{name}",
+    summary="Make or change a concurrency group",
+    responses={
+        201: {"model": ConcurrencyGroupOut, "description": "It is new."},
+        **documented(400, 413, 415),
+    },
+)
+async def put_group(
+    shoal: Shoal,
+    project: NewName,
+    name: NewName,
+    body: Annotated[ConcurrencyGroupIn, Body()],
+    response: Response,
+) -> ConcurrencyGroupOut:
+    """Sets the number of slots, at once; the project is created if it is missing.
+
+    Fewer slots end nothing: as tasks end, no others start until few enough are left.
+    """
+    async with shoal.database.unit_of_work() as uow:
+        stored, is_new = await uow.concurrency.put(
+            project, name, body.slots, body.description, shoal.clock()
+        )
+        waiting = await uow.slots.waiting_in(f"{project}/{name}")
+        await uow.commit()
+    if waiting:
+        await _ring(shoal, waiting)
+    if is_new:
+        response.status_code = 201
+    return ConcurrencyGroupOut.model_validate(vars(stored))
+
+
+async def _ring(shoal: Services, partitions: set[int]) -> None:
+    """Tell a master that somebody waits: without it they look at the next regular time."""
+    try:
+        async with asyncio.timeout(RING_TIMEOUT_S):
+            await ring(shoal.session, partitions)
+    except (ShoalError, TimeoutError) as error:
+        log.warning("bells not rung; the masters look by themselves", error=str(error))
+
+
+@router.delete(
+    "/projects/{project}/concurrency-groups/{name}",
+    summary="Delete a concurrency group",
+    status_code=204,
+    responses=documented(404, 409),
+)
+async def delete_group(shoal: Shoal, project: ProjectName, name: GroupName) -> None:
+    """Refused while the newest version of a workflow names it, or a task has or wants a slot."""
+    async with shoal.database.unit_of_work() as uow:
+        await uow.concurrency.delete(project, name)
+        await uow.commit()

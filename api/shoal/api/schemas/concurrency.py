@@ -1,0 +1,80 @@
+"""Concurrency groups."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shoal.api.schemas.common import Strict, example
+from shoal.core.concurrency import MOST_SLOTS
+from shoal.core.states import TaskState
+
+_GROUP = {
+    "project": "flights",
+    "name": "warehouse",
+    "description": "Connections to the warehouse",
+    "slots": 4,
+    "taken": 4,
+    "waiting": 12,
+    "updated_at": "2026-11-21T06:00:00Z",
+}
+_HOLDER = {
+    "task_instance_id": 4711,
+    "workflow_instance_id": 815,
+    "workflow": "daily",
+    "task": "load",
+    "attempt": 1,
+    "state": "RUNNING",
+    "granted_at": "2026-11-21T06:00:00Z",
+}
+_WAITER = {**_HOLDER, "task_instance_id": 4720, "state": "BLOCKED", "granted_at": None}
+
+
+class ConcurrencyGroupOut(BaseModel):
+    """How many tasks that name the group may be at work at once."""
+
+    model_config = example(_GROUP)
+
+    project: str
+    name: str
+    description: str
+    slots: int
+    taken: int = Field(description="Slots in use: more than `slots` after these were made fewer.")
+    waiting: int = Field(description="Attempts that wait for a slot.")
+    updated_at: datetime
+
+
+class SlotUserOut(BaseModel):
+    """An attempt that has a slot, or waits for one."""
+
+    model_config = example(_HOLDER)
+
+    task_instance_id: int
+    workflow_instance_id: int
+    workflow: str
+    task: str
+    attempt: int
+    state: TaskState
+    granted_at: datetime | None = Field(description="When it was given its slot.")
+
+
+class ConcurrencyGroupDetail(ConcurrencyGroupOut):
+    """A group with those who use it, up to 100 of each kind."""
+
+    model_config = example({**_GROUP, "holders": [_HOLDER], "waiters": [_WAITER]})
+
+    holders: list[SlotUserOut] = Field(description="Who has a slot, the longest first.")
+    waiters: list[SlotUserOut] = Field(description="In the order in which they get one.")
+
+
+class ConcurrencyGroupIn(Strict):
+    """What can be set."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"slots": 4, "description": "Connections to the warehouse"}]
+        },
+    )
+
+    slots: int = Field(ge=0, le=MOST_SLOTS, description="0: nothing of the group starts.")
+    description: str = Field(default="", max_length=2000)
