@@ -19,33 +19,39 @@ TRUTH: dict[str, bool | None] = {"1 == 1": True, "1 == 2": False, "nowhere == 1"
 
 @dataclass(frozen=True)
 class Case:
-    """One instance and its fate. ``selected`` None: it is about all tasks."""
+    """One instance and its fate. ``selected`` None: it is about all tasks.
+
+    First come the ``moves``; then all goes well, but the tasks in ``failing`` always fail.
+    """
 
     definition: dict[str, Any]
     selected: frozenset[str] | None
     admitted: bool
     moves: tuple[Move, ...] = ()
+    failing: frozenset[str] = frozenset()
 
 
 def random_case(dice: random.Random) -> Case:
     """A case without moves."""
-    count = dice.choice((1, 2, 3, 3, 4, 4, 5, 5, 6, 7, 9, 12))
+    family = dice.random() < 0.12  # little but tasks with nested instances
+    count = dice.choice((1, 2, 3)) if family else dice.choice((1, 2, 3, 3, 4, 4, 5, 5, 6, 7, 9, 12))
     density = dice.choice((0.15, 0.3, 0.6))
     plain = dice.random() < 0.4  # nothing but SHELL tasks
     tasks: dict[str, dict[str, Any]] = {}
     for name in "abcdefghijkl"[:count]:
         upstream = [other for other in tasks if dice.random() < density]
         tasks[name] = random_task(dice, upstream)
-    if not plain:
-        give_types(dice, tasks)
+    if family or not plain:
+        give_types(dice, tasks, family=family)
     definition: dict[str, Any] = {"tasks": tasks, "on_failure": dice.choice(STRATEGIES)}
-    if dice.random() < 0.08:
-        definition["timeout"] = dice.choice((8, 20))
+    if dice.random() < 0.15:
+        definition["timeout"] = dice.choice((6, 15))
         definition["timeout_action"] = dice.choice(("warn", "stop", "both"))
     selected = None
     if dice.random() < 0.15:
         selected = frozenset(name for name in tasks if dice.random() < 0.6) or None
-    return Case(definition, selected, dice.random() < 0.95)
+    failing = frozenset(name for name in tasks if dice.random() < dice.choice((0, 0.2, 0.5)))
+    return Case(definition, selected, dice.random() < 0.95, failing=failing)
 
 
 def random_task(dice: random.Random, upstream: list[str]) -> dict[str, Any]:
@@ -57,31 +63,31 @@ def random_task(dice: random.Random, upstream: list[str]) -> dict[str, Any]:
         task["run_when"] = dice.choice(("all_done", "always"))
     if dice.random() < 0.1:
         task["enabled"] = False
-    if dice.random() < 0.3:
+    if dice.random() < 0.4:
         task["retries"] = dice.choice((1, 2))
         if dice.random() < 0.5:
             task["retry_delay"] = dice.choice((3, 6))
             task["retry_backoff"] = dice.choice((1, 2))
             if dice.random() < 0.3:
                 task["retry_max_delay"] = 5
-            if dice.random() < 0.2:
+            if dice.random() < 0.3:
                 task["retry_jitter"] = 0.5
     if dice.random() < 0.12:
         task["delay"] = dice.choice((2, 7))
     if dice.random() < 0.12:
         task["concurrency_group"] = "g"
-    if dice.random() < 0.12:
+    if dice.random() < 0.2:
         task["timeout"] = dice.choice((4, 9))
         task["timeout_action"] = dice.choice(("fail", "warn", "both"))
     return task
 
 
-def give_types(dice: random.Random, tasks: dict[str, dict[str, Any]]) -> None:
-    """Make some of the tasks others than SHELL tasks."""
+def give_types(dice: random.Random, tasks: dict[str, dict[str, Any]], *, family: bool) -> None:
+    """Make some of the tasks others than SHELL tasks; of a ``family`` most are nested."""
     for name, task in tasks.items():
         downstream = [other for other in tasks if name in tasks[other]["depends_on"]]
-        choices = ["SHELL"] * 7 + ["DEPENDENT", *NESTED]
-        if downstream:
+        choices = ["SHELL", *NESTED * 3] if family else ["SHELL"] * 7 + ["DEPENDENT", *NESTED]
+        if downstream and not family:
             choices += ["SWITCH", "SWITCH"]
             if task["depends_on"]:
                 choices += ["CONDITIONS"] * 3

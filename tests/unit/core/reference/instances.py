@@ -135,11 +135,11 @@ class NestedInstances:
         ]
 
     def left_alone(self) -> dict[int, str]:
-        """Those that have not ended, though nobody set them going by hand: their states."""
+        """Those that neither end nor were set going by hand: their states."""
         return {
             identity: nested.state
             for identity, nested in self.all.items()
-            if nested.state not in ENDED and not nested.own_will
+            if nested.state not in ENDED | {"STOPPING"} and not nested.own_will
         }
 
     def noisy(self, parent: Key) -> list[int]:

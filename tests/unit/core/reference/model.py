@@ -73,6 +73,12 @@ class Instance:
         self.warned = False  # of the workflow's timeout
         self.taken_in_hand = False  # by a person: it is not timed any more
         self.tries = {task: [Try(1)] for task in self.tasks}
+        self.named_in_conditions = {
+            name
+            for task, spec in self.tasks.items()
+            if spec.get("type") == "CONDITIONS" and self.takes_part(task)
+            for name in named_in(spec["params"]["when"])
+        }
         self.kinds = {task: str(spec.get("type", "SHELL")) for task, spec in self.tasks.items()}
 
     # -- looking -----------------------------------------------------------------------------
@@ -109,14 +115,8 @@ class Instance:
         return selected and bool(self.tasks[task].get("enabled", True))
 
     def handled(self, task: str) -> bool:
-        """Whether a CONDITIONS task downstream names it in its condition."""
-        return any(
-            self.kind(other) == "CONDITIONS"
-            and self.takes_part(other)
-            and task in self.upstream(other)
-            and task in named_in(self.tasks[other]["params"]["when"])
-            for other in self.tasks
-        )
+        """Whether a CONDITIONS task downstream that takes part names it in its condition."""
+        return task in self.named_in_conditions
 
     def failing(self, without: Iterable[str] = ()) -> bool:
         """Whether the failure strategy starts nothing more, be it ``without`` some tasks."""

@@ -30,8 +30,8 @@ class Running(Instance):
 
     def once(self) -> bool:
         """Do the first step that changes anything. Returns whether there was one."""
+        before = self.picture()
         for step in (self.end_and_skip, self.start_choosers, self.start_others):
-            before = self.picture()
             step()
             if self.picture() != before:
                 return True
@@ -51,11 +51,13 @@ class Running(Instance):
             last = self.last(task)
             if last.state in HELD:
                 self.look_at_held(task)
-            elif last.state in OPEN and (self.state == "STOPPING" or self.dies_held(task)):
+            elif last.state not in OPEN:
+                continue
+            elif self.state == "STOPPING" or self.dies_held(task):
                 self.drop(task, "KILLED")
-            elif last.state in OPEN and self.stays_out(task):
+            elif self.stays_out(task):
                 self.drop(task, "SKIPPED", "FAILING")
-            elif last.state in OPEN and not last.ready:
+            elif not last.ready:
                 verdict = self.judge(task)
                 if verdict not in (START, None):
                     self.drop(task, "SKIPPED", verdict)

@@ -66,6 +66,8 @@ def smaller_cases(case: Case) -> Iterator[Case]:
         if field in case.definition:
             rest = {key: value for key, value in case.definition.items() if key != field}
             yield replace(case, definition=rest)
+    for task in sorted(case.failing):
+        yield replace(case, failing=case.failing - {task})
     if case.selected is not None:
         yield replace(case, selected=None)
     if not case.admitted:
