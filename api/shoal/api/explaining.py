@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from shoal.api.services import Services
 from shoal.coordination import Entry
 from shoal.core import why
-from shoal.core.concurrency import qualified
 from shoal.core.logic.kinds import LASTING, WITH_CHILDREN, is_logic
 from shoal.core.model import Overlap
 from shoal.core.overlap import Policy
@@ -20,6 +19,8 @@ from shoal.sql.errors import NotFound
 
 _T, _W = TaskState, WorkflowState
 _MOST_AHEAD = 10_000
+_MOST_HOLDERS = 5
+_MOST_WAITERS = 1_000
 _MOST_TASKS = 20  # of an instance, explained one by one
 
 
@@ -180,8 +181,10 @@ def _of_running(attempt: TaskInstance) -> Iterator[Finding]:
         yield Finding(Layer.PARTITION, f"its master works on it since {since}", waits=False)
     if attempt.type in WITH_CHILDREN:
         yield from why.of_children(attempt.detail)
-    elif attempt.reason:
-        yield Finding(Layer.DEPENDENCY, attempt.reason)
+    elif attempt.detail:
+        yield from why.of_dependencies(attempt.detail)
+    else:
+        yield Finding(Layer.DEPENDENCY, "its master is about to look for the runs")
 
 
 async def _of_queue(shoal: Services, facts: Facts, attempt: TaskInstance) -> list[Finding]:
@@ -223,25 +226,33 @@ def _number(value: object) -> int:
 
 
 async def _of_slots(shoal: Services, facts: Facts, attempt: TaskInstance) -> AsyncIterator[Finding]:
-    name = facts.plan.tasks[attempt.task].concurrency_group
-    assert name is not None, "nobody else is BLOCKED"
-    group = qualified(attempt.project, name)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
-        try:
-            found = await uow.concurrency.get(attempt.project, name)
-        except NotFound:
-            text = f"concurrency group {group} does not exist; make it: shoal concurrency set"
-            yield Finding(Layer.CONCURRENCY, text)
-            return
-        ahead = await uow.slots.ahead_of(attempt.id)
-        holders = await uow.concurrency.holders(attempt.project, name, limit=5)
-    text = f"{found.taken} of {found.slots} slots of concurrency group {group} are taken"
-    yield Finding(Layer.CONCURRENCY, f"{text}; {ahead} attempts get one before it")
-    for one in holders:
-        text = f"{one.workflow}/{one.task} of instance {one.workflow_instance_id} has a slot"
+    """Who has the slots of the concurrency group, and how many wait before this attempt."""
+    name = facts.plan.tasks[attempt.task].concurrency_group or ""
+    home = facts.instance.project
+    try:
+        async with shoal.database.unit_of_work(read_only=True) as uow:
+            group = await uow.concurrency.get(home, name)
+            holders = await uow.concurrency.holders(home, name, _MOST_HOLDERS)
+            waiters = await uow.concurrency.waiters(home, name, _MOST_WAITERS)
+    except NotFound:
+        text = (
+            f"there is no concurrency group {name!r} in project {home}; make it with "
+            f"`shoal concurrency set {home}/{name} SLOTS`"
+        )
+        yield Finding(Layer.CONCURRENCY, text)
+        return
+    place = [user.task_instance_id for user in waiters]
+    where = (
+        f"it is number {place.index(attempt.id) + 1} of {group.waiting} that wait"
+        if attempt.id in place
+        else f"{group.waiting} wait"
+    )
+    text = f"{group.taken} of {group.slots} slots of concurrency group {name!r} are taken, {where}"
+    yield Finding(Layer.CONCURRENCY, text)
+    for user in holders:
         yield Finding(
             Layer.CONCURRENCY,
-            text,
-            instance_id=one.workflow_instance_id,
-            task_instance_id=one.task_instance_id,
+            f"task {user.task} of {user.workflow}, instance {user.workflow_instance_id}, has one",
+            instance_id=user.workflow_instance_id,
+            task_instance_id=user.task_instance_id,
         )

@@ -92,6 +92,25 @@ def of_children(detail: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding(Layer.CHILD, f"… and {len(going) - _MOST_NAMES} more instances")
 
 
+def of_dependencies(detail: Mapping[str, Any]) -> Iterator[Finding]:
+    """What a DEPENDENT task looks for and has found; ``detail`` as ``logic.judging`` made it."""
+    for item in detail.get("items") or ():
+        name = f"{item['project']}/{item['workflow']}"
+        what = f"task {item['task']} of {name}" if item["task"] else name
+        if not item["exists"]:
+            yield Finding(Layer.DEPENDENCY, f"there is no workflow {name}")
+            continue
+        for interval in item["intervals"]:
+            runs = interval["runs"]
+            best = f"instance {runs[0]['instance']} is {runs[0]['state']}" if runs else "no run yet"
+            yield Finding(
+                Layer.DEPENDENCY,
+                f"{what} from {interval['from']} ({item['date']}): {best}",
+                waits=interval["verdict"] != "SUCCESS",
+                instance_id=runs[0]["instance"] if runs else None,
+            )
+
+
 def of_workers(group: str, slots: Sequence[tuple[str, int, int, str | None]]) -> Iterator[Finding]:
     """What the workers of a group do: (worker, slots, running, why it takes nothing) each."""
     if not slots:

@@ -6,6 +6,7 @@ from typing import Any
 from shoal.coordination import Entry
 from shoal.core.decide import decide
 from shoal.core.events import Begun, Event, PauseRequested, TaskClaimed, TaskEnded
+from shoal.core.records import NewInstance
 from shoal.core.run import Run
 from shoal.core.states import TaskSignal
 from shoal.sql import UnitOfWork
@@ -132,3 +133,30 @@ async def test_delay_says_how_long(api: Api) -> None:
 async def test_unknown_ids_are_not_found(api: Api) -> None:
     problem_of(await api.client.get(f"{PREFIX}/instances/999/why"), 404, "not-found")
     problem_of(await api.client.get(f"{PREFIX}/task-instances/999/why"), 404, "not-found")
+
+
+async def test_task_that_waits_for_a_slot_names_who_has_them(api: Api) -> None:
+    now = datetime.now(UTC)
+
+    async def group(uow: UnitOfWork) -> None:
+        await uow.concurrency.put("p", "db", 1, "", now)
+
+    await api.store(group)
+    tasks = [
+        {"name": name, "type": "SHELL", "concurrency_group": "db", "params": {"script": "true"}}
+        for name in ("fetch", "other")
+    ]
+    await api.publish("busy", tasks=tasks)
+    command = await api.command(type="START", project="p", workflow="busy")
+    async with api.services.database.unit_of_work() as uow:
+        stored = await uow.commands.get(command["id"])
+        new = NewInstance(
+            stored.id, stored.workflow_id, 1, stored.partition, 2, {}, now, now, admitted_at=now
+        )
+        [run] = await uow.instances.create([new])
+        await uow.commit()
+    await _apply(api, run, Begun(now))
+    why = await _why(api, f"/task-instances/{_id(run, 'other')}")
+    assert _texts(why, "concurrency") == [
+        "0 of 1 slots of concurrency group 'db' are taken, it is number 2 of 2 that wait"
+    ]

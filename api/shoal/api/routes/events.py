@@ -49,7 +49,10 @@ async def events(
         str | None, Header(description="Resume behind this event.", examples=["204"])
     ] = None,
 ) -> EventStream:
-    """Events `instance.state`, `task.state`, `backfill.state` and `workflow.published`, as committed.
+    """What happens, as it is committed.
+
+    Events are `instance.state`, `instance.overdue`, `task.state`, `task.overdue`,
+    `backfill.state` and `workflow.published`.
 
     Every event comes once and in order. Who reads too slowly is disconnected and comes back with
     Last-Event-ID, as browsers do by themselves.
