@@ -3,6 +3,7 @@
 from tests.mutations.catalogue import (
     admission,
     backfills,
+    children,
     coordination,
     database,
     group,
@@ -19,6 +20,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *master.MUTATIONS,
     *admission.MUTATIONS,
     *backfills.MUTATIONS,
+    *children.MUTATIONS,
     *worker.MUTATIONS,
     *secrets.MUTATIONS,
 )
