@@ -17,8 +17,8 @@ def settle(draft: Draft) -> None:
             draft.move(WorkflowSignal.SETTLE)
         return
     if draft.state is _W.STOPPING and draft.count(_T.KILLED, _T.LOST):
-        reason = draft.reason or draft.run.reason or "stopped by request"
-        draft.move(WorkflowSignal.SETTLE, reason)
+        asked = draft.reason or draft.run.reason
+        draft.move(WorkflowSignal.SETTLE, reason=asked or "stopped by request")
         return
     failed = draft.unhandled(*FAILURES)
     ignored = draft.run.plan.spec.on_failure is FailureStrategy.IGNORE
