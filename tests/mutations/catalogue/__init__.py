@@ -9,6 +9,7 @@ from tests.mutations.catalogue import (
     group,
     master,
     secrets,
+    slots,
     worker,
 )
 from tests.mutations.mutation import Mutation
@@ -21,6 +22,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *admission.MUTATIONS,
     *backfills.MUTATIONS,
     *children.MUTATIONS,
+    *slots.MUTATIONS,
     *worker.MUTATIONS,
     *secrets.MUTATIONS,
 )
