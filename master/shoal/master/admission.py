@@ -57,13 +57,9 @@ class Gate:
         self.to_ring: set[int] = set()  # partitions, after the commit
 
     @classmethod
-    async def locked(
-        cls, uow: UnitOfWork, workflow_ids: Collection[int], *, all_of_them: bool = False
-    ) -> Self:
-        """Lock those of the workflows whose runs may have to wait, or all of them."""
-        if not workflow_ids:
-            return cls(uow, {})
-        return cls(uow, await uow.admission.lock(workflow_ids, all_of_them=all_of_them))
+    async def locked(cls, uow: UnitOfWork, workflow_ids: Collection[int]) -> Self:
+        """Lock those of the workflows whose runs may have to wait."""
+        return cls(uow, await uow.admission.lock(workflow_ids))
 
     async def read(self) -> None:
         """Read the line-ups; ends that this transaction stores are written before."""
@@ -165,8 +161,8 @@ class Admission:
 
     async def at_end_of(self, uow: UnitOfWork, runs: Sequence[Run]) -> "_AfterEnds":
         """Take part in a transaction that stores the end of ``runs``; see ``engine.Ending``."""
-        workflows = await uow.admission.workflows_of([run.id for run in runs])
-        return _AfterEnds(await Gate.locked(uow, workflows), self._ring)
+        policies = await uow.admission.lock_of([run.id for run in runs])
+        return _AfterEnds(Gate(uow, policies), self._ring)
 
     async def work(self) -> None:
         """Look now and then, for ever."""
@@ -189,8 +185,7 @@ class Admission:
         if not waiting:
             return
         async with self._database.unit_of_work() as uow:
-            workflows = await uow.admission.workflows_of(waiting)
-            gate = await Gate.locked(uow, workflows, all_of_them=True)
+            gate = Gate(uow, await uow.admission.lock_of(waiting, all_of_them=True))
             await gate.read()
             gate.settle()
             await gate.write(self._clock())

@@ -22,6 +22,7 @@ from shoal.sql.tables import HAS_NOT_ENDED, IS_WAITING, command, workflow, workf
 _IDS_PER_QUERY = 500
 _SUPERSEDE = "supersede:"
 _OF = workflow_instance.c
+_NEWEST = select(workflow.c.id, workflow.c.version)
 # Told to stop already, if not carried out yet: it must not start in between.
 _IS_SUPERSEDED = (
     select(command.c.id)
@@ -47,35 +48,45 @@ class Admission:
         self._connection = connection
         self._plans = plans
 
-    async def lock(
-        self, workflow_ids: Collection[int], *, all_of_them: bool = False
-    ) -> dict[int, Policy]:
+    async def lock(self, workflow_ids: Collection[int]) -> dict[int, Policy]:
         """Lock workflows until the transaction ends; return their present policies.
 
-        Those that let all their runs run side by side are left out unless ``all_of_them`` is
-        set, since their runs need nobody's leave.
+        Those that let all their runs run side by side are left out: they need nobody's leave.
         """
-        wanted = set(workflow_ids)
-        if not all_of_them:
-            versions = await self._policies(_newest(wanted))
-            wanted = {i for i, policy in versions.items() if policy.overlap is not Overlap.ALLOW}
+        if not workflow_ids:
+            return {}
+        return await self._lock(await self._policies(_NEWEST.where(_ids_in(workflow_ids))))
+
+    async def lock_of(
+        self, instance_ids: Collection[int], *, all_of_them: bool = False
+    ) -> dict[int, Policy]:
+        """Lock the workflows of these instances as ``lock`` does; backfills' do not matter.
+
+        ``all_of_them``: also those that let all their runs run side by side.
+        """
+        newest = _NEWEST.join(workflow_instance, _OF.workflow_id == workflow.c.id).distinct()
+        found: dict[int, Policy] = {}
+        for chunk in batched(sorted(instance_ids), _IDS_PER_QUERY):
+            found |= await self._policies(
+                newest.where(_OF.id.in_(chunk), _OF.backfill_id.is_(None))
+            )
+        return await self._lock(found, all_of_them)
+
+    async def _lock(
+        self, found: Mapping[int, Policy], all_of_them: bool = False
+    ) -> dict[int, Policy]:
+        wanted = [i for i, p in found.items() if all_of_them or p.overlap is not Overlap.ALLOW]
         if not wanted:
             return {}
-        # NO KEY UPDATE: commands that refer to the workflow may be inserted meanwhile.
-        return await self._policies(_newest(wanted).with_for_update(key_share=True))
+        # NO KEY UPDATE: commands that refer to the workflow may be inserted meanwhile. Read again:
+        # what another transaction was publishing is there now.
+        query = _NEWEST.where(_ids_in(wanted)).order_by(workflow.c.id)
+        return await self._policies(query.with_for_update(key_share=True))
 
     async def _policies(self, query: Select[Any]) -> dict[int, Policy]:
         keys = [(row.id, row.version) for row in await self._connection.rows(query)]
         plans = await self._plans.get(self._connection, keys)
         return {key[0]: Policy.of(plans[key].plan.spec) for key in keys}
-
-    async def workflows_of(self, instance_ids: Collection[int]) -> set[int]:
-        """Return the workflows that these instances belong to, without those of backfills."""
-        found: set[int] = set()
-        for chunk in batched(sorted(instance_ids), _IDS_PER_QUERY):
-            query = select(_OF.workflow_id).where(_OF.id.in_(chunk), _OF.backfill_id.is_(None))
-            found.update(row.workflow_id for row in await self._connection.rows(query.distinct()))
-        return found
 
     async def lineup(self, workflow_id: int, policy: Policy) -> Lineup:
         """Return the unfinished runs of a locked workflow, as far as its policy needs them."""
@@ -135,6 +146,5 @@ class Admission:
         return found
 
 
-def _newest(workflow_ids: Collection[int]) -> Select[Any]:
-    query = select(workflow.c.id, workflow.c.version).where(workflow.c.id.in_(sorted(workflow_ids)))
-    return query.order_by(workflow.c.id)
+def _ids_in(workflow_ids: Collection[int]) -> ColumnElement[bool]:
+    return workflow.c.id.in_(sorted(workflow_ids))

@@ -149,8 +149,11 @@ async def test_workflows_that_allow_overlaps_are_not_locked(database: Database) 
         assert await uow.admission.lock([free, queued, 4711]) == {
             queued: Policy(Overlap.QUEUE, 3, 1_000)
         }
-        every = await uow.admission.lock([free, queued], all_of_them=True)
-        assert every.keys() == {free, queued}
+    runs = await created(database, free, 2) + await created(database, queued)
+    ids = [run.id for run in runs]
+    async with database.unit_of_work() as uow:
+        assert (await uow.admission.lock_of(ids)).keys() == {queued}
+        assert (await uow.admission.lock_of(ids, all_of_them=True)).keys() == {free, queued}
 
 
 async def test_newest_version_says_the_policy(database: Database) -> None:
@@ -161,14 +164,14 @@ async def test_newest_version_says_the_policy(database: Database) -> None:
     assert policies == {workflow_id: Policy(Overlap.REPLACE, 2, 1_000)}
 
 
-async def test_workflows_of_instances_leave_out_backfills(database: Database) -> None:
-    workflow_id = await published(database)
-    other = await published(database, definition("other"))
+async def test_runs_of_backfills_lock_nothing(database: Database) -> None:
+    workflow_id = await published(database, definition(overlap="queue"))
+    other = await published(database, definition("other", overlap="queue"))
     runs = await created(database, workflow_id, 2)
     runs += await created(database, other, backfill_id=1)
-    async with database.unit_of_work(read_only=True) as uow:
-        assert await uow.admission.workflows_of([r.id for r in runs]) == {workflow_id}
-        assert await uow.admission.workflows_of([]) == set()
+    async with database.unit_of_work() as uow:
+        assert (await uow.admission.lock_of([r.id for r in runs])).keys() == {workflow_id}
+        assert await uow.admission.lock_of([]) == {}
 
 
 async def test_second_master_sees_what_the_first_one_has_admitted(

@@ -102,10 +102,6 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
         lambda uow: uow.admission.lineup(1, Policy(Overlap.REPLACE, 2, 10)),
         "ix_workflow_instance_unfinished",
     ),
-    "admission.workflows_of": (
-        lambda uow: uow.admission.workflows_of([5, 6]),
-        "pk_workflow_instance",
-    ),
     "commands.backlog": (lambda uow: uow.commands.backlog(), "ix_command_pending"),
     "commands.add": (
         lambda uow: uow.commands.by_keys(["k7"]),
