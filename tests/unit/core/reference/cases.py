@@ -60,7 +60,7 @@ def random_task(dice: random.Random, upstream: list[str]) -> dict[str, Any]:
     if upstream and dice.random() < 0.5:
         task["run_when"] = dice.choice(RULES)
     elif dice.random() < 0.1:
-        task["run_when"] = dice.choice(("all_done", "always"))
+        task["run_when"] = dice.choice(("all_done", "always", "one_success"))
     if dice.random() < 0.1:
         task["enabled"] = False
     if dice.random() < 0.4:

@@ -111,7 +111,7 @@ def without_task(case: Case, gone: str) -> Case:
 def checked(case: Case, tasks: dict[str, dict[str, Any]]) -> Case:
     """The case with these tasks, whose references are put right."""
     for name, task in tasks.items():
-        if not task["depends_on"] and task.get("run_when") in ("one_success", "any_failed"):
+        if not task["depends_on"] and task.get("run_when") == "any_failed":
             tasks[name] = {key: value for key, value in task.items() if key != "run_when"}
         behind = [other for other in tasks if name in tasks[other]["depends_on"]]
         if task.get("type") == "CONDITIONS":
