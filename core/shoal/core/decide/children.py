@@ -8,7 +8,6 @@ it counts as moving. With ``again`` it is to be continued as soon as it stands s
 """
 
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
 from typing import Any
 
 from shoal.core.commands import CommandType
@@ -20,6 +19,7 @@ _W = WorkflowState
 STARTING, REFUSED = "STARTING", "REFUSED"
 _ENDED = frozenset({_W.SUCCEEDED, _W.FAILED, REFUSED})
 _AT_REST = frozenset({_W.PAUSED, _W.STOPPED})
+_STANDS = _ENDED | _AT_REST
 _AGAIN: Mapping[str, CommandType] = {
     _W.FAILED: CommandType.RECOVER,
     _W.STOPPED: CommandType.RESUME,
@@ -35,8 +35,10 @@ class Children:
     """A changeable copy of the children of one attempt."""
 
     def __init__(self, attempt: Attempt) -> None:
-        self._detail: dict[str, Any] = deepcopy(dict(attempt.detail))
-        self._children: dict[str, Child] = self._detail.setdefault("children", {})
+        # A thousand of them tell several things each: no deeper a copy than what is changed.
+        stored: Mapping[str, Child] = attempt.detail.get("children", {})
+        self._children: dict[str, Child] = {i: dict(child) for i, child in stored.items()}
+        self._detail: dict[str, Any] = {**attempt.detail, "children": self._children}
 
     @property
     def detail(self) -> Mapping[str, Any]:
@@ -93,7 +95,7 @@ class Children:
 
     def moving(self) -> list[int]:
         """The items whose instances work, or are about to, or have not answered."""
-        return [i for i, child in self._all() if child["state"] not in _ENDED | _AT_REST]
+        return [i for i, child in self._all() if child["state"] not in _STANDS]
 
     def working(self) -> list[int]:
         """As ``moving``, without those that wait for other runs of their workflow."""
