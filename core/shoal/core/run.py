@@ -206,6 +206,7 @@ class Decision:
     """
 
     attempts: Mapping[AttemptKey, Attempt] = field(default_factory=dict)
+    moved: frozenset[AttemptKey] = frozenset()  # those of ``attempts`` whose state has changed
     state: WorkflowState | None = None  # the new state of the instance, None if unchanged
     previous: WorkflowState | None = None  # its state before, set with ``state``: the guard
     reason: str | None = None

@@ -74,6 +74,7 @@ class _Change:
         moved = decision.state is not None
         self.decision = Decision(
             attempts={**before.attempts, **decision.attempts},
+            moved=before.moved | decision.moved,
             state=decision.state if moved else before.state,
             previous=decision.previous if before.state is None else before.previous,
             reason=decision.reason if moved else before.reason,

@@ -171,7 +171,8 @@ def _events(change: Change, new_ids: NewIds, at: datetime) -> Iterator[NewEvent]
             forced=attempt.forced or None,
         )
         attempt_id = attempt.id or new_ids[run.id, attempt.task, attempt.number]
-        yield NewEvent(at, "task.state", spec.project, data, run.id, attempt_id)
+        kind = "task.state" if (attempt.task, attempt.number) in decision.moved else "task.detail"
+        yield NewEvent(at, kind, spec.project, data, run.id, attempt_id)
         if attempt.task in decision.overdue:
             data = _compact(
                 workflow=spec.name,

@@ -150,6 +150,7 @@ class _History:
         before = self.run.state
         asked: list[tuple[str, bool]] = []
         touched: dict[tuple[str, int], CoreAttempt] = {}
+        stepped: set[tuple[str, int]] = set()
         moved = False
         for _ in range(events):
             kind, event = self._event(touched)
@@ -158,18 +159,19 @@ class _History:
             if kind is not None:
                 asked.append((kind, decision.refusal is None))
             touched.update(decision.attempts)
+            stepped |= decision.moved
             moved = moved or decision.state is not None
         if moved:
             self._note(state=self.run.state.value, previous=before.value)
             self.all.steps.append(
                 Step("workflow_instance", self.id, before.value, self.run.state.value)
             )
-        for attempt in touched.values():
-            self._store(attempt)
+        for key, attempt in touched.items():
+            self._store(attempt, key in stepped)
         for kind, done in asked:
             self.all.command(kind, self.id, done, self.id)
 
-    def _store(self, attempt: CoreAttempt) -> None:
+    def _store(self, attempt: CoreAttempt, stepped: bool) -> None:
         key = (attempt.task, attempt.number)
         if attempt.id is None:
             attempt = replace(attempt, id=next(self.all.ids))
@@ -179,7 +181,8 @@ class _History:
             step = Step("task_instance", attempt.id or 0, before.value, attempt.state.value)
             self.all.steps.append(step)
         self.stored[key] = attempt
-        self._note(state=attempt.state.value, task=attempt.task, attempt=attempt.number)
+        if stepped:
+            self._note(state=attempt.state.value, task=attempt.task, attempt=attempt.number)
 
     def _note(self, **fields: Any) -> None:
         number = len(self.all.changes) + 1

@@ -52,7 +52,8 @@ async def events(
     """What happens, as it is committed.
 
     Events are `instance.state`, `instance.overdue`, `task.state`, `task.overdue`,
-    `backfill.state` and `workflow.published`.
+    `task.detail` (something about an attempt but its state), `backfill.state` and
+    `workflow.published`.
 
     Every event comes once and in order. Who reads too slowly is disconnected and comes back with
     Last-Event-ID, as browsers do by themselves.

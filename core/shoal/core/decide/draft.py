@@ -238,6 +238,7 @@ class Draft:
         started = self.run.started_at is None and self.state is WorkflowState.RUNNING
         return Decision(
             attempts=self._written,
+            moved=frozenset(key for key in self._written if self._has_moved(key)),
             state=self.state if changed else None,
             previous=self.run.state if changed else None,
             reason=self.reason,
@@ -251,6 +252,10 @@ class Draft:
             overdue=tuple(self.overdue),
             parent=self.parent if self.parent != self.run.parent else None,
         )
+
+    def _has_moved(self, key: AttemptKey) -> bool:
+        before = self.run.attempts[key[0]]
+        return before.number != key[1] or before.state is not self._written[key].state
 
     def _answer(self, state: WorkflowState) -> Iterable[TellParent]:
         """Tell the parent if it has asked, or the instance has come to rest or set out again."""
