@@ -26,7 +26,7 @@ from shoal.core.run import (
     Withdraw,
 )
 from shoal.core.selection import Selection, SelectionMode
-from shoal.core.states import TaskSignal, WorkflowState
+from shoal.core.states import TaskSignal, TaskState, WorkflowState
 from tests.unit.core.reference.cases import Case, as_written
 from tests.unit.core.reference.happening import Reference
 from tests.unit.core.reference.instances import Difference, Letter, NestedInstances
@@ -70,16 +70,17 @@ class World:
         self.watched: set[Key] = set()  # DEPENDENT tasks whose runs somebody looks for
         self.wakes: set[float] = set()
         self.latest: tuple[events.Event, Callable[[], object]] | None = None
-        self.log: list[str] = []
+        self.log: list[tuple[float, events.Event]] = []
         self.refusals = self.sends = 0
         self.visited: set[str] = set()  # corners, see ``coverage``
+        self.states: set[WorkflowState | TaskState] = set()  # that the instance and tasks were in
         self.send(events.Begun(START), self.reference.begin)
 
     # -- both decide ---------------------------------------------------------------------------
 
     def send(self, event: events.Event, expect: Callable[[], object]) -> None:
         """One event for both. Raises Difference."""
-        self.log.append(f"{self.now:g} {event}")
+        self.log.append((self.now, event))
         if not isinstance(event, (events.Begun, events.TimeReached)):
             self.latest = event, expect
         refused = expect() is False
@@ -98,8 +99,8 @@ class World:
         if self.take_due_wakes():
             self.send(events.TimeReached(self.at()), lambda: self.reference.advance_to(self.now))
         self.compare()
-        self.visited.add(f"instance {self.run.state}")
-        self.visited.update(f"task {a.state}" for a in self.run.attempts.values())
+        self.states.add(self.run.state)
+        self.states.update(attempt.state for attempt in self.run.attempts.values())
 
     def carry_out(self, decision: Decision) -> None:
         """Store, then act: what a master does."""
@@ -138,7 +139,7 @@ class World:
         if identity is None or attempt.id not in (None, identity):
             raise Difference(f"{key} has id {identity}, the decision says {attempt.id}")
         self.key_of[identity] = key
-        self.stored[key] = replace(attempt, id=identity)
+        self.stored[key] = attempt if attempt.id is not None else replace(attempt, id=identity)
         return self.stored[key]
 
     def compare(self) -> None:
