@@ -34,6 +34,10 @@ _HISTORY = (
     f" {_NUMBERS.format(count=5)}"
     "SELECT id, i, 1, 't' || i, 'SHELL', CASE WHEN id % 100 = 0 THEN 'RUNNING' ELSE 'SUCCEEDED'"
     " END, 'default', 'w' || (id % 1000), 0, 0 FROM workflow_instance, n",
+    "INSERT INTO task_instance (workflow_instance_id, position, attempt, task, type, state,"
+    " worker_group, failures, losses, concurrency_group, workflow_priority, task_priority)"
+    " SELECT id, 99, 1, 'slot', 'SHELL', 'BLOCKED', 'default', 0, 0, 'demo/g', 2, 2"
+    " FROM workflow_instance WHERE id % 100 = 50",
     "INSERT INTO schedule (workflow_id, partition, cron, timezone, parameters, enabled,"
     f" next_fire_at) {_NUMBERS.format(count=2000)}"
     "SELECT :workflow, i % 8, '* * * * *', 'UTC', '{}', i > 0,"
@@ -160,6 +164,10 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
     "schedules.next_due after a moment": (
         lambda uow: uow.schedules.next_due(range(4), NOW),
         "ix_schedule_next_fire_at_partition",
+    ),
+    "slots.waiting_in": (
+        lambda uow: uow.slots.waiting_in("demo/g", 5),
+        "ix_task_instance_blocked",
     ),
     "events.after": (lambda uow: uow.events.after(3900, 10), "pk_event"),
     "events.after of an instance": (
