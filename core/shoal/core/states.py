@@ -14,7 +14,7 @@ from shoal.core.errors import ShoalError
 class WorkflowState(StrEnum):
     """State of one workflow instance."""
 
-    QUEUED = "QUEUED"  # created, not yet decided upon
+    QUEUED = "QUEUED"  # created: not yet decided upon, or waits for other runs of its workflow
     RUNNING = "RUNNING"  # tasks may start
     PAUSING = "PAUSING"  # nothing new starts; what runs may finish
     PAUSED = "PAUSED"  # nothing runs; resume continues
