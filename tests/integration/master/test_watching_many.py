@@ -1,0 +1,97 @@
+"""Thousands of DEPENDENT tasks wait: a look costs a few queries, whatever their number."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, event
+
+from shoal.core.model import WorkflowSpec
+from shoal.core.run import Action, Run, Watch
+from shoal.core.states import TaskState
+from shoal.master.dependencies import DependencyWatcher
+from shoal.master.engine import Engine
+from shoal.master.main import utc_now
+from shoal.sql import Database
+from tests.integration.sql.given import PARTITIONS, created, published
+from tests.waiting import DEADLINE_S, eventually
+
+TASKS = 600
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+def spec(name: str, task: dict[str, Any]) -> WorkflowSpec:
+    return WorkflowSpec.model_validate(
+        {"project": "demo", "name": name, "tasks": [{"name": "a", **task}]}
+    )
+
+
+class Site:
+    """An engine with a watcher, whose looks a test makes."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.engine = Engine(database, self._perform, utc_now, 500)
+        self.rung: list[int] = []
+        self.watcher = DependencyWatcher(
+            database, self.engine, utc_now, 60.0, lambda rung: self.rung.extend(rung)
+        )
+        self.engine.on_stored.append(self.watcher.stored)
+
+    async def _perform(self, performed: Any) -> None:
+        run: Run
+        actions: tuple[Action, ...]
+        for run, actions in performed:
+            for action in actions:
+                if isinstance(action, Watch):
+                    self.watcher.watch(run, action.key)
+
+    def states(self) -> set[TaskState]:
+        return {run.attempts["a"].state for run in self.engine.runs.values()}
+
+
+@asynccontextmanager
+async def opened(tmp_path: Path) -> AsyncIterator[Site]:
+    async with Database(f"sqlite:///{tmp_path}/shoal.db") as database:
+        await database.migrate()
+        async with database.unit_of_work() as uow:
+            await uow.partitions.ensure(PARTITIONS)
+            await uow.commit()
+        site = Site(database)
+        working = asyncio.create_task(site.engine.work())
+        try:
+            yield site
+        finally:
+            working.cancel()
+            await eventually(working.done)
+
+
+async def test_look_at_many_costs_few_queries(tmp_path: Path) -> None:
+    async with opened(tmp_path) as site:
+        when = {"all": [{"workflow": w, "date": "last7Days"} for w in ("up", "none")]}
+        dependent = {"type": "DEPENDENT", "params": {"when": when}}
+        await published(site.database, spec("up", {"type": "SHELL", "params": {"script": "true"}}))
+        down = await published(site.database, spec("down", dependent))
+        # Each for a day of its own, so that none of them asks for the same.
+        for day in range(6):
+            at = NOON + timedelta(days=11 * day)
+            await created(site.database, down, TASKS // 6, logical_time=at)
+        await site.engine.take({0: 1}, "test")
+        await eventually(lambda: len(site.watcher._watched) == TASKS)
+        statements: list[str] = []
+
+        def count(connection: Connection) -> None:
+            @event.listens_for(connection.engine, "before_cursor_execute")
+            def _note(_: object, __: object, statement: str, *___: object) -> None:
+                statements.append(statement)
+
+        async with site.database.unit_of_work(read_only=True) as uow:
+            await uow.connection.run_sync(count)
+        async with asyncio.timeout(DEADLINE_S):
+            await site.watcher.look()
+        assert 0 < len(statements) <= 12
+        await eventually(lambda: all(run.attempts["a"].reason for run in site.engine.runs.values()))
+        assert site.states() == {TaskState.RUNNING}
