@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 
 from shoal.worker.attempt import ExitRecord, Outcome
 from shoal.worker.launching import Launcher, LauncherUnavailable, LaunchFailed
+from tests.integration.worker.agent_kit import children
 from tests.integration.worker.attempt_site import Site
 from tests.waiting import eventually
 
@@ -253,7 +254,25 @@ async def test_a_closed_launcher_takes_no_attempts(site: Site) -> None:
 async def test_no_descriptor_is_left_in_the_launcher(launcher: Launcher, site: Site) -> None:
     fds = f"/proc/{launcher.pid}/fd"
     before = len(os.listdir(fds))
-    await asyncio.gather(*(run(launcher, site.request(f"a{n}", "true")) for n in range(20)))
-    with pytest.raises(LaunchFailed):
-        await launcher.launch(site.request("b", "no-such-program"))
-    await eventually(lambda: len(os.listdir(fds)) <= before)
+    for masks in ([], ["a secret"]):
+        requests = [site.request(f"a{n}", "true", masks=masks) for n in range(20)]
+        await asyncio.gather(*(run(launcher, request) for request in requests))
+        with pytest.raises(LaunchFailed):
+            await launcher.launch(site.request("b", "no-such-program", masks=masks))
+        await eventually(lambda: len(os.listdir(fds)) <= before)
+
+
+async def test_attempt_with_a_filter_ends_whatever_becomes_of_the_filter(
+    launcher: Launcher, site: Site
+) -> None:
+    """Somebody kills it: the attempt cannot write any more, but it runs to its end."""
+    script = "trap '' PIPE; echo ready secret; until [ -e go ]; do sleep 0.02; done; echo x; exit 3"
+    request = site.request("a", "/bin/sh", "-c", script, masks=["secret"])
+    launched = await launcher.launch(request)
+    await eventually(lambda: site.log("a") == b"ready ***\n")
+    (filter_pid,) = {child.pid for child in children(launcher.pid)} - {launched.pid}
+    os.kill(filter_pid, signal.SIGKILL)
+    (site.work / "go").touch()
+    record = await launched.wait()
+    assert (record.outcome, record.exit_code) == (Outcome.FAILED, 3)
+    assert "its log may be incomplete" in record.reason

@@ -215,7 +215,7 @@ class Launcher:
         if not (masks := masks_of(message)):
             return None
         output = start_filter(str(message["log_path"]), masks, open_log, self._niceness)
-        self._reaper.spare(output.pid)
+        self._reaper.spare(output.pid, output.ended)
         return output
 
     def _fork(self, program: Program, output: Filter | None) -> tuple[int, int]:
@@ -289,10 +289,12 @@ class Launcher:
         """Conclude the attempts whose logs are complete."""
         waiting = []
         for attempt in self._over:
-            if attempt.filter is not None and self._reaper.is_helping(attempt.filter.pid):
+            if attempt.filter is not None and attempt.filter.status is None:
                 waiting.append(attempt)
-            else:
-                self._conclude(attempt)
+                continue
+            if attempt.filter is not None and attempt.filter.status:
+                attempt.note("the filter of its log was killed; its log may be incomplete")
+            self._conclude(attempt)
         self._over = waiting
 
     def _conclude(self, attempt: Attempt) -> None:

@@ -101,7 +101,13 @@ class Filter:
         self.pid = pid
         #: Where the attempt writes; closed in the launcher once the attempt has it.
         self.write_end = write_end
+        #: Its wait status, None while it is alive.
+        self.status: int | None = None
         self._stop_end = stop_end
+
+    def ended(self, status: int) -> None:
+        """It has ended; any status but 0 means before its time."""
+        self.status = status
 
     def attach(self) -> None:
         """The attempt has its copy of the pipe."""

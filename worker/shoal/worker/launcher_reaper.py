@@ -18,6 +18,8 @@ from shoal.worker import proctree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shoal.worker.launcher_attempt import Attempt
 
 
@@ -29,7 +31,8 @@ class Reaper:
 
     def __init__(self) -> None:
         self._mains: dict[int, Attempt] = {}  # main processes not reaped yet
-        self._helpers: set[int] = set()  # our own, not to be touched
+        #: Our own, not to be touched, each with what is told its wait status.
+        self._helpers: dict[int, Callable[[int], None]] = {}
         self._clearing: list[Attempt] = []  # main process gone, others perhaps not
         self._leftovers: dict[int, list[Attempt]] = {}  # whose process that could be
         self._untouchable: set[int] = set()  # became another user's, so we may not kill it
@@ -41,13 +44,12 @@ class Reaper:
         """Take charge of a main process that was just forked."""
         self._mains[attempt.pid] = attempt
 
-    def spare(self, pid: int) -> None:
-        """Leave that child alone: it is a helper of the launcher itself."""
-        self._helpers.add(pid)
+    def spare(self, pid: int, ended: Callable[[int], None] = lambda _status: None) -> None:
+        """Leave that child alone: it is a helper of the launcher itself.
 
-    def is_helping(self, pid: int) -> bool:
-        """Whether that helper is alive."""
-        return pid in self._helpers
+        ``ended`` is told its wait status.
+        """
+        self._helpers[pid] = ended
 
     @property
     def busy(self) -> bool:
@@ -94,7 +96,7 @@ class Reaper:
 
     def reap(self) -> list[Attempt]:
         """Collect all dead children. Returns the attempts whose main process was among them."""
-        ended = []
+        over = []
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -104,13 +106,14 @@ class Reaper:
                 break
             self._leftovers.pop(pid, None)
             self._untouchable.discard(pid)
-            self._helpers.discard(pid)
+            if (ended := self._helpers.pop(pid, None)) is not None:
+                ended(status)
             attempt = self._mains.pop(pid, None)
             if attempt is not None:
                 attempt.end(status, usage)
-                ended.append(attempt)
-        self._clearing += ended
-        return ended
+                over.append(attempt)
+        self._clearing += over
+        return over
 
     def clear(self) -> list[Attempt]:
         """Kill what ended attempts left behind. Returns the attempts of which nothing is left.
