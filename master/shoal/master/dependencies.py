@@ -229,13 +229,13 @@ class DependencyWatcher:
             async with self._database.unit_of_work(read_only=True) as uow:
                 gone |= await uow.dependencies.leftovers(self._engine.epochs)
         self._looks += 1
-        epochs = self._engine.epochs
         # Who owns the others now sees to them.
-        gone = {i: p for i, p in gone.items() if p in epochs and i not in self._watched}
+        ours = self._engine.epochs
+        gone = {i: p for i, p in gone.items() if p in ours and i not in self._watched}
         if not gone:
             return
         async with self._database.unit_of_work() as uow:
-            await uow.fence({partition: epochs[partition] for partition in gone.values()})
+            await uow.fence({p: self._engine.epoch_of(p) for p in gone.values()})
             await uow.dependencies.forget(gone)
             await uow.commit()
 

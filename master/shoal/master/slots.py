@@ -9,6 +9,7 @@ to a former owner does no harm, and one that is lost is made up for by a regular
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ from shoal.sql.slots import Slot
 
 log = structlog.get_logger()
 
+# A look is followed by a pause as long as itself, so that constant bells cannot take the loop.
+_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 1.0
 _GIVES_BACK = FINISHED_TASK | {TaskState.PAUSED}
 
 
@@ -56,6 +59,7 @@ class SlotKeeper:
         self._interval_s = interval_s
         self._ring = ring
         self._waiting: dict[int, _Waiter] = {}  # by task instance id
+        self._groups_in: defaultdict[int, set[str]] = defaultdict(set)  # of them, by partition
         self._groups: set[str] = set()  # to look at
         self._unknown: set[str] = set()  # groups that are wanted and do not exist: told once
         self._changed = asyncio.Event()
@@ -69,6 +73,7 @@ class SlotKeeper:
         if attempt.number != number or attempt.id is None or group is None:
             return
         self._waiting[attempt.id] = _Waiter(group, run.partition, run.id)
+        self._groups_in[run.partition].add(group)
         self._look_at({group})
 
     def stored(self, run: Run, decision: Decision) -> None:
@@ -79,7 +84,7 @@ class SlotKeeper:
 
     def look_soon(self, partition: int) -> None:
         """Somebody may have given slots to a partition. Called on the event loop."""
-        self._look_at({w.group for w in self._waiting.values() if w.partition == partition})
+        self._look_at(self._groups_in.get(partition, ()))
 
     def _look_at(self, groups: Collection[str]) -> None:
         if groups:
@@ -98,10 +103,11 @@ class SlotKeeper:
                     await self._changed.wait()
             self._changed.clear()
             groups, self._groups = self._groups, set()
-            if time.monotonic() >= all_due_at:
+            began = time.monotonic()
+            if began >= all_due_at:
                 self._forget_those_who_went_on()
                 groups |= {waiter.group for waiter in self._waiting.values()}
-                all_due_at = time.monotonic() + self._interval_s
+                all_due_at = began + self._interval_s
             try:
                 await self.look(groups)
             except ShoalError as error:
@@ -109,9 +115,14 @@ class SlotKeeper:
                     raise
                 log.warning("slots not given; trying again", error=str(error))
                 self._groups |= groups
+            took = time.monotonic() - began
+            await asyncio.sleep(min(max(_PAUSE_S, took), _LONGEST_PAUSE_S))
 
     def _forget_those_who_went_on(self) -> None:
         self._waiting = {i: w for i, w in self._waiting.items() if self._still_waits(i, w)}
+        self._groups_in.clear()
+        for waiter in self._waiting.values():
+            self._groups_in[waiter.partition].add(waiter.group)
 
     def _still_waits(self, task_instance_id: int, waiter: _Waiter) -> bool:
         run = self._engine.runs.get(waiter.instance_id)
