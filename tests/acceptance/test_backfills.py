@@ -73,7 +73,10 @@ def test_a_month_is_paused_resumed_and_outlives_the_death_of_its_master(
 ) -> None:
     monkeypatch.setenv("SHOAL_SESSION_TIMEOUT_S", str(SERVICE_SESSION_S))
     ledger = tmp_path / "ledger"
+    gate = tmp_path / "gate"
     write = f"echo {{}} $[yyyy-MM-dd] >> '{ledger}'; sleep 0.1"
+    # The later dates do not end before the pause, however busy the machine is.
+    wait = f"[ $[dd] -le 12 ] || until [ -e '{gate}' ]; do sleep 0.1; done; "
     with (
         LocalCluster(tmp_path / "data", workers=1, slots=8, api_port=free_port()) as running,
         watched(running),
@@ -84,7 +87,7 @@ def test_a_month_is_paused_resumed_and_outlives_the_death_of_its_master(
             "month",
             {
                 "first": {"script": write.format("start")},
-                "second": {"script": write.format("end"), "depends_on": ["first"]},
+                "second": {"script": wait + write.format("end"), "depends_on": ["first"]},
             },
         )
         rest.publish("fragile", {"only": {"script": "[ $[dd] -lt 3 ]"}})
@@ -92,6 +95,7 @@ def test_a_month_is_paused_resumed_and_outlives_the_death_of_its_master(
         serial = ask(rest, "fragile")
         rest.until(lambda: counts(rest, month), lambda seen: seen.get("SUCCEEDED", 0) >= 6)
         request(rest, month, "pause")
+        gate.touch()
         quiet = rest.until(lambda: counts(rest, month), lambda seen: "STARTED" not in seen)
         assert quiet["WAITING"] + quiet["SUCCEEDED"] == 30
         assert quiet["WAITING"] > 0
