@@ -83,7 +83,11 @@ def test_switch_that_cannot_be_evaluated_fails_with_the_reason() -> None:
 
 
 def test_disabled_task_keeps_the_order_and_the_failures_that_lead_through_it() -> None:
-    tasks: Tasks = {"a": {}, "b": {"depends_on": ["a"], "enabled": False}, "c": {"depends_on": ["b"]}}
+    tasks: Tasks = {
+        "a": {},
+        "b": {"depends_on": ["a"], "enabled": False},
+        "c": {"depends_on": ["b"]},
+    }
     run = Driver(spec(tasks))
     assert set(run.queue.values()) == {"a"}, "c must not overtake a"
     run.do("a")
