@@ -17,6 +17,7 @@ from shoal.master.errors import NotStored
 from shoal.master.main import utc_now
 from shoal.proto import shoal_pb2 as pb
 from shoal.sql.tables import concurrency_group, concurrency_lease
+from tests.integration.coordination.conftest import connect
 from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.integration.master.hand_worker import HandWorker
 from tests.waiting import DEADLINE_S, eventually
@@ -190,6 +191,24 @@ async def test_retry_waits_for_a_slot_again(bench: Bench) -> None:
         (claim,) = await worker.claim()
         assert claim.entry.workflow_instance_id == instances[0].id
         await until(bench, instances, TaskState.QUEUED, TaskState.BLOCKED)
+
+
+@ON_SQLITE
+async def test_slot_of_a_dead_worker_is_given_again(bench: Bench, zk_chroot: str) -> None:
+    await set_slots(bench, 1)
+    async with bench.master(scan_interval_s=30.0):
+        instances = await start_many(bench, 2)
+        async with connect(zk_chroot, name="doomed") as session:
+            doomed = await bench.worker("doomed", session)
+            (claim,) = await doomed.claim()
+            await doomed.fetch([claim])
+        working = asyncio.create_task(work_on(await bench.worker("survivor")))
+        assert [await bench.ended(one.id) for one in instances] == [WorkflowState.SUCCEEDED] * 2
+        working.cancel()
+    attempts = [t for one in instances for t in await bench.tasks(one.id, all_attempts=True)]
+    found = sorted((attempt.attempt, attempt.state) for attempt in attempts)
+    succeeded = TaskState.SUCCEEDED
+    assert found == [(1, TaskState.LOST), (1, succeeded), (2, succeeded)]
 
 
 @ON_SQLITE
