@@ -53,8 +53,8 @@ def corners_of(world: World) -> set[str]:
 
 def _by_definition(world: World) -> Iterator[str]:
     yield f"strategy {world.reference.strategy}"
-    for state in world.states:
-        yield f"{'instance' if isinstance(state, WorkflowState) else 'task'} {state}"
+    yield from (f"instance {state}" for state in world.states)
+    yield from (f"task {state}" for state in world.task_states)
     if world.case.selected is not None:
         yield "selection"
     if world.reference.warned:

@@ -73,7 +73,9 @@ class World:
         self.log: list[tuple[float, events.Event]] = []
         self.refusals = self.sends = 0
         self.visited: set[str] = set()  # corners, see ``coverage``
-        self.states: set[WorkflowState | TaskState] = set()  # that the instance and tasks were in
+        # That the instance and its tasks were in; some names are the same.
+        self.states: set[WorkflowState] = set()
+        self.task_states: set[TaskState] = set()
         self.send(events.Begun(START), self.reference.begin)
 
     # -- both decide ---------------------------------------------------------------------------
@@ -100,7 +102,7 @@ class World:
             self.send(events.TimeReached(self.at()), lambda: self.reference.advance_to(self.now))
         self.compare()
         self.states.add(self.run.state)
-        self.states.update(attempt.state for attempt in self.run.attempts.values())
+        self.task_states.update(attempt.state for attempt in self.run.attempts.values())
 
     def carry_out(self, decision: Decision) -> None:
         """Store, then act: what a master does."""
