@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from shoal.core import failpoints
 from shoal.core.commands import CommandType
 from shoal.core.records import Instance, TaskInstance
 from shoal.core.states import TaskState, WorkflowState
@@ -224,3 +225,20 @@ async def test_rows_of_a_master_that_died_are_swept(bench: Bench) -> None:
         await uow.commit()
     async with bench.master(scan_interval_s=0.05):
         await no_rows(bench)
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("point", ["watch.before_look", "watch.before_post"])
+async def test_looks_may_fail_every_second_time(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    monkeypatch.setattr(failpoints, "_armed_points", failpoints.parse(f"{point}=raise%2"))
+    up = await upstream(bench)
+    async with bench.master(scan_interval_s=0.1):
+        downs = [await waiting(bench, f"k{n}") for n in range(3)]
+        for down in downs:
+            await reason(bench, down, "no run")
+        await bench.start(up, "up", logical_time=DAY)
+        await (await bench.worker("w")).work(1)
+        assert [await bench.ended(down.id) for down in downs] == [WorkflowState.SUCCEEDED] * 3
+    assert failpoints._armed_points[point].hits >= 2

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import delete
 
 from shoal.coordination import ring
+from shoal.core import failpoints
 from shoal.core.commands import CommandType
 from shoal.core.events import ResumeRequested, SlotGranted
 from shoal.core.records import Instance
@@ -259,3 +260,18 @@ async def test_nobody_goes_on_without_a_lease(bench: Bench) -> None:
     finally:
         working.cancel()
         await eventually(working.done)
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("point", ["slot.before_commit", "slot.after_commit"])
+async def test_giving_slots_may_fail_every_second_time(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    monkeypatch.setattr(failpoints, "_armed_points", failpoints.parse(f"{point}=raise%2"))
+    await set_slots(bench, 1)
+    async with bench.master(scan_interval_s=0.2):
+        instances = await start_many(bench, 5)
+        working = asyncio.create_task(work_on(await bench.worker("w")))
+        assert [await bench.ended(one.id) for one in instances] == [WorkflowState.SUCCEEDED] * 5
+        working.cancel()
+    assert failpoints._armed_points[point].hits >= 4
