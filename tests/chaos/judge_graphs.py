@@ -63,23 +63,52 @@ def _at(change: Change, rule: str, text: str) -> Offence:
 def _may_start(instance: Instance, task: Task, states: Mapping[str, str]) -> bool:
     if not task.enabled:
         return False
-    passed = [_passed(instance, name, states) for name in task.depends_on]
-    ended = all(states[name] in FINAL_TASK for name in task.depends_on)
+    seen = [_seen(instance, name, states) for name in task.depends_on]
     match task.run_when:
         case "all_success":
-            return all(passed)
+            return _goes_on(seen)
         case "one_success":
-            return any(passed) or not task.depends_on
+            return any("passed" in one for one in seen) or not seen
         case "any_failed":
-            return any(states[name] in _BAD for name in task.depends_on)
-    return ended  # all_done, always
+            return any("failed" in one for one in seen)
+    return all(seen)  # all_done, always: whatever they have come to
 
 
-def _passed(instance: Instance, name: str, states: Mapping[str, str]) -> bool:
+def _goes_on(seen: Sequence[frozenset[str]]) -> bool:
+    """Whether a task that needs all before it may start: neutral ones alone start nothing."""
+    return all(one & {"passed", "neutral"} for one in seen) and not _all_neutral(seen)
+
+
+def _all_neutral(seen: Sequence[frozenset[str]]) -> bool:
+    return bool(seen) and all(one == {"neutral"} for one in seen)
+
+
+def _seen(instance: Instance, name: str, states: Mapping[str, str]) -> frozenset[str]:
+    """How a task looks to those behind it: empty as long as it has no final result."""
     state = states[name]
-    if state == "SKIPPED":
-        return not instance.tasks[name].enabled
-    return state == "SUCCEEDED" or (instance.strategy == "ignore" and state in _BAD)
+    if state not in FINAL_TASK:
+        return frozenset()
+    if state == "SUCCEEDED":
+        return frozenset({"passed"})
+    if state in _BAD:
+        return frozenset({"failed", "passed"} if instance.strategy == "ignore" else {"failed"})
+    return frozenset({_skipped(instance, instance.tasks[name], states)})
+
+
+def _skipped(instance: Instance, task: Task, states: Mapping[str, str]) -> str:
+    """What a skipped task is to those behind it: a failure before it stops them, too.
+
+    One that is disabled lets through what is before it; one that was not needed is nothing to them.
+    """
+    seen = [_seen(instance, name, states) for name in task.depends_on]
+    if not task.enabled and _goes_on(seen):
+        return "passed"
+    match task.run_when if task.enabled else "all_success":
+        case "any_failed":
+            return "blocked" if any("blocked" in one for one in seen) else "neutral"
+        case "all_success" | "one_success":
+            return "neutral" if _all_neutral(seen) else "blocked"
+    return "blocked"  # by the failure strategy alone
 
 
 def _culprit(instance: Instance, task: Task, states: Mapping[str, str]) -> str | None:
@@ -98,8 +127,9 @@ def _ran_after_upstream(evidence: Evidence, instance: Instance) -> Iterator[Offe
         if not runs or task.run_when != "all_success":
             continue
         for name in task.depends_on:
-            if not instance.tasks[name].enabled:
-                continue
+            attempts = evidence.attempts_of.get((instance.id, name), ())
+            if any(attempt.state == "SKIPPED" for attempt in attempts):
+                continue  # disabled or not needed, perhaps: the events say whether it had to run
             ends = [
                 run.end.boot_ns
                 for run in evidence.runs_of_task.get((instance.id, name), ())
