@@ -25,6 +25,7 @@ from shoal.core.run import (
     Watch,
     Withdraw,
 )
+from shoal.core.states import WorkflowState
 from tests.unit.core.reference import world
 from tests.unit.core.reference.campaign import Tally, first_failing, run_cases
 from tests.unit.core.reference.cases import Case, as_written, random_case
@@ -101,6 +102,30 @@ def test_of_what_is_due_together_failures_come_before_starts() -> None:
     }
     ended = replay(Case(definition, None, admitted=True, moves=(("pass", 5),)))
     assert ended.run.attempts["late"].skip_cause is SkipCause.FAILING
+
+
+def test_a_nested_instance_is_heard_while_its_task_waits_for_a_slot_after_a_pause() -> None:
+    task = {
+        "depends_on": [],
+        "concurrency_group": "g",
+        "type": "SUB_WORKFLOW",
+        "params": {"workflow": "other"},
+    }
+    moves = (
+        ("grant", 0),
+        ("obey", 0, 0),
+        ("request", "pause"),
+        ("read", 0),
+        ("obey", 0, 0),
+        ("read", 0),
+        ("live", 0, 0),  # somebody resumes it alone
+        ("read", 0),
+        ("live", 0, 3),  # and it fails
+        ("request", "resume"),
+        ("read", 0),
+    )
+    ended = replay(Case({"tasks": {"a": task}}, None, admitted=True, moves=moves))
+    assert ended.run.state is WorkflowState.FAILED
 
 
 # -- would a fault be noticed? -----------------------------------------------------------------

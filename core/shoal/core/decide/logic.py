@@ -131,8 +131,8 @@ def child_changed(draft: Draft, event: ChildChanged) -> None:
     attempt = draft.newest(event.task_instance_id)
     if attempt is None or draft.kind(attempt.task) not in WITH_CHILDREN:
         return
-    if attempt.state not in (_T.RUNNING, _T.PAUSED):
-        return
+    if attempt.finished or attempt.started_at is None:
+        return  # while a pause holds it, or it waits for its slot after one, it listens
     children = Children(attempt)
     if children.of(event.index) is None:
         return

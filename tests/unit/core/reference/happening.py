@@ -34,8 +34,10 @@ class Reference(Running):
 
     def child(self, key: Key, item: int, state: str, number: int, refused: bool) -> None:
         """An instance that works for a task tells how it is."""
-        attempt = self.current(key, "RUNNING", "PAUSED")
-        if attempt and self.kind(key[0]) in NESTED and item in attempt.children:
+        attempt = self.current(key, *OPEN)
+        if attempt is None or attempt.started is None or self.kind(key[0]) not in NESTED:
+            return
+        if item in attempt.children:
             nested.hear(attempt.children[item], state, number, refused)
             self.settle()
 

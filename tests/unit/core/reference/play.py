@@ -170,7 +170,7 @@ def stale(world: World, pick: int, what: str) -> None:
                 world.depend(key, VERDICTS[pick % 5])
         case "child":
             if world.stored[key].state not in ("RUNNING", "PAUSED"):
-                world.child(key, 0, Letter(key, "STOPPED", pick % 3, refused=False), 99)
+                world.child(key, 0, Letter(key, "STOPPED", -1, refused=False), None)
 
 
 def run_to_the_end(world: World) -> None:

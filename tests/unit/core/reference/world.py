@@ -83,7 +83,7 @@ class World:
     def send(self, event: events.Event, expect: Callable[[], object]) -> None:
         """One event for both. Raises Difference."""
         self.log.append((self.now, event))
-        if not isinstance(event, (events.Begun, events.TimeReached)):
+        if not isinstance(event, (events.Begun, events.TimeReached, events.ChildChanged)):
             self.latest = event, expect
         refused = expect() is False
         try:
