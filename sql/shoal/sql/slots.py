@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, delete, func, insert, select, tuple_
+from sqlalchemy import Row, Select, delete, func, insert, select
 
 from shoal.sql.concurrency import HAS_LEASE, OCCUPIES, QUALIFIED
 from shoal.sql.connection import Connection, batched
@@ -88,21 +88,6 @@ class Slots:
             .limit(most)
         )
         return {row.partition for row in rows}
-
-    async def ahead_of(self, task_instance_id: int) -> int:
-        """Return how many attempts get a slot before one that waits."""
-        own = task_instance.alias("own")
-        before = tuple_(*SLOT_ORDER) < tuple_(
-            own.c.workflow_priority, own.c.workflow_instance_id, own.c.task_priority, own.c.id
-        )
-        query = (
-            select(func.count())
-            .select_from(task_instance)
-            .join(own, own.c.concurrency_group == task_instance.c.concurrency_group)
-            .where(own.c.id == task_instance_id, IS_BLOCKED, ~HAS_LEASE, before)
-        )
-        count: int = await self._connection.scalar(query)
-        return count
 
     async def given(self, groups: Collection[str]) -> list[Slot]:
         """Return the slots of these groups that were given and are not taken yet."""

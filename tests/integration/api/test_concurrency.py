@@ -90,8 +90,8 @@ async def test_holders_and_waiters_are_shown_and_why_speaks_of_them(api: Api) ->
     found = (await api.client.get(path)).json()["findings"]
     texts = [one["text"] for one in found if one["layer"] == "concurrency"]
     assert texts == [
-        "1 of 1 slots of concurrency group p/gpu are taken; 1 attempts get one before it",
-        f"grouped/a of instance {first.id} has a slot",
+        "1 of 1 slots of concurrency group 'gpu' are taken, it is number 2 of 2 that wait",
+        f"task a of grouped, instance {first.id}, has one",
     ]
     refused = await api.client.delete(f"{GROUPS}/gpu")
     text = problem_of(refused, 409, "concurrency-group-in-use")["detail"]
