@@ -9,9 +9,7 @@ dates has ended, when its partition's bell rings, and every few seconds.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
@@ -38,6 +36,7 @@ from shoal.core.cron_fields import InvalidCron
 from shoal.core.errors import ShoalError
 from shoal.core.run import Run
 from shoal.core.states import IllegalTransition
+from shoal.master.alarm import Alarm
 from shoal.master.backfill_look import Look, look_at
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner
@@ -76,12 +75,11 @@ class Backfills:
         self._engine = engine
         self._clock = clock
         self._partitions = partitions
-        self._interval_s = interval_s
+        self._alarm = Alarm(interval_s)
         self._ring = ring
         self._writing = asyncio.Lock()  # requests and steps of one backfill never cross
         self._rung: set[int] = set()
         self._ended: set[int] = set()  # backfills with an instance that has ended
-        self._changed = asyncio.Event()
         # Partitions without a backfill under way, with the epoch at which that was seen: their
         # bells, which ring for everything else, cost nothing.
         self._idle: dict[int, int] = {}
@@ -93,28 +91,22 @@ class Backfills:
         """Look at the backfills of a partition. Called on the event loop."""
         if self._idle.get(partition) != self._engine.epochs.get(partition, -1):
             self._rung.add(partition)
-            self._changed.set()
+            self._alarm.ring()
 
     def run_ended(self, run: Run) -> None:
         """An instance has ended, perhaps one of a backfill. Called on the event loop."""
         if run.backfill_id is not None:
             self._ended.add(run.backfill_id)
-            self._changed.set()
+            self._alarm.ring()
 
     async def work(self) -> None:
         """Run for ever."""
-        all_due_at = 0.0  # monotonic
         while True:
-            with suppress(TimeoutError):
-                # Not wait_for: before Python 3.12 it swallows a cancellation that meets the event.
-                async with asyncio.timeout(all_due_at - time.monotonic()):
-                    await self._changed.wait()
-            self._changed.clear()
+            is_regular = await self._alarm.wait()
             rung, self._rung = self._rung, set()
             ended, self._ended = self._ended, set()
-            if time.monotonic() >= all_due_at:
+            if is_regular:
                 rung = set(self._engine.epochs)
-                all_due_at = time.monotonic() + self._interval_s
             try:
                 await self.look(rung | await self._homes(ended))
             except ShoalError as error:

@@ -12,7 +12,6 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
@@ -33,6 +32,7 @@ from shoal.core.logic.judging import (
 )
 from shoal.core.run import AttemptKey, Decision, Run, SkipCause
 from shoal.core.states import TaskState
+from shoal.master.alarm import Alarm
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner
 from shoal.sql import Database
@@ -76,7 +76,7 @@ class DependencyWatcher:
         self._database = database
         self._engine = engine
         self._clock = clock
-        self._interval_s = interval_s
+        self._alarm = Alarm(interval_s)
         self._ring = ring
         self._watched: dict[int, _Watched] = {}  # by task instance id
         self._by_partition: defaultdict[int, set[int]] = defaultdict(set)
@@ -85,7 +85,6 @@ class DependencyWatcher:
         self._ids: dict[WorkflowName, int] = {}  # workflows keep theirs for ever
         self._next = 0  # position of the regular looks
         self._looks = 0
-        self._changed = asyncio.Event()
 
     # -- what wakes it -----------------------------------------------------------------------
 
@@ -110,7 +109,7 @@ class DependencyWatcher:
             for attempt in decision.attempts.values()
         ):
             self._ended.add((run.plan.spec.project, run.plan.spec.name))
-            self._changed.set()
+            self._alarm.ring()
 
     def look_soon(self, partition: int) -> None:
         """Something that tasks of a partition wait for may have ended."""
@@ -119,23 +118,15 @@ class DependencyWatcher:
     def _look_at(self, task_instance_ids: Collection[int]) -> None:
         if task_instance_ids:
             self._to_look_at.update(task_instance_ids)
-            self._changed.set()
+            self._alarm.ring()
 
     # -- the loop ----------------------------------------------------------------------------
 
     async def work(self) -> None:
         """Run for ever."""
-        all_due_at = 0.0  # monotonic
         while True:
-            with suppress(TimeoutError):
-                # Not wait_for: before Python 3.12 it swallows a cancellation that meets the event.
-                async with asyncio.timeout(all_due_at - time.monotonic()):
-                    await self._changed.wait()
-            self._changed.clear()
+            is_regular = await self._alarm.wait()
             began = time.monotonic()
-            is_regular = began >= all_due_at
-            if is_regular:
-                all_due_at = began + self._interval_s
             try:
                 await self._tell_who_waits()
                 if is_regular:

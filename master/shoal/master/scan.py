@@ -9,10 +9,8 @@ which a master takes no more than it may hold; the rest stays pending until inst
 """
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
@@ -38,6 +36,7 @@ from shoal.core.records import NewInstance
 from shoal.core.run import Run
 from shoal.master import messages
 from shoal.master.admission import Gate
+from shoal.master.alarm import Alarm
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner, Quarantined
 from shoal.sql import Database, UnitOfWork
@@ -81,33 +80,26 @@ class Scanner:
         self._database = database
         self._engine = engine
         self._clock = clock
-        self._interval_s = interval_s
+        self._alarm = Alarm(interval_s)
         self._batch_size = batch
         self._others = others or {}  # who carries out what is not about an instance
         self._max_open = max_open
         self._ring = ring  # the owners of other partitions
         self._is_full = False  # starts may be pending until instances end
         self._rung: set[int] = set()
-        self._bell = asyncio.Event()
 
     def ring(self, partition: int) -> None:
         """Look at a partition soon. Called on the event loop."""
         self._rung.add(partition)
-        self._bell.set()
+        self._alarm.ring()
 
     async def work(self) -> None:
         """Run for ever."""
-        all_due_at = 0.0  # monotonic; other bells must not put off a look at what rang unheard
         while True:
-            with suppress(TimeoutError):
-                # Not wait_for: before Python 3.12 it swallows a cancellation that meets the bell.
-                async with asyncio.timeout(all_due_at - time.monotonic()):
-                    await self._bell.wait()
-            self._bell.clear()
+            is_regular = await self._alarm.wait()
             partitions, self._rung = self._rung & self._engine.epochs.keys(), set()
-            if time.monotonic() >= all_due_at:
+            if is_regular:
                 partitions = set(self._engine.epochs)
-                all_due_at = time.monotonic() + self._interval_s
             try:
                 await self.scan(partitions)
             except ShoalError as error:
@@ -120,7 +112,7 @@ class Scanner:
         if self._is_full:
             self._is_full = False
             self._rung |= self._engine.epochs.keys()
-            self._bell.set()
+            self._alarm.ring()
 
     async def scan(self, partitions: Collection[int]) -> None:
         """Carry out what is pending in ``partitions``, starts and others oldest first each."""

@@ -8,7 +8,6 @@ is told in the log and holds up no other.
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
@@ -21,6 +20,7 @@ from shoal.core.cron_fields import InvalidCron
 from shoal.core.errors import ShoalError
 from shoal.core.fire_times import Due, Timetable, due
 from shoal.core.records import Schedule
+from shoal.master.alarm import wait_for
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner
 from shoal.sql import Database, UnitOfWork
@@ -96,10 +96,7 @@ class Scheduler:
                     raise
                 log.warning("schedules not read; trying again", error=str(error))
                 wait_s = self._interval_s
-            # Not wait_for: before Python 3.12 it swallows a cancellation that meets the event.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(wait_s):
-                    await self._changed.wait()
+            await wait_for(self._changed, wait_s)
 
     async def look(self) -> float:
         """Fire what is due; return the seconds until the next look, 0 if there is more now."""

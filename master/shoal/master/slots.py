@@ -11,7 +11,6 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
@@ -22,6 +21,7 @@ from shoal.core.errors import ShoalError
 from shoal.core.events import SlotGranted
 from shoal.core.run import AttemptKey, Decision, Run
 from shoal.core.states import FINISHED_TASK, TaskState
+from shoal.master.alarm import Alarm
 from shoal.master.engine import Clock, Engine
 from shoal.sql import Database
 from shoal.sql.slots import Slot
@@ -56,13 +56,12 @@ class SlotKeeper:
         self._database = database
         self._engine = engine
         self._clock = clock
-        self._interval_s = interval_s
+        self._alarm = Alarm(interval_s)
         self._ring = ring
         self._waiting: dict[int, _Waiter] = {}  # by task instance id
         self._groups_in: defaultdict[int, set[str]] = defaultdict(set)  # of them, by partition
         self._groups: set[str] = set()  # to look at
         self._unknown: set[str] = set()  # groups that are wanted and do not exist: told once
-        self._changed = asyncio.Event()
 
     # -- what wakes it -----------------------------------------------------------------------
 
@@ -89,25 +88,19 @@ class SlotKeeper:
     def _look_at(self, groups: Collection[str]) -> None:
         if groups:
             self._groups |= set(groups)
-            self._changed.set()
+            self._alarm.ring()
 
     # -- the loop ----------------------------------------------------------------------------
 
     async def work(self) -> None:
         """Run for ever."""
-        all_due_at = 0.0  # monotonic
         while True:
-            with suppress(TimeoutError):
-                # Not wait_for: before Python 3.12 it swallows a cancellation that meets the event.
-                async with asyncio.timeout(all_due_at - time.monotonic()):
-                    await self._changed.wait()
-            self._changed.clear()
-            groups, self._groups = self._groups, set()
+            is_regular = await self._alarm.wait()
             began = time.monotonic()
-            if began >= all_due_at:
+            groups, self._groups = self._groups, set()
+            if is_regular:
                 self._forget_those_who_went_on()
                 groups |= {waiter.group for waiter in self._waiting.values()}
-                all_due_at = began + self._interval_s
             try:
                 await self.look(groups)
             except ShoalError as error:

@@ -20,7 +20,6 @@ its puts, too, come after the removal, or the removal is refused with the sessio
 """
 
 import asyncio
-import contextlib
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
@@ -35,6 +34,7 @@ from shoal.core.errors import ShoalError
 from shoal.core.events import TaskEnded
 from shoal.core.run import Attempt, Run
 from shoal.core.states import HELD_BY_WORKER, TaskSignal, TaskState
+from shoal.master.alarm import wait_for
 from shoal.master.engine import Clock, Engine
 from shoal.master.perform import queue_entry
 
@@ -71,10 +71,7 @@ class Sweeper:
     async def work(self) -> None:
         """Run for ever."""
         while True:
-            with contextlib.suppress(TimeoutError):
-                # Not wait_for: before Python 3.12 it swallows a cancellation that meets the event.
-                async with asyncio.timeout(self._interval_s):
-                    await self._soon.wait()
+            await wait_for(self._soon, self._interval_s)
             self._soon.clear()
             try:
                 await self._engine.heal()

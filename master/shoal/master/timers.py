@@ -3,8 +3,9 @@
 import asyncio
 import heapq
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime
+
+from shoal.master.alarm import wait_for
 
 Clock = Callable[[], datetime]
 
@@ -50,11 +51,7 @@ class Timers:
             while True:
                 self._earlier.clear()
                 timeout = self._fire_due()
-                with suppress(TimeoutError):
-                    # Not wait_for: before Python 3.12 it swallows a cancellation that meets
-                    # the event.
-                    async with asyncio.timeout(timeout):
-                        await self._earlier.wait()
+                await wait_for(self._earlier, timeout)
         finally:
             for reminder in self._reminders.values():
                 reminder.cancel()
