@@ -128,6 +128,21 @@ def test_a_nested_instance_is_heard_while_its_task_waits_for_a_slot_after_a_paus
     assert ended.run.state is WorkflowState.FAILED
 
 
+def test_task_that_is_released_in_the_moment_of_a_failure_ends_when_its_instance_has() -> None:
+    task = {"depends_on": [], "type": "SUB_WORKFLOW", "params": {"workflow": "other"}}
+    moves = (
+        ("obey", 84, 382),
+        ("request", "pause"),
+        ("obey", 54, 382),
+        ("live", 2, 48),
+        ("live", 63, 213),
+    )
+    definition = {"on_failure": "fail_fast", "tasks": {"c": task, "e": task}}
+    ended = replay(Case(definition, None, admitted=True, moves=moves))
+    states = {name: attempt.state for name, attempt in ended.run.attempts.items()}
+    assert states == {"c": "FAILED", "e": "KILLED"}
+
+
 # -- would a fault be noticed? -----------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from shoal.core.logic import conditions, switch
 from shoal.core.logic.children import MapParams, SubWorkflowParams, items_of
 from shoal.core.logic.conditions import Outcome
 from shoal.core.logic.kinds import WITH_CHILDREN, LogicKind
-from shoal.core.run import Attempt, SkipCause, StartChild, Watch
+from shoal.core.run import Attempt, Doom, SkipCause, StartChild, Watch
 from shoal.core.scope import Scope, levels
 from shoal.core.states import TaskSignal, TaskState, WorkflowState
 
@@ -29,6 +29,9 @@ def start(draft: Draft, task: str) -> None:
     goes_on = draft.attempt(task).started_at is not None  # after a pause
     attempt = draft.signal(task, TaskSignal.START, started_at=draft.at)
     deadlines.remind_of(draft, attempt)
+    if goes_on and ending.must_die(draft, attempt):  # something else has failed meanwhile
+        ending.end_early(draft, attempt, Doom.KILL)
+        return
     try:
         match draft.kind(task):
             case LogicKind.CONDITIONS:

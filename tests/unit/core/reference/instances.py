@@ -82,8 +82,10 @@ class Nested:
         outcomes = BY_ITSELF[self.state]
         before, self.state = self.state, outcomes[pick % len(outcomes)]
         admitted = (before, self.state) == ("QUEUED", "RUNNING")
-        self.own_will = before not in ("PAUSING", "STOPPING") and not admitted
-        if self.state in ENDED | {"PAUSED"} or before not in ("PAUSING", "STOPPING"):
+        resumed_by_hand = (before, self.state) == ("PAUSING", "RUNNING")
+        on_its_way = before in ("PAUSING", "STOPPING") and not resumed_by_hand
+        self.own_will = not on_its_way and not admitted
+        if self.state in ENDED | {"PAUSED"} or not on_its_way:
             self.tell(refused=False)
 
     def tell(self, *, refused: bool) -> None:
