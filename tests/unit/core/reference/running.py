@@ -94,8 +94,12 @@ class Running(Instance):
         return self.failing() and not self.exempt(task) and self.last(task).started is None
 
     def dies_held(self, task: str) -> bool:
-        """Whether the strategy kills a task that a pause holds in the middle of its work."""
-        return self.last(task).started is not None and self.dies_fast(task)
+        """Whether the strategy kills a task that a pause holds in the middle of its work.
+
+        One that a resume has just released goes on, and dies as what runs does.
+        """
+        pauses = self.state in ("PAUSING", "PAUSED")
+        return pauses and self.last(task).started is not None and self.dies_fast(task)
 
     def start_choosers(self) -> None:
         """Choices take no time: they are made before anything else starts, one after the other."""
