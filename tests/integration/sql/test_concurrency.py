@@ -186,20 +186,19 @@ async def test_whoever_gives_waits_for_another_one(database: Database) -> None:
     assert await second == []
 
 
-async def test_slot_that_is_being_taken_is_not_taken_back(database: Database) -> None:
+async def test_slot_that_is_being_taken_is_not_taken_back(postgresql_copy: str) -> None:
     """Between the check and the commit of the attempt's next state nobody deletes its lease."""
-    if database.kind == "sqlite":
-        pytest.skip("SQLite has one writer at a time")
-    await put(database, 1)
-    first, second = await waiting(database, 2)
-    await give(database)
-    await take(database, first)
-    await stored(database, first, PauseRequested(NOW))
-    async with database.unit_of_work() as uow:
-        await uow.slots.require(ids([first]))
-        assert await give(database) == []
-        await uow.commit()
-    assert await give(database) == ids([second])
+    async with Database(postgresql_copy) as database:  # SQLite has one writer at a time
+        await put(database, 1)
+        first, second = await waiting(database, 2)
+        await give(database)
+        await take(database, first)
+        await stored(database, first, PauseRequested(NOW))
+        async with database.unit_of_work() as uow:
+            await uow.slots.require(ids([first]))
+            assert await give(database) == []
+            await uow.commit()
+        assert await give(database) == ids([second])
 
 
 async def test_what_stands_in_short_supply_is_known(database: Database) -> None:
