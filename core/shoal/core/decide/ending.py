@@ -123,7 +123,7 @@ def _stop_starting(draft: Draft, culprit: str) -> None:
                 end_early(draft, attempt, Doom.KILL)
             continue
         if attempt.started_at is not None:  # a pause holds it in the middle of its work
-            if fail_fast and attempt.state is _T.PAUSED:  # else it goes on now, and ends by that
+            if fail_fast and attempt.state is not _T.WAITING:  # else it is released, and dies next
                 drop(draft, attempt)
                 draft.signal(attempt.task, TaskSignal.KILL, reason=f"killed: {culprit} failed")
             continue

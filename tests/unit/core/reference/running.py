@@ -98,8 +98,9 @@ class Running(Instance):
 
         One that a resume has just released goes on, and dies as what runs does.
         """
-        pauses = self.state in ("PAUSING", "PAUSED")
-        return pauses and self.last(task).started is not None and self.dies_fast(task)
+        last = self.last(task)
+        is_released = self.state not in ("PAUSING", "PAUSED") and last.state == "PAUSED"
+        return last.started is not None and not is_released and self.dies_fast(task)
 
     def start_choosers(self) -> None:
         """Choices take no time: they are made before anything else starts, one after the other."""
