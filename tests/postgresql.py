@@ -22,7 +22,8 @@ from psycopg import sql
 
 URL_VARIABLE = "SHOAL_TEST_POSTGRESQL_URL"
 _DEBIAN = Path("/usr/lib/postgresql")
-# Nothing here has to survive a power cut.
+# Nothing that tests store has to survive a power cut; what benchmarks store has to.
+DURABLE = ("fsync=on", "synchronous_commit=on", "full_page_writes=on", "max_connections=200")
 _FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=100")
 # Its transactions would hold back what readers of events may see, at moments of its own choice.
 _STEADY = ("autovacuum=off",)
@@ -68,7 +69,7 @@ class PostgresqlServer:
 def postgresql_server() -> Iterator[PostgresqlServer]:
     """The server; started when the first test asks for it. Skips (in CI: fails) without one."""
     try:
-        with _server() as server:
+        with _given_server() as server:
             yield server
     except PostgresqlMissing as error:
         if os.environ.get("CI"):
@@ -85,10 +86,20 @@ def postgresql_url(postgresql_server: PostgresqlServer) -> Iterator[str]:
 
 
 @contextmanager
-def _server() -> Iterator[PostgresqlServer]:
+def _given_server() -> Iterator[PostgresqlServer]:
     if given := os.environ.get(URL_VARIABLE):
         yield PostgresqlServer(given)
         return
+    with temporary_server((*_FAST, *_STEADY)) as server:
+        yield server
+
+
+@contextmanager
+def temporary_server(settings: Sequence[str]) -> Iterator[PostgresqlServer]:
+    """Run a server with these settings (``name=value``), all of it gone at the end.
+
+    Raises PostgresqlMissing if its programs are not installed.
+    """
     binaries = find_binaries()
     # Short, for the name of a socket has at most 107 bytes.
     folder = Path(tempfile.mkdtemp(prefix="shoal-pg-", dir="/tmp"))
@@ -96,7 +107,7 @@ def _server() -> Iterator[PostgresqlServer]:
         if os.geteuid() == 0:
             shutil.chown(folder, USER)
         run_tool(folder, [binaries / "initdb", *INITDB, "-D", folder / "data"])
-        with _running(binaries, folder) as url:
+        with _running(binaries, folder, settings) as url:
             yield PostgresqlServer(url)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -138,10 +149,10 @@ def run_tool(folder: Path, command: Sequence[str | Path]) -> None:
 
 
 @contextmanager
-def _running(binaries: Path, folder: Path) -> Iterator[str]:
+def _running(binaries: Path, folder: Path, settings: Sequence[str]) -> Iterator[str]:
     """Run the server below ``folder``, reachable only through a socket there; yield its URL."""
     options: list[str | Path] = ["-D", folder / "data", "-k", folder, "-c", "listen_addresses="]
-    for setting in (*_FAST, *_STEADY):
+    for setting in settings:
         options += ["-c", setting]
     log = folder / "log"
     with log.open("wb") as out:

@@ -1,0 +1,73 @@
+"""Run tasks on a real cluster and sample its Python processes: processor time by function."""
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from bench import processes
+from bench.cluster import Size, running
+from bench.engine_cli import DATABASES
+from bench.quiet import log_warnings_to_stderr
+from bench.report import machine
+from bench.sampling import Sampler, Samples
+from bench.scenarios import many, wide
+
+SAMPLED = ("master", "worker agent", "launcher and tasks", "api")
+
+
+def main() -> None:
+    """Entry point of the program."""
+    log_warnings_to_stderr()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--database", choices=DATABASES, default="sqlite")
+    parser.add_argument("--tasks", type=int, default=3_000)
+    parser.add_argument("--many", action="store_true", help="instances of 5 instead of one")
+    parser.add_argument("--slots", type=int, default=8)
+    parser.add_argument("--top", type=int, default=25, help="functions of each process")
+    given = parser.parse_args()
+    workload = many(given.tasks // 5) if given.many else wide(given.tasks)
+    with (
+        tempfile.TemporaryDirectory(prefix="shoal-bench-") as folder,
+        running(Path(folder) / "cluster", given.database, Size(slots=given.slots)) as cluster,
+    ):
+        wide(50).run(cluster)
+        samplers = {
+            process.kind: Sampler(process.pid, Path(folder) / f"{process.pid}.raw")
+            for process in _newest(processes.below(os.getpid()))
+        }
+        before = processes.processor_s(os.getpid())
+        figures = workload.run(cluster)
+        after = processes.processor_s(os.getpid())
+        found = {kind: sampler.stop() for kind, sampler in samplers.items()}
+    cpu_ms = {
+        kind: (used - before.get(kind, 0.0)) / figures.tasks * 1e3 for kind, used in after.items()
+    }
+    sys.stdout.write(
+        f"{workload.name} on {given.database}: {figures.tasks_per_s:,.0f} tasks/s with samplers\n"
+    )
+    for kind, spent_ms in sorted(cpu_ms.items(), key=lambda item: -item[1]):
+        sys.stdout.write(f"\n{kind}: {spent_ms:.2f} ms of processor time per task\n\n")
+        if kind in found:
+            sys.stdout.write(table(found[kind], spent_ms, given.top))
+    sys.stdout.write(f"\n{machine()}\n")
+
+
+def _newest(found: list[processes.Process]) -> list[processes.Process]:
+    """Return one process of each kind that is Python: of launchers the innermost."""
+    kinds = {process.kind: process for process in sorted(found, key=lambda p: p.pid)}
+    return [kinds[kind] for kind in SAMPLED if kind in kinds]
+
+
+def table(samples: Samples, spent_ms: float, top: int) -> str:
+    """Return the functions that use most, in microseconds per task."""
+    each_us = spent_ms * 1e3 / max(1, samples.total)
+    text = "| µs per task, with what it calls | own | function |\n| ---: | ---: | --- |\n"
+    for name, count in samples.inclusive.most_common(top * 2):
+        own = samples.own[name]
+        text += f"| {count * each_us:.0f} | {own * each_us:.0f} | {name} |\n"
+    text += "\n| µs per task, own | function |\n| ---: | --- |\n"
+    for name, count in samples.own.most_common(top):
+        text += f"| {count * each_us:.0f} | {name} |\n"
+    return text
