@@ -1,22 +1,21 @@
-"""A real cluster on this machine for a benchmark, and a thin client of its REST API."""
+"""A real cluster on this machine for a benchmark."""
 
 import os
+import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
-import httpx
-
+from bench.rest import Rest
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from tests.postgresql import DURABLE, temporary_server
 
-TIMEOUT_S = 600.0
-_LOOK_S = 0.05
+SETTLE_S = 0.25  # after the last task has begun: by then its end is stored
 
 
 @dataclass(frozen=True)
@@ -28,71 +27,47 @@ class Size:
     slots: int = 8
 
 
-class Rest:
-    """The few requests that benchmarks make."""
-
-    def __init__(self, url: str, token: str) -> None:
-        self._http = httpx.Client(
-            base_url=f"{url}/api/v1",
-            headers={"Authorization": f"Bearer {token}"},
-            timeout=TIMEOUT_S,
-            trust_env=False,
-        )
-
-    def close(self) -> None:
-        self._http.close()
-
-    def publish(self, name: str, tasks: Sequence[Mapping[str, Any]], **fields: Any) -> None:
-        """Publish a workflow."""
-        body = {"name": name, "tasks": list(tasks), **fields}
-        self._http.put(f"/projects/default/workflows/{name}", json=body).raise_for_status()
-
-    def start(self, workflow: str) -> int:
-        """Ask for an instance; return the command's id."""
-        body = {"type": "START", "project": "default", "workflow": workflow}
-        answer = self._http.post("/commands", json=body)
-        answer.raise_for_status()
-        return int(answer.json()["id"])
-
-    def ended(self, workflow: str, count: int) -> list[dict[str, Any]]:
-        """Wait until ``count`` instances of a workflow have succeeded; return the last of them."""
-        deadline = time.monotonic() + TIMEOUT_S
-        while time.monotonic() < deadline:
-            found = self._instances(workflow, count)
-            if found is not None:
-                return found
-            time.sleep(_LOOK_S)  # a look costs a thousandth of what is measured
-        raise SystemExit(f"{workflow}: not done in {TIMEOUT_S:g} s")
-
-    def _instances(self, workflow: str, count: int) -> list[dict[str, Any]] | None:
-        query: dict[str, Any] = {"project": "default", "workflow": workflow, "limit": 1}
-        for state in ("FAILED", "STOPPED"):
-            if self._list({**query, "state": state}):
-                raise SystemExit(f"{workflow}: an instance is {state}: look at the cluster's logs")
-        opened = [self._list({**query, "state": state}) for state in ("RUNNING", "QUEUED")]
-        if any(opened):
-            return None
-        found: list[dict[str, Any]] = self._list({**query, "state": "SUCCEEDED", "limit": 500})
-        return found if len(found) >= min(count, 500) else None
-
-    def _list(self, query: Mapping[str, Any]) -> list[dict[str, Any]]:
-        answer = self._http.get("/instances", params=dict(query))
-        answer.raise_for_status()
-        items: list[dict[str, Any]] = answer.json()["items"]
-        return items
-
-
 @dataclass(frozen=True)
 class Running:
     """A cluster that serves."""
 
     rest: Rest
     folder: Path
+    local: LocalCluster
+    size: Size
+
+    def require_sound(self, workflow: str = "") -> None:
+        """Raises SystemExit if a process has ended or an instance has failed."""
+        expected = 2 + self.size.masters + self.size.workers
+        if len(self.local.pids()) < expected:
+            raise SystemExit(f"a process of the cluster has ended; left are {self.local.pids()}")
+        if workflow and self.rest.has(workflow, "FAILED", "STOPPED"):
+            raise SystemExit(f"{workflow}: an instance has failed")
+
+    def ended(self, workflow: str, count: int, patience_s: float) -> float:
+        """Wait until ``count`` instances have succeeded; return when the last of them ended.
+
+        Seconds since the epoch, by the masters' clock.
+        """
+        deadline = time.monotonic() + patience_s
+        while self.rest.has(workflow, "RUNNING", "QUEUED", "STOPPING"):
+            self.require_sound(workflow)
+            if time.monotonic() > deadline:
+                raise SystemExit(f"{workflow}: instances are still open. {self.rest.health()}")
+            time.sleep(SETTLE_S)
+        found = list(self.rest.instances(workflow))
+        if len(found) != count or any(one["state"] != "SUCCEEDED" for one in found):
+            states = sorted({one["state"] for one in found})
+            raise SystemExit(f"{workflow}: {len(found)} of {count} instances, {states}")
+        return max(_moment(one["finished_at"]) for one in found)
 
 
 @contextmanager
-def running(folder: Path, database: str, size: Size) -> Iterator[Running]:
-    """Run a cluster with ``database`` (``sqlite`` or ``postgresql``) below ``folder``."""
+def running(folder: Path, database: str, size: Size, logs: Path) -> Iterator[Running]:
+    """Run a cluster with ``database`` (``sqlite`` or ``postgresql``) below ``folder``.
+
+    If the block raises, the cluster's logs are kept in ``logs``, and the error says so.
+    """
     folder.mkdir(parents=True)
     with ExitStack() as stack:
         environment = {"SHOAL_LOG_LEVEL": os.environ.get("SHOAL_LOG_LEVEL", "info")}
@@ -100,15 +75,22 @@ def running(folder: Path, database: str, size: Size) -> Iterator[Running]:
             server = stack.enter_context(temporary_server(DURABLE))
             environment["SHOAL_DATABASE_URL"] = server.create("shoal")
         stack.enter_context(mock.patch.dict(os.environ, environment))
-        cluster = stack.enter_context(
-            LocalCluster(
-                folder,
-                masters=size.masters,
-                workers=size.workers,
-                slots=size.slots,
-                api_port=free_port(),
-            )
+        cluster = LocalCluster(
+            folder,
+            masters=size.masters,
+            workers=size.workers,
+            slots=size.slots,
+            api_port=free_port(),
         )
+        stack.enter_context(cluster)
         rest = Rest(cluster.url, cluster.token)
         stack.callback(rest.close)
-        yield Running(rest, folder)
+        try:
+            yield Running(rest, folder, cluster, size)
+        except SystemExit as error:
+            shutil.copytree(folder / "logs", logs, dirs_exist_ok=True)
+            raise SystemExit(f"{error}\nThe cluster's logs are in {logs}") from error
+
+
+def _moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()

@@ -3,30 +3,22 @@
 import argparse
 import gc
 import json
-import os
+import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from os import getpid
 from pathlib import Path
 
 from bench import processes, spawn_limit
 from bench.cluster import Running, Size, running
-from bench.engine_report import Idle, Line, markdown
+from bench.engine_report import Idle, Line, markdown, without_tasks
 from bench.quiet import log_warnings_to_stderr
 from bench.report import machine
-from bench.scenarios import (
-    Figures,
-    Workload,
-    chain,
-    deep,
-    fan,
-    many,
-    summary,
-    trigger,
-    wide,
-)
+from bench.scenarios import Figures, Workload, chain, deep, fan, many, trigger, wide
+from bench.spawn_limit import SpawnLimit
 
 DATABASES = ("sqlite", "postgresql")
 RESULTS = Path(__file__).with_name("results")
@@ -43,10 +35,9 @@ def workloads(quick: bool) -> list[Workload]:
     return small + large
 
 
-def main() -> None:
-    """Entry point of the program."""
-    log_warnings_to_stderr()
-    parser = argparse.ArgumentParser(description=__doc__)
+def options_of(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python bench/engine.py", description=__doc__)
     parser.add_argument("--database", choices=DATABASES, action="append", help="default: both")
     parser.add_argument("--runs", type=int, default=3, help="of which the median counts")
     parser.add_argument("--quick", action="store_true", help="the four smallest workloads")
@@ -56,62 +47,79 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=8, help="tasks at once per worker")
     parser.add_argument("--no-idle", action="store_true", help="do not watch an idle cluster")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the results")
-    given = parser.parse_args()
+    parser.add_argument("--name", default="engine", help="of the files there")
+    return parser.parse_args(arguments)
+
+
+def main() -> None:
+    """Entry point of the program."""
+    log_warnings_to_stderr()
+    given = options_of(sys.argv[1:])
     size = Size(given.masters, given.workers, given.slots)
     chosen = [w for w in workloads(given.quick) if w.name.startswith(given.only or "")]
     limits = [spawn_limit.measure()]
     lines: list[Line] = []
     idle: list[Idle] = []
     for database in given.database or DATABASES:
+        logs = given.output / f"{given.name}-logs"
         with (
             tempfile.TemporaryDirectory(prefix="shoal-bench-") as folder,
-            running(Path(folder) / "cluster", database, size) as cluster,
+            running(Path(folder) / "cluster", database, size, logs) as cluster,
         ):
             if not given.no_idle:
                 idle.append(watch_idle(database))
-            lines += measure(cluster, database, chosen, given.runs)
-        limits.append(spawn_limit.measure())
-    text = markdown(limits, lines, idle, size) + f"\n{machine()}\n"
+            lines += measure(cluster, database, chosen, given.runs, limits)
+    limit = SpawnLimit.median(limits)
+    text = markdown(limit, lines, idle, size) + f"\n{machine()}\n"
     sys.stdout.write(text)
     given.output.mkdir(parents=True, exist_ok=True)
-    (given.output / "engine.md").write_text(text, encoding="utf-8")
+    (given.output / f"{given.name}.md").write_text(text, encoding="utf-8")
     content = {
-        "limits": [asdict(limit) for limit in limits],
+        "machine": machine(),
+        "size": asdict(size),
+        "limit": asdict(limit),
+        "limits": [asdict(one) for one in limits],
         "lines": [asdict(line) for line in lines],
         "idle": [asdict(one) for one in idle],
-        "size": asdict(size),
-        "machine": machine(),
     }
-    (given.output / "engine.json").write_text(json.dumps(content, indent=1) + "\n")
+    result = given.output / f"{given.name}.json"
+    result.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
-def measure(cluster: Running, database: str, chosen: Iterable[Workload], runs: int) -> list[Line]:
-    """Run each workload several times."""
+def measure(
+    cluster: Running,
+    database: str,
+    chosen: Iterable[Workload],
+    runs: int,
+    limits: list[SpawnLimit],
+) -> list[Line]:
+    """Run each workload several times; after each the spawn limit is measured again."""
     lines = []
     wide(50).run(cluster)  # whatever is done once is done now
     for workload in chosen:
         found: list[Figures] = []
-        before = processes.processor_s(os.getpid())
         for _ in range(runs):
             gc.collect()
             found.append(workload.run(cluster))
-        after = processes.processor_s(os.getpid())
         tasks = sum(run.tasks for run in found)
-        cpu_ms = {
-            kind: (used - before.get(kind, 0.0)) / tasks * 1e3 for kind, used in after.items()
-        }
-        lines.append(Line(database, workload.name, dict(summary(found)), cpu_ms))
-        sys.stderr.write(f"{lines[-1]}\n")
+        kinds = {kind for run in found for kind in run.cpu_s}
+        cpu_ms = {k: sum(run.cpu_s.get(k, 0.0) for run in found) / tasks * 1e3 for k in kinds}
+        each = [run.named() for run in found]
+        medians = {name: statistics.median(one[name] for one in each) for name in each[0]}
+        limits.append(spawn_limit.measure())
+        task_ms = limits[-1].clock_ms if workload.clocks else limits[-1].count_ms
+        lines.append(Line(database, workload.name, medians, each, without_tasks(cpu_ms, task_ms)))
+        told = ", ".join(f"{name} {value:.1f}" for name, value in medians.items())
+        sys.stderr.write(f"{workload.name} on {database}: {told}\n")
     return lines
 
 
 def watch_idle(database: str) -> Idle:
     """Watch a cluster that has nothing to do."""
     time.sleep(SETTLE_S)
-    before = processes.processor_s(os.getpid())
     began = time.monotonic()
-    time.sleep(IDLE_S)
-    after = processes.processor_s(os.getpid())
+    with processes.metered() as cpu_s:
+        time.sleep(IDLE_S)
     spent_s = time.monotonic() - began
-    percent = {kind: 100 * (used - before.get(kind, 0.0)) / spent_s for kind, used in after.items()}
-    return Idle(database, dict(processes.proportional_bytes(os.getpid())), percent)
+    percent = {k: 100 * s / spent_s for k, s in cpu_s.items() if k != processes.BENCH}
+    return Idle(database, dict(processes.proportional_bytes(getpid())), percent)

@@ -1,10 +1,14 @@
 """The figures of whole clusters as Markdown."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from bench import goals
 from bench.cluster import Size
+from bench.processes import BENCH, LAUNCHER
 from bench.spawn_limit import SpawnLimit
+
+TASKS = "the tasks themselves"
 
 
 @dataclass(frozen=True)
@@ -13,8 +17,14 @@ class Line:
 
     database: str
     workload: str
-    figures: Mapping[str, float]
-    cpu_ms: Mapping[str, float] = field(default_factory=dict)  # per task, by kind of process
+    figures: Mapping[str, float]  # medians of the runs: tasks_per_s, median_ms, p99_ms
+    runs: Sequence[Mapping[str, float]]  # the same of each run
+    cpu_ms: Mapping[str, float]  # processor time per task, by kind of process
+
+    @property
+    def whole_ms(self) -> float:
+        """Processor time per task of the cluster and its tasks, without the bench."""
+        return sum(spent for kind, spent in self.cpu_ms.items() if kind != BENCH)
 
 
 @dataclass(frozen=True)
@@ -26,36 +36,55 @@ class Idle:
     cpu_percent: Mapping[str, float]
 
 
-def markdown(
-    limits: Sequence[SpawnLimit], lines: Sequence[Line], idle: Sequence[Idle], size: Size
-) -> str:
-    """Return all tables. Rates are also given as parts of the machine's spawn limit."""
-    limit = sum(one.all for one in limits) / len(limits)
-    one_start_ms = 1e3 * len(limits) / sum(one.one for one in limits)
+def without_tasks(cpu_ms: Mapping[str, float], task_ms: float) -> dict[str, float]:
+    """Return the processor times with what the tasks do apart from what starts them."""
+    own = min(task_ms, cpu_ms.get(LAUNCHER, 0.0))
+    return {**cpu_ms, LAUNCHER: cpu_ms.get(LAUNCHER, 0.0) - own, TASKS: own}
+
+
+def markdown(limit: SpawnLimit, lines: Sequence[Line], idle: Sequence[Idle], size: Size) -> str:
+    """Return all tables; what depends on the machine also as a ratio to the spawn limit."""
     text = (
         f"{size.masters} master(s), {size.workers} worker(s) of {size.slots} slots. Starting "
-        f"`sh -c true` alone: {limit:,.0f} a second with {limits[0].starters} starters, "
-        f"{one_start_ms:.2f} ms for one.\n\n"
-        "| workload | database | tasks/s | of the spawn limit | median ms | p99 ms "
-        "| processor ms per task |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |\n"
+        f"`sh -c true` alone: {limit.all:,.0f} a second with {limit.starters} starters; one after "
+        f"the other {1e3 / limit.one:.2f} ms each; {limit.cpu_ms:.2f} ms of processor time each.\n"
+    )
+    parts = (_goals(limit, lines, idle), _rates(limit, lines), _by_process(lines), _idle(idle))
+    return "\n".join((text, *(part for part in parts if part)))
+
+
+def _goals(limit: SpawnLimit, lines: Sequence[Line], idle: Sequence[Idle]) -> str:
+    found = {(line.workload, line.database): line.figures for line in lines}
+    for one in idle:
+        found[goals.IDLE, one.database] = {
+            "pss_mib": sum(one.pss.values()) / 2**20,
+            "cpu_percent": sum(one.cpu_percent.values()),
+        }
+    return goals.table(limit, found)
+
+
+def _rates(limit: SpawnLimit, lines: Sequence[Line]) -> str:
+    text = (
+        "| workload | database | tasks/s | of the spawn limit | median ms | in starts | p99 ms "
+        "| processor ms per task | in starts |\n"
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     )
     for line in lines:
-        rate = line.figures["tasks_per_s"]
-        median, p99 = (_cell(line.figures.get(name)) for name in ("median_ms", "p99_ms"))
+        rate, median = line.figures.get("tasks_per_s"), line.figures.get("median_ms")
+        rates = "| |" if rate is None else f"{rate:,.0f} | 1 / {limit.all / rate:.1f} |"
+        times = "| |" if median is None else f"{median:.1f} | {median * limit.one / 1e3:.1f} |"
+        p99 = "" if median is None else f"{line.figures['p99_ms']:.1f}"
         text += (
-            f"| {line.workload} | {line.database} | {rate:,.0f} | 1 / {limit / rate:.1f} "
-            f"| {median} | {p99} | {sum(line.cpu_ms.values()):.2f} |\n"
+            f"| {line.workload} | {line.database} | {rates} {times} {p99} "
+            f"| {line.whole_ms:.2f} | {line.whole_ms / limit.cpu_ms:.1f} |\n"
         )
-    return text + _by_process(lines) + _idle(idle)
-
-
-def _cell(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"
+    return text
 
 
 def _by_process(lines: Sequence[Line]) -> str:
-    kinds = sorted({kind for line in lines for kind in line.cpu_ms})
-    text = "\nProcessor time per task in ms:\n\n"
+    kinds = sorted({kind for line in lines for kind in line.cpu_ms} - {BENCH, TASKS})
+    kinds += [TASKS, BENCH]
+    text = "Processor time per task in ms:\n\n"
     text += f"| workload | database | {' | '.join(kinds)} |\n"
     text += f"| --- | --- |{' ---: |' * len(kinds)}\n"
     for line in lines:
@@ -65,15 +94,16 @@ def _by_process(lines: Sequence[Line]) -> str:
 
 
 def _idle(idle: Sequence[Idle]) -> str:
-    text = ""
+    if not idle:
+        return ""
+    kinds = sorted({kind for one in idle for kind in one.pss})
+    text = "Idle, in MiB (PSS) and percent of a processor:\n\n"
+    text += f"| database | whole | {' | '.join(kinds)} |\n| --- | ---: |{' ---: |' * len(kinds)}\n"
     for one in idle:
-        whole = sum(one.pss.values()) / 2**20
-        text += (
-            f"\nIdle with {one.database}: {whole:.0f} MiB (PSS), "
-            f"{sum(one.cpu_percent.values()):.2f} % of a processor.\n\n"
-            "| process | MiB | % of a processor |\n| --- | ---: | ---: |\n"
+        parts = [(one.pss.get(kind, 0), one.cpu_percent.get(kind, 0.0)) for kind in kinds]
+        whole = (sum(size for size, _ in parts), sum(percent for _, percent in parts))
+        cells = " | ".join(
+            f"{size / 2**20:.0f}, {percent:.2f} %" for size, percent in (whole, *parts)
         )
-        for kind, size in sorted(one.pss.items(), key=lambda item: -item[1]):
-            percent = one.cpu_percent.get(kind, 0.0)
-            text += f"| {kind} | {size / 2**20:.0f} | {percent:.2f} |\n"
+        text += f"| {one.database} | {cells} |\n"
     return text

@@ -1,24 +1,29 @@
 """The processes of a cluster: how much processor time and memory each kind takes."""
 
 import os
+import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+LAUNCHER = "launcher and tasks"
+OTHER = "other"
+BENCH = "bench"  # the calling process
 #: Kinds by a part of the command line; the first that matches counts.
 _KINDS = (
     ("roles master", "master"),
     ("roles worker", "worker agent"),
     ("roles api", "api"),
-    ("launcher", "launcher and tasks"),
-    ("guardian", "launcher and tasks"),
-    ("sentinel", "launcher and tasks"),
+    ("launcher", LAUNCHER),
+    ("guardian", LAUNCHER),
+    ("sentinel", LAUNCHER),
+    ("shim", LAUNCHER),
     ("zookeeper", "ZooKeeper"),
     ("postgres", "PostgreSQL"),
 )
-OTHER = "other"
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,20 @@ class Process:
     parent: int
     kind: str
     cpu_s: float  # its own and that of all children it has waited for
+
+
+@contextmanager
+def metered() -> Iterator[dict[str, float]]:
+    """Fill the dictionary with the processor time of the block, in seconds by kind of process.
+
+    What is below this process, and ``bench``, itself. It is empty until the block has ended.
+    """
+    used: dict[str, float] = {}
+    before, own = processor_s(os.getpid()), time.process_time()
+    yield used
+    used[BENCH] = time.process_time() - own
+    after = processor_s(os.getpid())
+    used.update({kind: spent - before.get(kind, 0.0) for kind, spent in after.items()})
 
 
 def processor_s(root: int) -> Mapping[str, float]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench import processes
 from bench.cluster import Size, running
-from bench.engine_cli import DATABASES
+from bench.engine_cli import DATABASES, RESULTS
 from bench.quiet import log_warnings_to_stderr
 from bench.report import machine
 from bench.sampling import Sampler, Samples
@@ -30,23 +30,20 @@ def main() -> None:
     workload = many(given.tasks // 5) if given.many else wide(given.tasks)
     with (
         tempfile.TemporaryDirectory(prefix="shoal-bench-") as folder,
-        running(Path(folder) / "cluster", given.database, Size(slots=given.slots)) as cluster,
+        running(
+            Path(folder) / "cluster", given.database, Size(slots=given.slots), RESULTS / "logs"
+        ) as cluster,
     ):
         wide(50).run(cluster)
         samplers = {
             process.kind: Sampler(process.pid, Path(folder) / f"{process.pid}.raw")
             for process in _newest(processes.below(os.getpid()))
         }
-        before = processes.processor_s(os.getpid())
         figures = workload.run(cluster)
-        after = processes.processor_s(os.getpid())
         found = {kind: sampler.stop() for kind, sampler in samplers.items()}
-    cpu_ms = {
-        kind: (used - before.get(kind, 0.0)) / figures.tasks * 1e3 for kind, used in after.items()
-    }
-    sys.stdout.write(
-        f"{workload.name} on {given.database}: {figures.tasks_per_s:,.0f} tasks/s with samplers\n"
-    )
+    cpu_ms = {kind: used / figures.tasks * 1e3 for kind, used in figures.cpu_s.items()}
+    rate = figures.named()["tasks_per_s"]
+    sys.stdout.write(f"{workload.name} on {given.database}: {rate:,.0f} tasks/s with samplers\n")
     for kind, spent_ms in sorted(cpu_ms.items(), key=lambda item: -item[1]):
         sys.stdout.write(f"\n{kind}: {spent_ms:.2f} ms of processor time per task\n\n")
         if kind in found:

@@ -4,42 +4,72 @@ One process is one ``sh -c true``, as a SHELL task of one line is.
 """
 
 import os
+import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-SECONDS = 1.0
+from bench.stamps import clock_script, count_script
+
+SECONDS = 0.6
 _PROGRAM = """
 import os, sys, time
-until, count = float(sys.argv[1]), 0
+until, script, count = float(sys.argv[1]), sys.argv[2], 0
+environment = {**os.environ, "SHOAL_TASK_INSTANCE_ID": "1"}
 while time.monotonic() < until:
-    pid = os.posix_spawn("/bin/sh", ["sh", "-c", "true"], os.environ)
+    pid = os.posix_spawn("/bin/sh", ["sh", "-c", script], environment)
     os.waitpid(pid, 0)
     count += 1
-print(count)
+print(count, sum(os.times()[:4]))
 """
 
 
 @dataclass(frozen=True)
 class SpawnLimit:
-    """Starts of ``sh -c true`` a second, by one starter and by one for each processor."""
+    """Starts of ``sh -c true`` a second, by one starter and by one for each processor.
+
+    Processor time of a start, that of the starter included: of ``sh -c true``, and of what the
+    tasks of the workloads run, which count themselves or write the time down.
+    """
 
     one: float
     all: float
     starters: int
+    cpu_ms: float
+    count_ms: float
+    clock_ms: float
+
+    @classmethod
+    def median(cls, several: "Sequence[SpawnLimit]") -> "SpawnLimit":
+        """Return the medians of several measurements."""
+        middle = {
+            name: statistics.median(getattr(one, name) for one in several)
+            for name in ("one", "all", "cpu_ms", "count_ms", "clock_ms")
+        }
+        return cls(**middle, starters=several[0].starters)
 
 
 def measure(seconds: float = SECONDS) -> SpawnLimit:
     """Start shells as fast as Python can, for some seconds with nothing else to do."""
     starters = len(os.sched_getaffinity(0))
-    return SpawnLimit(_rate(1, seconds), _rate(starters, seconds), starters)
+    one, _ = _rate(1, seconds, "true")
+    together, cpu_ms = _rate(starters, seconds, "true")
+    with tempfile.TemporaryDirectory(prefix="shoal-bench-") as folder:
+        _, count_ms = _rate(starters, seconds / 2, count_script(Path(folder)))
+        _, clock_ms = _rate(starters, seconds / 2, clock_script(Path(folder)))
+    return SpawnLimit(one, together, starters, cpu_ms, count_ms, clock_ms)
 
 
-def _rate(starters: int, seconds: float) -> float:
+def _rate(starters: int, seconds: float, script: str) -> tuple[float, float]:
+    """Return starts a second, and the milliseconds of processor time of one start."""
     begin = time.monotonic() + 0.3  # all of them have started by then
-    command = [sys.executable, "-S", "-I", "-c", _PROGRAM, str(begin + seconds)]
+    command = [sys.executable, "-S", "-I", "-c", _PROGRAM, str(begin + seconds), script]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(starters)]
     began = time.monotonic()
-    count = sum(int(process.communicate()[0]) for process in processes)
-    return count / (begin + seconds - began)
+    answers = [process.communicate()[0].split() for process in processes]
+    count, cpu_s = sum(int(a[0]) for a in answers), sum(float(a[1]) for a in answers)
+    return count / (begin + seconds - began), cpu_s / count * 1e3
