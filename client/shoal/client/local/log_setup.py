@@ -6,6 +6,10 @@ from contextlib import suppress
 from typing import Literal, TextIO, cast
 
 import structlog
+from structlog.typing import EventDict, Processor
+
+EVENT_WIDTH = 30  # characters; what belongs to an event begins in the same column
+_SEPARATORS = frozenset(" =\"'\\")
 
 
 class Unfailing:
@@ -38,28 +42,43 @@ def configure_logging(
     """
     lowest = getattr(logging, level.upper())
     stream: TextIO = cast("TextIO", Unfailing(sys.stderr))
-    as_json: list[structlog.typing.Processor] = [
-        structlog.processors.format_exc_info,
-        structlog.processors.JSONRenderer(),
-    ]
-    as_text: list[structlog.typing.Processor] = [
-        # The default formatter shows the values of local variables, which may be secrets.
-        structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
-        )
-    ]
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *(as_json if form == "json" else as_text),
+            *_renderers(form),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(lowest),
-        logger_factory=structlog.PrintLoggerFactory(stream),
+        logger_factory=structlog.WriteLoggerFactory(stream),
     )
     logging.basicConfig(
         level=max(lowest, logging.WARNING),
         stream=stream,
         format="%(asctime)s %(levelname)s %(name)s %(message)s",
     )
+
+
+def _renderers(form: Literal["text", "json"]) -> list[Processor]:
+    """Return what turns an event into its line."""
+    if form == "json":
+        return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    if sys.stderr.isatty():
+        # The default formatter shows the values of local variables, which may be secrets.
+        plain = structlog.dev.plain_traceback
+        return [structlog.dev.ConsoleRenderer(exception_formatter=plain)]
+    return [structlog.processors.format_exc_info, render_plain]
+
+
+def render_plain(_logger: object, _method: str, event: EventDict) -> str:
+    """Return the line that ConsoleRenderer makes for a file, at a fraction of the cost."""
+    timestamp, level, text = event.pop("timestamp"), event.pop("level"), event.pop("event")
+    exception = event.pop("exception", None)
+    fields = [f" {name}={_shown(event[name])}" for name in sorted(event)]
+    line = f"{timestamp} [{level:<9}] {text:<{EVENT_WIDTH}}{''.join(fields)}".rstrip()
+    return f"{line}\n{exception}" if exception else line
+
+
+def _shown(value: object) -> str:
+    """Return ``value``, in quotes unless everybody sees where it begins and ends."""
+    plain = isinstance(value, str) and value.isprintable() and _SEPARATORS.isdisjoint(value)
+    return str(value) if plain else repr(value)
