@@ -30,7 +30,7 @@ class Owners:
 
     async def owner_of(self, partition: int) -> OwnerInfo | None:
         """Return the owner, or None if there is none now. Raises ConnectionLoss."""
-        if known := self._known.get(partition):
+        if known := self.known(partition):
             return known
         path = layout.owner(partition)
         self._watched[path] = partition
@@ -43,6 +43,10 @@ class Owners:
         if partition in self._unchanged:  # else the watch fired before we got here
             self._known[partition] = info
         return info
+
+    def known(self, partition: int) -> OwnerInfo | None:
+        """Return the owner if it was looked up before and has not changed since."""
+        return self._known.get(partition)
 
     async def all_owners(self, partitions: int) -> dict[int, OwnerInfo]:
         """Return the owner of each partition below ``partitions`` that has one, read anew."""

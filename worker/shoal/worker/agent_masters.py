@@ -38,9 +38,12 @@ class Masters:
 
     async def addresses(self, partitions: Iterable[int]) -> dict[int, str]:
         """Return the owner's address for each of ``partitions`` that has one now."""
-        wanted = list(set(partitions))
-        found = await asyncio.gather(*(self._address(partition) for partition in wanted))
-        return {p: address for p, address in zip(wanted, found, strict=True) if address}
+        known = {partition: self._owners.known(partition) for partition in partitions}
+        found = {partition: owner.address for partition, owner in known.items() if owner}
+        if unknown := known.keys() - found.keys():
+            looked_up = await asyncio.gather(*(self._address(partition) for partition in unknown))
+            found |= {p: address for p, address in zip(unknown, looked_up, strict=True) if address}
+        return found
 
     async def _address(self, partition: int) -> str | None:
         try:

@@ -1,10 +1,12 @@
 """Reports to the owners of partitions: sent at once, repeated until the owner has answered.
 
 Reports that wait while a call to the same master is under way go with the next one together. An
-end makes an unsent start of the same attempt superfluous, for it carries the start time too.
+end makes an unsent start of the same attempt superfluous, for it carries the start time too; so
+starts are held back for a moment, and of a short task the master hears and stores the end alone.
 """
 
 import asyncio
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
@@ -22,6 +24,7 @@ log = structlog.get_logger()
 MOST_AT_ONCE = 500  # reports in one call: 1 MB at most, but for outputs
 MOST_BYTES = 4 << 20  # of a call with several reports; one alone may have 4 MiB of outputs
 SAY_SO_AFTER = 6  # tries; then it is worth a warning
+START_HELD_S = 0.05  # nobody sees the difference, and most tasks that do little are over by then
 
 _V = pb.ReportVerdict
 SETTLED = frozenset({_V.COMMITTED, _V.SUPERSEDED})
@@ -54,18 +57,23 @@ class Reporter:
         self._news = asyncio.Event()
         self._empty = asyncio.Event()
         self._empty.set()
+        self._timer: asyncio.TimerHandle | None = None  # rings ``_news`` when something is due
+        self._timer_at = math.inf  # monotonic seconds
 
     def __len__(self) -> int:
         return len(self._items)
 
     def add(self, worker_id: str, report: pb.Report) -> None:
-        """Send ``report`` as soon as possible, and until it is settled."""
-        if report.kind != pb.STARTED:
-            self.drop_start(report.attempt.task_instance_id)
+        """Send ``report`` at once, a start after ``START_HELD_S``, and until it is settled."""
         item = _Item(worker_id, report)
+        if report.kind == pb.STARTED:
+            item.not_before = time.monotonic() + START_HELD_S
+        else:
+            self.drop_start(report.attempt.task_instance_id)
         self._items[item.key] = item
         self._empty.clear()
-        self._news.set()
+        if item.not_before < self._timer_at:
+            self._news.set()
 
     def drop_start(self, task_instance_id: int) -> None:
         """Nobody need know any more that the attempt has started."""
@@ -80,21 +88,26 @@ class Reporter:
         async with asyncio.TaskGroup() as calls:
             while True:
                 self._news.clear()
-                await self._send_due(calls)
-                try:
-                    async with asyncio.timeout(self._pause_s()):
-                        await self._news.wait()
-                except TimeoutError:
-                    continue
+                now = time.monotonic()
+                await self._send_due(now, calls)
+                self._ring_when_due(now)
+                await self._news.wait()
 
-    def _pause_s(self) -> float | None:
-        """Seconds until a postponed report is due; None if only news can change anything."""
-        now = time.monotonic()
-        waits = [item.not_before for item in self._items.values() if item.not_before > now]
-        return min(waits) - now if waits else None
+    def _ring_when_due(self, now: float) -> None:
+        """Set the one timer for what was postponed or held back at ``now``."""
+        due = min((i.not_before for i in self._items.values() if i.not_before > now), default=None)
+        if due is not None and due < self._timer_at:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer_at = due
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(due - time.monotonic(), self._ring)
 
-    async def _send_due(self, calls: asyncio.TaskGroup) -> None:
-        now = time.monotonic()
+    def _ring(self) -> None:
+        self._timer, self._timer_at = None, math.inf
+        self._news.set()
+
+    async def _send_due(self, now: float, calls: asyncio.TaskGroup) -> None:
         due = [i for i in self._items.values() if not i.sending and i.not_before <= now]
         if not due:
             return
