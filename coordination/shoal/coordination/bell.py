@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -10,7 +9,7 @@ import structlog
 
 from shoal.coordination import background, layout
 from shoal.coordination.errors import CoordinationError, NoNode
-from shoal.coordination.nodes import WatchCallback, WatchEvent
+from shoal.coordination.nodes import EventKind, WatchEvent
 from shoal.coordination.session import ZkSession
 
 log = structlog.get_logger()
@@ -24,17 +23,30 @@ async def ring(session: ZkSession, partitions: Iterable[int]) -> None:
             raise error
 
 
+class _Bell:
+    """One bell that is listened to."""
+
+    def __init__(self, number: int, rung: "Callable[[_Bell, WatchEvent], None]") -> None:
+        self.number = number
+        self.rings: int | None = None  # so far, as far as they were told; None: nobody knows
+        self._rung = rung
+
+    def watch(self, event: WatchEvent) -> None:
+        """Called once for each time that the bell was armed."""
+        self._rung(self, event)
+
+
 class Bells:
     """Call ``on_ring(partition)`` on the loop when one of the bells listened to is rung.
 
-    Rings that come close together may arrive as one. After a lost connection every bell
-    "rings", for it may have. A ring can still be missed; who listens also looks by itself now
-    and then.
+    A ring is passed on at once, before the bell is armed again; rings that come close together
+    may arrive as one. After a lost connection every bell "rings", for it may have. A ring can
+    still be missed; who listens also looks by itself now and then.
     """
 
     def __init__(self, session: ZkSession, on_ring: Callable[[int], None]) -> None:
         self._session, self._on_ring = session, on_ring
-        self._listening: dict[int, WatchCallback] = {}
+        self._listening: dict[int, _Bell] = {}
         self._unarmed: set[int] = set()
         self._work = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -58,37 +70,55 @@ class Bells:
         for number in self._listening.keys() - wanted:
             del self._listening[number]
         for number in wanted - self._listening.keys():
-            self._listening[number] = partial(self._rung, number)
+            self._listening[number] = _Bell(number, self._rung)
             self._unarmed.add(number)
         self._work.set()
 
-    def _rung(self, number: int, _: WatchEvent) -> None:
-        self._unarmed.add(number)
+    def _rung(self, bell: _Bell, event: WatchEvent) -> None:
+        if self._listening.get(bell.number) is not bell:
+            return
+        self._unarmed.add(bell.number)
         self._work.set()
+        if event.kind is EventKind.CHANGED and bell.rings is not None:
+            bell.rings += 1
+            self._call(bell)
+        else:
+            bell.rings = None
 
     async def _run(self) -> None:
         while True:
             await self._work.wait()
             await self._session.connected()
             self._work.clear()
-            unarmed, self._unarmed = self._unarmed & self._listening.keys(), set()
-            # Armed first, rung then: what happens in between is seen by the one or the other.
-            gets = [
-                self._session.get(layout.bell(number), watch=self._listening[number])
-                for number in unarmed
-            ]
+            numbers, self._unarmed = self._unarmed & self._listening.keys(), set()
+            bells = [self._listening[number] for number in numbers]
+            gets = [self._session.get(layout.bell(b.number), watch=b.watch) for b in bells]
             results = await asyncio.gather(*gets, return_exceptions=True)
-            for number, result in zip(unarmed, results, strict=True):
-                if isinstance(result, CoordinationError) and not isinstance(result, NoNode):
-                    self._unarmed.add(number)
+            for bell, result in zip(bells, results, strict=True):
+                if self._listening.get(bell.number) is not bell:
+                    continue
+                if isinstance(result, NoNode):
+                    self._call(bell)
+                elif isinstance(result, CoordinationError):
+                    bell.rings = None
+                    self._unarmed.add(bell.number)
                     self._work.set()
                 elif isinstance(result, BaseException):
                     raise result
-                elif number in self._listening:
-                    self._call(number)
+                else:
+                    self._armed(bell, result.stat.version)
 
-    def _call(self, number: int) -> None:
+    def _armed(self, bell: _Bell, rings: int) -> None:
+        """A bell is armed again: tell what it has rung meanwhile.
+
+        A later ring may have been told already: its event can be quicker than we are.
+        """
+        if bell.rings is None or bell.rings < rings:
+            bell.rings = rings
+            self._call(bell)
+
+    def _call(self, bell: _Bell) -> None:
         try:
-            self._on_ring(number)
+            self._on_ring(bell.number)
         except Exception:
-            log.exception("listener of a bell failed", partition=number)
+            log.exception("listener of a bell failed", partition=bell.number)

@@ -5,7 +5,9 @@ commits the end of a run or the success of a task looks there who waits for the 
 rings the bells of their partitions. So an end is seen by the first look, or its master sees who
 waits. Besides, each master looks at its tasks by itself now and then, a part of them each time.
 
-A look reads the runs for many tasks at once: it costs a few queries for hundreds of them.
+A look reads the runs for many tasks at once: it costs a few queries for hundreds of them. Of a
+workflow that nobody waits for, that is asked once in a while only, however much of it ends; but
+always after the last end.
 """
 
 import asyncio
@@ -47,6 +49,8 @@ _TASKS_PER_LOOK = 1_000  # of the regular looks
 _LOOKS_PER_SWEEP = 12  # regular looks between two searches for rows that are left over
 # After a look comes a pause, so that constant bells cost at most a quarter of the time.
 _PAUSE_S, _PAUSE_SHARE, _LONGEST_PAUSE_S = 0.05, 3, 2.0
+# Nobody waited for a workflow: after this long it is asked again.
+_ASK_AGAIN_S = 1.0
 
 
 @dataclass
@@ -80,8 +84,10 @@ class DependencyWatcher:
         self._ring = ring
         self._watched: dict[int, _Watched] = {}  # by task instance id
         self._by_partition: defaultdict[int, set[int]] = defaultdict(set)
+        self._waiting_for: defaultdict[WorkflowName, set[int]] = defaultdict(set)
         self._to_look_at: set[int] = set()
-        self._ended: set[WorkflowName] = set()  # with a run or a task that has ended
+        self._ended: set[WorkflowName] = set()  # with an end that others were not told of
+        self._ask_again_at: dict[WorkflowName, float] = {}  # those nobody waited for; monotonic
         self._ids: dict[WorkflowName, int] = {}  # workflows keep theirs for ever
         self._next = 0  # position of the regular looks
         self._looks = 0
@@ -100,6 +106,8 @@ class DependencyWatcher:
         names = frozenset(item.workflow for item in items_of(question))
         self._watched[attempt.id] = _Watched(attempt.id, run.id, run.partition, question, names)
         self._by_partition[run.partition].add(attempt.id)
+        for name in names:
+            self._waiting_for[name].add(attempt.id)
         self._look_at({attempt.id})
 
     def stored(self, run: Run, decision: Decision) -> None:
@@ -108,8 +116,19 @@ class DependencyWatcher:
             attempt.state is TaskState.SUCCEEDED or attempt.skip_cause is SkipCause.DISABLED
             for attempt in decision.attempts.values()
         ):
-            self._ended.add((run.plan.spec.project, run.plan.spec.name))
+            self._has_ended((run.plan.spec.project, run.plan.spec.name))
+
+    def _has_ended(self, name: WorkflowName) -> None:
+        """Look at our tasks that wait for a workflow, and soon ask who else does."""
+        self._look_at(self._waiting_for.get(name, ()))
+        if name in self._ended:
+            return  # that is about to be asked
+        self._ended.add(name)
+        wait_s = self._ask_again_at.get(name, 0.0) - time.monotonic()
+        if wait_s <= 0:
             self._alarm.ring()
+        else:
+            asyncio.get_running_loop().call_later(wait_s, self._alarm.ring)
 
     def look_soon(self, partition: int) -> None:
         """Something that tasks of a partition wait for may have ended."""
@@ -141,17 +160,21 @@ class DependencyWatcher:
             await asyncio.sleep(min(max(_PAUSE_S, took * _PAUSE_SHARE), _LONGEST_PAUSE_S))
 
     async def _tell_who_waits(self) -> None:
-        """Look at our tasks that wait for what has ended, and ring for those of others."""
-        if not self._ended:
+        """Ring for the tasks of others that wait for what has ended."""
+        now = time.monotonic()
+        due = now + 0.01  # a timer may be a little early
+        names = {name for name in self._ended if self._ask_again_at.get(name, 0.0) <= due}
+        if not names:
             return
-        ended, self._ended = self._ended, set()
-        self._look_at([i for i, one in self._watched.items() if not one.names.isdisjoint(ended)])
+        self._ended -= names
         try:
             async with self._database.unit_of_work(read_only=True) as uow:
-                waiting = await uow.dependencies.waiting_for(ended)
+                waiting = await uow.dependencies.waiting_for(names)
         except ShoalError:
-            self._ended |= ended  # with the next look
+            self._ended |= names  # with the next look
             raise
+        for name in names:
+            self._ask_again_at[name] = 0.0 if name in waiting else now + _ASK_AGAIN_S
         if others := set().union(*waiting.values()) - self._engine.epochs.keys():
             self._ring(others)
 
@@ -215,6 +238,8 @@ class DependencyWatcher:
         for task_instance_id, one in over.items():
             del self._watched[task_instance_id]
             self._by_partition[one.partition].discard(task_instance_id)
+            for name in one.names:
+                self._waiting_for[name].discard(task_instance_id)
         gone = {i: one.partition for i, one in over.items()}
         if self._looks % _LOOKS_PER_SWEEP == 0 and self._engine.epochs:
             async with self._database.unit_of_work(read_only=True) as uow:

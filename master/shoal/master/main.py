@@ -105,7 +105,10 @@ async def _work(
 
     def ring_soon(rung: Iterable[int]) -> None:
         """Tell the owners of ``rung``: a hint, so nobody waits for it."""
-        loops.create_task(_ring(session, list(rung)), name="ring")
+        for partition in (partitions := set(rung)) & engine.epochs.keys():
+            heard(partition)
+        if others := partitions - engine.epochs.keys():
+            loops.create_task(_ring(session, others), name="ring")
 
     timers = Timers(utc_now, lambda instance_id: engine.wake(instance_id))
     performer = Performer(
@@ -148,9 +151,9 @@ async def _work(
         database, engine, utc_now, partitions, settings.scan_interval_s, ring_soon
     )
 
-    def rung(partition: int) -> None:
+    def heard(partition: int) -> None:
         scanner.ring(partition)
-        scheduler.look_soon()
+        scheduler.look_soon(partition)
         backfills.look_soon(partition)
         slots.look_soon(partition)
         dependencies.look_soon(partition)
@@ -160,7 +163,7 @@ async def _work(
         tls, lambda s: add_MasterServiceServicer_to_server(rpc, s), settings.host, settings.port
     )
     stack.push_async_callback(server.stop, _STOP_GRACE_S)
-    bells = await stack.enter_async_context(Bells(session, rung))
+    bells = await stack.enter_async_context(Bells(session, heard))
     keeper = PartitionKeeper(session, master_id, address, engine, bells, settings.takeover_delay_s)
     group = Group(
         session,
@@ -214,7 +217,7 @@ class _Stopped(Exception):
     """The master was told to stop and has left the cluster."""
 
 
-async def _ring(session: ZkSession, partitions: list[int]) -> None:
+async def _ring(session: ZkSession, partitions: Iterable[int]) -> None:
     try:
         await ring(session, partitions)
     except ShoalError as error:

@@ -7,7 +7,7 @@ is told in the log and holds up no other.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
@@ -80,10 +80,15 @@ class Scheduler:
         self._ring = ring
         self._changed = asyncio.Event()
         self._set_aside: dict[int, datetime] = {}  # schedules that cannot fire, until when
+        self._looked_at: Mapping[int, int] = {}  # partitions at the last look, with their epochs
 
-    def look_soon(self) -> None:
-        """A schedule or the set of partitions may have changed."""
-        self._changed.set()
+    def look_soon(self, partition: int) -> None:
+        """A bell rings: look if the partition is new here. Called on the event loop.
+
+        Bells tell of commands, not of schedules: what is due of those seen already is known.
+        """
+        if self._looked_at.get(partition) != self._engine.epochs.get(partition, -1):
+            self._changed.set()
 
     async def work(self) -> None:
         """Run for ever."""
@@ -100,7 +105,7 @@ class Scheduler:
 
     async def look(self) -> float:
         """Fire what is due; return the seconds until the next look, 0 if there is more now."""
-        partitions = set(self._engine.epochs)
+        partitions = dict(self._engine.epochs)
         if not partitions:
             return self._interval_s
         looked_at = self._clock()
@@ -112,6 +117,7 @@ class Scheduler:
         async with self._database.unit_of_work(read_only=True) as uow:
             # What is due still could not fire, and waits for the next regular look.
             next_due = await uow.schedules.next_due(partitions, after=looked_at)
+        self._looked_at = partitions
         if next_due is None:
             return self._interval_s
         return min(self._interval_s, max(0.0, (next_due - self._clock()).total_seconds()))

@@ -1,5 +1,7 @@
 """A bell that is rung is heard by whoever listens, also after trouble."""
 
+import asyncio
+
 import pytest
 
 from shoal.coordination import Bells, ZkSession, prepare, ring
@@ -62,12 +64,47 @@ async def test_listening_survives_a_connection_that_breaks_while_it_is_renewed(
         zk_proxy.swallow_from = get_request(zk_chroot, "/partitions/001/bell")
         await ring(tree, [1])
         await eventually(lambda: zk_proxy.swallow_replies)
-        assert heard == [1]
+        assert heard == [1, 1]  # before the bell is armed again
         zk_proxy.drop()
         zk_proxy.heal()
-        await eventually(lambda: heard == [1, 1])
+        for _ in range(3):
+            heard.clear()
+            await ring(tree, [1])
+            await eventually(lambda: heard)
+
+
+async def test_ring_before_the_bell_is_armed_again_is_heard_as_well(
+    tree: ZkSession, proxied: ZkSession
+) -> None:
+    heard: list[int] = []
+    again: list[asyncio.Task[None]] = []
+
+    def listener(partition: int) -> None:
+        heard.append(partition)
+        if len(heard) == 2:  # on the watch's event, before anything is sent to arm it again
+            again.append(asyncio.create_task(ring(tree, [1])))
+
+    async with Bells(proxied, listener) as bells:
+        bells.listen({1})
+        await eventually(lambda: heard == [1])
         await ring(tree, [1])
-        await eventually(lambda: heard == [1, 1, 1])
+        await eventually(lambda: len(heard) >= 3)
+        await asyncio.gather(*again)
+
+
+async def test_one_ring_is_told_once(tree: ZkSession, proxied: ZkSession) -> None:
+    heard: list[int] = []
+    async with Bells(proxied, heard.append) as bells:
+        bells.listen({1, 2})
+        await eventually(lambda: sorted(heard) == [1, 2])
+        heard.clear()
+        for _ in range(5):
+            await ring(tree, [1])
+            await eventually(lambda: heard)
+            await ring(tree, [2])
+            await eventually(lambda: 2 in heard)
+            assert sorted(heard) == [1, 2]
+            heard.clear()
 
 
 async def test_failing_listener_does_not_end_the_listening(

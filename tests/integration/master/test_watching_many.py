@@ -1,6 +1,7 @@
 """Thousands of DEPENDENT tasks wait: a look costs a few queries, whatever their number."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,7 @@ from shoal.master.dependencies import DependencyWatcher
 from shoal.master.engine import Engine
 from shoal.master.main import utc_now
 from shoal.sql import Database
+from shoal.sql.dependencies import Wait
 from tests.integration.sql.given import PARTITIONS, created, published
 from tests.waiting import DEADLINE_S, eventually
 
@@ -69,6 +71,20 @@ async def opened(tmp_path: Path) -> AsyncIterator[Site]:
             await eventually(working.done)
 
 
+async def noted_reads(database: Database) -> list[str]:
+    """Return the reading statements from now on, as they come."""
+    statements: list[str] = []
+
+    def count(connection: Connection) -> None:
+        @event.listens_for(connection.engine, "before_cursor_execute")
+        def _note(_: object, __: object, statement: str, *___: object) -> None:
+            statements.append(statement)
+
+    async with database.unit_of_work(read_only=True) as uow:
+        await uow.connection.run_sync(count)
+    return statements
+
+
 async def test_look_at_many_costs_few_queries(tmp_path: Path) -> None:
     async with opened(tmp_path) as site:
         when = {"all": [{"workflow": w, "date": "last7Days"} for w in ("up", "none")]}
@@ -81,17 +97,49 @@ async def test_look_at_many_costs_few_queries(tmp_path: Path) -> None:
             await created(site.database, down, TASKS // 6, logical_time=at)
         await site.engine.take({0: 1}, "test")
         await eventually(lambda: len(site.watcher._watched) == TASKS)
-        statements: list[str] = []
-
-        def count(connection: Connection) -> None:
-            @event.listens_for(connection.engine, "before_cursor_execute")
-            def _note(_: object, __: object, statement: str, *___: object) -> None:
-                statements.append(statement)
-
-        async with site.database.unit_of_work(read_only=True) as uow:
-            await uow.connection.run_sync(count)
+        statements = await noted_reads(site.database)
         async with asyncio.timeout(DEADLINE_S):
             await site.watcher.look()
         assert 0 < len(statements) <= 12
         await eventually(lambda: all(run.attempts["a"].reason for run in site.engine.runs.values()))
         assert site.states() == {TaskState.RUNNING}
+
+
+async def test_ends_of_a_workflow_that_nobody_waits_for_are_asked_about_now_and_then(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as site:
+        up = await published(site.database, spec("up", {"type": "SHELL", "enabled": False}))
+        await created(site.database, up, 1)
+        await site.engine.take({0: 1}, "test")
+        asked = await noted_reads(site.database)
+        looking = asyncio.create_task(site.watcher.work())
+        await eventually(lambda: any("dependency_wait" in one for one in asked))
+        began, before = time.monotonic(), len(asked)
+        for end in range(20):
+            await created(site.database, up, 1)
+            await site.engine.take({0: 2 + end}, "test")
+            await eventually(lambda: not site.engine.runs)
+        # A last time after the last end.
+        await eventually(lambda: any("JOIN dependency_wait" in one for one in asked[before:]))
+        questions = [one for one in asked[before:] if "JOIN dependency_wait" in one]
+        assert len(questions) <= 2 + (time.monotonic() - began) / 0.9
+        looking.cancel()
+
+
+async def test_who_waits_since_nobody_did_is_told_of_the_next_end(tmp_path: Path) -> None:
+    async with opened(tmp_path) as site:
+        up = await published(site.database, spec("up", {"type": "SHELL", "enabled": False}))
+        await created(site.database, up, 1)
+        asked = await noted_reads(site.database)
+        looking = asyncio.create_task(site.watcher.work())
+        await site.engine.take({0: 1}, "test")
+        await eventually(lambda: any("JOIN dependency_wait" in one for one in asked))
+        async with site.database.unit_of_work() as uow:  # of another master, in another partition
+            await uow.dependencies.register([Wait(999, up, 999, 1)])
+            await uow.commit()
+        assert not site.rung
+        await created(site.database, up, 1)
+        await site.engine.take({0: 2}, "test")
+        await eventually(lambda: site.rung == [1])
+        looking.cancel()
