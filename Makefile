@@ -35,6 +35,8 @@ test: .venv/dev check  ## every test: unit, integration, acceptance (a few minut
 	@# Without a PostgreSQL its tests are skipped, saying so; in CI that is an error.
 	sh tests/provision.sh || test -z "$$CI"
 	$(BIN)/python -m tests
+	@# When all else is over: has a task become much dearer than it was?
+	$(BIN)/python bench/guard.py
 
 # FAULTS=1000 for the long form; SEED=… replays the faults of an earlier run.
 FAULTS ?= 45
