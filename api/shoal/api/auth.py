@@ -28,7 +28,7 @@ _scheme = HTTPBearer(
 )
 
 
-def require_token(
+async def require_token(
     request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Security(_scheme)]
 ) -> None:
     """Dependency of every router but the public one."""
@@ -42,7 +42,7 @@ def check_token(request: Request) -> None:
         raise Unauthorized(_REASON, headers={"WWW-Authenticate": "Bearer"})
 
 
-def require_browser(request: Request) -> None:
+async def require_browser(request: Request) -> None:
     """Dependency of pages for browsers. Raises Unauthorized with a challenge they understand."""
     scheme, given = _credentials(request)
     if scheme == "basic":

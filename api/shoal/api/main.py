@@ -14,8 +14,10 @@ from shoal.api.app import create_app
 from shoal.api.auth import ensure_token
 from shoal.api.errors import AddressInUse, NotLoopback
 from shoal.api.feed import Feed
+from shoal.api.intake import Intake
 from shoal.api.logs import LogProxy
-from shoal.api.services import Services
+from shoal.api.protocol import BoundedProtocol
+from shoal.api.services import Services, utc_now
 from shoal.api.settings import ApiSettings
 from shoal.coordination import layout
 from shoal.coordination.membership import Members
@@ -96,6 +98,7 @@ async def open_services(
     masters = await stack.enter_async_context(Members(session, layout.MASTERS))
     workers = await stack.enter_async_context(Members(session, layout.WORKERS))
     channels = await stack.enter_async_context(Channels(tls))
+    intake = await stack.enter_async_context(Intake(database, session, utc_now))
     return Services(
         settings=settings,
         token=token,
@@ -106,6 +109,7 @@ async def open_services(
         owners=Owners(session),
         queue=TaskQueue(session),
         partitions=partitions,
+        intake=intake,
         feed=Feed(database, settings.subscriber_events),
         logs=LogProxy(database, workers, channels),
         vault=Vault.of(cluster),
@@ -119,7 +123,7 @@ async def serve_app(
     """Serve on ``listener`` until ``services.stopping``; ``ready`` is told the URL."""
     config = uvicorn.Config(
         create_app(services),
-        http="h11",
+        http=BoundedProtocol,
         ws="none",
         lifespan="on",
         log_config=None,  # logging is set up by who runs this role

@@ -10,6 +10,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from shoal.api.feed import Feed
+from shoal.api.intake import Intake
 from shoal.api.logs import LogProxy
 from shoal.api.settings import ApiSettings
 from shoal.coordination.membership import Members
@@ -38,6 +39,7 @@ class Services:
     owners: Owners
     queue: TaskQueue
     partitions: int
+    intake: Intake
     feed: Feed
     logs: LogProxy
     vault: Vault = field(repr=False)
@@ -53,4 +55,8 @@ def services_of(request: Request) -> Services:
     return found
 
 
-Shoal = Annotated[Services, Depends(services_of)]
+async def _services(request: Request) -> Services:
+    return services_of(request)  # not itself: FastAPI calls what is not async in a thread
+
+
+Shoal = Annotated[Services, Depends(_services)]

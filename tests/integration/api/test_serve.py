@@ -6,7 +6,7 @@ import signal
 import socket
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 
 import httpx
@@ -17,7 +17,7 @@ from shoal.api.errors import AddressInUse, BadToken, NotLoopback
 from shoal.api.main import listening, serve
 from shoal.api.settings import ApiSettings
 from shoal.core.settings import ClusterSettings
-from tests.integration.api.conftest import PREFIX
+from tests.integration.api.conftest import PREFIX, Api
 from tests.integration.api.sse_reader import stream
 from tests.waiting import DEADLINE_S
 
@@ -137,3 +137,16 @@ async def test_requests_over_a_real_socket(cluster: ClusterSettings, settings: A
         with closing(sqlite3.connect(cluster.data / "shoal.db")) as connection:
             [count] = connection.execute("SELECT count(*) FROM partition").fetchone()
         assert count == cluster.partitions
+
+
+@pytest.mark.parametrize("head", [b"GET /", b"GET / HTTP/1.1\r\nx: ", b"GET / HTTP/1.1\r\n"])
+async def test_a_head_without_an_end_ends_the_connection(live: Api, head: bytes) -> None:
+    url = live.client.base_url
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    writer.write(head + (b"a: b\r\n" * 20_000 if head.endswith(b"1.1\r\n") else b"a" * 120_000))
+    async with asyncio.timeout(DEADLINE_S):
+        with suppress(ConnectionError):  # or the answer, if it was quicker than the end
+            assert await reader.read(12) in (b"HTTP/1.1 400", b"")
+            await reader.read()
+    writer.close()
+    assert (await live.client.get(f"{PREFIX}/health/live")).status_code == 200

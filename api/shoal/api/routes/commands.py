@@ -4,7 +4,6 @@ import asyncio
 import time
 from typing import Annotated
 
-import structlog
 from fastapi import Body, Header, Path, Query, Response
 
 from shoal.api.commanding import check_shape, new_command, same_request
@@ -14,12 +13,8 @@ from shoal.api.problems import documented
 from shoal.api.route import strict_router
 from shoal.api.schemas.commands import CommandIn, CommandOut
 from shoal.api.services import Services, Shoal
-from shoal.coordination.bell import ring
 from shoal.core.commands import Command, CommandState, NewCommand
-from shoal.core.errors import ShoalError
 from shoal.core.priority import Priority
-
-log = structlog.get_logger()
 
 router = strict_router("commands")
 
@@ -32,7 +27,6 @@ IdempotencyKey = Annotated[
     ),
 ]
 LONGEST_WAIT_S = 30
-RING_TIMEOUT_S = 1.0
 # Pauses between two looks at a pending command: most are handled within milliseconds.
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.1
 
@@ -63,33 +57,15 @@ async def post_command(
 
 async def accept(shoal: Services, new: NewCommand, response: Response) -> CommandOut:
     """Store a command, or find the one that has its key, and wake who carries it out."""
-    async with shoal.database.unit_of_work() as uow:
-        command, created = await uow.commands.add(new, shoal.clock())
-        if not created and not same_request(command, new):
-            raise KeyReused(
-                f"the idempotency key {new.idempotency_key!r} was used for command {command.id}, "
-                "which asks for something else; take a new key for a new request"
-            )
-        await uow.commit()
-    if command.state is CommandState.PENDING:
-        await _ring(shoal, command)
+    command, created = await shoal.intake.add(new)
+    if not created and not same_request(command, new):
+        raise KeyReused(
+            f"the idempotency key {new.idempotency_key!r} was used for command {command.id}, "
+            "which asks for something else; take a new key for a new request"
+        )
+    shoal.feed.look_soon()
     response.headers["Location"] = f"/api/v1/commands/{command.id}"
     return _out(command)
-
-
-async def _ring(shoal: Services, command: Command) -> None:
-    """Wake the partition's owner: without it the command waits for the next regular scan."""
-    shoal.feed.look_soon()
-    try:
-        async with asyncio.timeout(RING_TIMEOUT_S):
-            await ring(shoal.session, [command.partition])
-    except (ShoalError, TimeoutError) as error:
-        log.warning(
-            "bell not rung; the owner looks by itself",
-            command=command.id,
-            partition=command.partition,
-            error=str(error),
-        )
 
 
 @router.get("/commands/{command_id}", summary="Show a command", responses=documented(404))
