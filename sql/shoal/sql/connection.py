@@ -1,171 +1,121 @@
-"""One connection with a transaction, whose errors are Shoal's."""
+"""One connection in a transaction: what the repositories work with, on every database."""
 
-import asyncio
-import sqlite3
-import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum, auto
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection as SyncConnection
 from sqlalchemy import CursorResult, Executable, Row, Table, select, text
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
-from sqlalchemy.exc import DataError as SqlDataError
-from sqlalchemy.exc import DBAPIError, InterfaceError, SQLAlchemyError, StatementError
-from sqlalchemy.exc import IntegrityError as SqlIntegrityError
-from sqlalchemy.exc import OperationalError as SqlOperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from shoal.sql.errors import (
-    AlreadyExists,
-    BrokenReference,
-    DatabaseDamaged,
-    DatabaseUnavailable,
-    IntegrityViolated,
-    InvalidValue,
-    SchemaMissing,
-    SqlError,
-    StatementFailed,
-    TransactionConflict,
-)
+from shoal.sql.translation import FOREIGN, translate
 
 T = TypeVar("T")
 Values = Mapping[str, Any]
 
-# How long a transaction waits for SQLite's write lock before it fails as a conflict.
-LOCK_PATIENCE_S = 30.0
-_LOCK_RETRY_S = 0.005
-
-# PostgreSQL's error codes, by their first characters (appendix A of its manual).
-_BY_SQLSTATE: tuple[tuple[str, type[SqlError]], ...] = (
-    ("40001", TransactionConflict),  # serialisation failure
-    ("40P01", TransactionConflict),  # deadlock
-    ("55P03", TransactionConflict),  # lock not available
-    ("25P03", DatabaseUnavailable),  # idle in transaction for too long
-    ("25006", DatabaseUnavailable),  # read-only: after a fail-over this is a standby
-    ("08", DatabaseUnavailable),  # connection
-    ("53", DatabaseUnavailable),  # too many connections, disk full, out of memory
-    ("57P", DatabaseUnavailable),  # the server is shutting down or starting
-    ("57014", DatabaseUnavailable),  # statement timeout
-    ("23505", AlreadyExists),
-    ("23503", BrokenReference),
-    ("23", IntegrityViolated),
-    ("22", InvalidValue),
-    ("42P01", SchemaMissing),
-    ("42703", SchemaMissing),
-)
-_BY_SQLITE_CODE: Mapping[int, type[SqlError]] = {
-    sqlite3.SQLITE_BUSY: TransactionConflict,
-    sqlite3.SQLITE_LOCKED: TransactionConflict,
-    sqlite3.SQLITE_FULL: DatabaseUnavailable,
-    sqlite3.SQLITE_IOERR: DatabaseUnavailable,
-    sqlite3.SQLITE_CANTOPEN: DatabaseUnavailable,
-    sqlite3.SQLITE_PROTOCOL: DatabaseUnavailable,
-    sqlite3.SQLITE_TOOBIG: InvalidValue,
-    sqlite3.SQLITE_CORRUPT: DatabaseDamaged,
-    sqlite3.SQLITE_NOTADB: DatabaseDamaged,
-}
-_SQLITE_UNIQUE = frozenset({sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY})
+# More rows of values than this in one statement are long work: some 20 µs each.
+MOST_SHORT_ROWS = 100
 
 
-def translate(error: BaseException) -> SqlError:
-    """Return our error for one of SQLAlchemy's. Statement and parameters stay out of its text."""
-    if isinstance(error, PoolTimeout):
-        return DatabaseUnavailable("all database connections of this process are in use; try again")
-    if isinstance(error, OverflowError):
-        return InvalidValue("a number is too large for the database")
-    if isinstance(error, StatementError) and isinstance(error.orig, ValueError):
-        return InvalidValue(f"a value cannot be stored: {error.orig}")
-    if not isinstance(error, DBAPIError):
-        return StatementFailed(f"the database statement failed: {type(error).__name__}")
-    original = error.orig
-    said = str(original).strip().splitlines()[0] if str(original).strip() else "no reason given"
-    return _class_of(error, original)(f"the database answered: {said}")
+class Length(Enum):
+    """What is known of how long work with the database takes."""
+
+    SHORT = auto()  # a millisecond or two
+    LONG = auto()
+    UNKNOWN = auto()  # a query: it may be stopped and done again
 
 
-def _class_of(error: DBAPIError, original: BaseException | None) -> type[SqlError]:
-    sqlstate = getattr(original, "sqlstate", None)
-    if sqlstate:
-        for prefix, cls in _BY_SQLSTATE:
-            if sqlstate.startswith(prefix):
-                return cls
-    code: int | None = getattr(original, "sqlite_errorcode", None)
-    if code in _SQLITE_UNIQUE:
-        return AlreadyExists
-    if code == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
-        return BrokenReference
-    if code is not None and (code & 0xFF) in _BY_SQLITE_CODE:
-        return _BY_SQLITE_CODE[code & 0xFF]
-    if str(original).startswith(("no such table", "no such column")):
-        return SchemaMissing
-    if isinstance(error, SqlIntegrityError):
-        return IntegrityViolated
-    if isinstance(error, SqlDataError):
-        return InvalidValue
-    if error.connection_invalidated or isinstance(error, InterfaceError):
-        return DatabaseUnavailable
-    if isinstance(error, SqlOperationalError) and sqlstate is None and code is None:
-        return DatabaseUnavailable  # the driver gave up before the database could answer
-    return StatementFailed
+class Link(Protocol):
+    """A driver's connection in a transaction."""
+
+    dialect: str  # sqlite or postgresql
+
+    async def run(self, work: Callable[[SyncConnection], T], length: Length) -> T:
+        """Return what ``work`` makes of SQLAlchemy's connection."""
+
+    async def commit(self) -> None:
+        """End the transaction; its changes are durable when this returns."""
+
+    async def close(self) -> None:
+        """Roll back what was not committed and give the connection up, cancelled or not."""
 
 
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except (SQLAlchemyError, OverflowError) as error:
-        raise translate(error) from error
+class Source(Protocol):
+    """Where connections come from."""
+
+    async def open(self) -> "Connection":
+        """Return a connection whose transaction has begun; to be closed. Raises SqlError."""
+
+    async def dispose(self) -> None:
+        """Close the connections that nobody has."""
 
 
 class Connection:
     """A connection in a transaction. Used by one task at a time."""
 
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
+    def __init__(self, link: Link) -> None:
+        self._link = link
         self._over = False
-        self.dialect = connection.dialect.name  # sqlite or postgresql
+        self.dialect = link.dialect
         # (workflow id, version) published in this very transaction: not to be cached before the
         # commit, for after a rollback another definition may get the number.
         self.unsettled_versions: set[tuple[int, int]] = set()
 
     async def execute(
-        self, statement: Executable, values: Values | Sequence[Values] | None = None
+        self,
+        statement: Executable,
+        values: Values | Sequence[Values] | None = None,
+        *,
+        is_long: bool = False,
     ) -> CursorResult[Any]:
-        """Run one statement, or one statement with many rows of values. Raises SqlError."""
-        if self._over:
-            raise RuntimeError("this transaction is committed; open a new unit of work")
-        with _translated():
-            return await self._connection.execute(statement, values)
+        """Run one statement, or one statement with many rows of values. Raises SqlError.
 
-    async def rows(self, statement: Executable) -> Sequence[Row[Any]]:
+        ``is_long``: it changes many rows, although it comes with few values.
+        """
+        many = values is not None and not isinstance(values, Mapping)
+        is_long = is_long or (many and len(values or ()) > MOST_SHORT_ROWS)
+        return await self._run(
+            lambda connection: connection.execute(statement, values),
+            Length.LONG if is_long else Length.SHORT,
+        )
+
+    async def rows(self, query: Executable, values: Values | None = None) -> Sequence[Row[Any]]:
         """Return all rows of a query."""
-        return (await self.execute(statement)).all()
+        return await self._run(lambda c: c.execute(query, values).all(), Length.UNKNOWN)
 
-    async def first(self, statement: Executable) -> Row[Any] | None:
+    async def first(self, query: Executable, values: Values | None = None) -> Row[Any] | None:
         """Return the first row of a query."""
-        return (await self.execute(statement)).first()
+        return await self._run(lambda c: c.execute(query, values).first(), Length.UNKNOWN)
 
-    async def scalar(self, statement: Executable) -> Any:
+    async def scalar(self, query: Executable, values: Values | None = None) -> Any:
         """Return the first column of the first row; None if there is none."""
-        return (await self.execute(statement)).scalar()
+        return await self._run(lambda c: c.execute(query, values).scalar(), Length.UNKNOWN)
 
     async def run_sync(self, function: Callable[[SyncConnection], T]) -> T:
         """Run a function that wants SQLAlchemy's synchronous connection."""
-        with _translated():
-            return await self._connection.run_sync(function)
+        return await self._run(function, Length.SHORT)
 
     async def check(self) -> None:
         """Ask the database for an answer."""
-        await self.execute(select(1))
+        await self.scalar(select(1))
 
     async def commit(self) -> None:
         """End the transaction; its changes are durable when this returns."""
         self._over = True
-        with _translated():
-            await self._connection.commit()
+        try:
+            await self._link.commit()
+        except FOREIGN as error:
+            raise translate(error) from error
+
+    async def close(self) -> None:
+        """Roll back what was not committed; the connection is not to be used any more."""
+        self._over = True
+        try:
+            await self._link.close()
+        except FOREIGN as error:
+            raise translate(error) from error
 
     async def insert_new(
         self, table: Table, key: Sequence[str], values: Values | Sequence[Values]
@@ -180,14 +130,24 @@ class Connection:
         So rows can refer to each other, and go out in bulk, before they are inserted.
         """
         if self.dialect == "sqlite":  # nobody else can write before we commit
-            query = text("SELECT seq FROM sqlite_sequence WHERE name = :table")
-            last = (await self.execute(query, {"table": table.name})).scalar() or 0
+            last = await self.scalar(_LAST_ID, {"table": table.name}) or 0
             return list(range(last + 1, last + 1 + count))
-        query = text(
-            "SELECT nextval(pg_get_serial_sequence(:table, 'id')) FROM generate_series(1, :count)"
-        )
-        result = await self.execute(query, {"table": table.name, "count": count})
-        return sorted(result.scalars())
+        rows = await self.rows(_NEXT_IDS, {"table": table.name, "count": count})
+        return sorted(row.id for row in rows)
+
+    async def _run(self, work: Callable[[SyncConnection], T], length: Length) -> T:
+        if self._over:
+            raise RuntimeError("this transaction is committed; open a new unit of work")
+        try:
+            return await self._link.run(work, length)
+        except FOREIGN as error:
+            raise translate(error) from error
+
+
+_LAST_ID = text("SELECT seq FROM sqlite_sequence WHERE name = :table")
+_NEXT_IDS = text(
+    "SELECT nextval(pg_get_serial_sequence(:table, 'id')) AS id FROM generate_series(1, :count)"
+)
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -195,41 +155,3 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
     iterator = iter(items)
     while chunk := list(islice(iterator, size)):
         yield chunk
-
-
-@asynccontextmanager
-async def opened(engine: AsyncEngine) -> AsyncIterator[Connection]:
-    """Yield a connection whose transaction has begun; roll back what was not committed."""
-    connection = engine.connect()
-    with _translated():
-        await connection.start()
-    try:
-        await _begin(connection)
-        yield Connection(connection)
-    finally:
-        # Cancelling the caller must not leave the transaction open.
-        await asyncio.shield(_close(connection))
-
-
-async def _begin(connection: AsyncConnection) -> None:
-    """Begin; on SQLite keep asking for the file's write lock, which other processes hold.
-
-    Its own waiting blocks the connection's thread and cannot be cancelled, so it is cut short
-    (see engine.py) and repeated.
-    """
-    deadline_s = time.monotonic() + LOCK_PATIENCE_S
-    while True:
-        try:
-            with _translated():
-                await connection.begin()
-        except TransactionConflict:
-            if time.monotonic() >= deadline_s:
-                raise
-            await asyncio.sleep(_LOCK_RETRY_S)  # nothing tells across processes
-        else:
-            return
-
-
-async def _close(connection: AsyncConnection) -> None:
-    with _translated():
-        await connection.close()

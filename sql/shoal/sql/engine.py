@@ -1,4 +1,4 @@
-"""The database of one process: its URL, its connections and how each of them is set up.
+"""The database of one process: its URL and its connections.
 
 SQLite: one writing connection per process, so writers of a process queue up in order instead of
 polling for the file's lock, and readers that never block a writer (WAL). PostgreSQL: one pool.
@@ -6,45 +6,27 @@ polling for the file's lock, and readers that never block a writer (WAL). Postgr
 
 import asyncio
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from sqlalchemy import URL, event, make_url
+from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from shoal.sql.connection import opened
+from shoal.sql.connection import Source
 from shoal.sql.errors import InvalidDatabaseUrl
 from shoal.sql.migrate import upgrade
 from shoal.sql.plans import PlanCache
-from shoal.sql.sqlite_file import BUSY_TIMEOUT_MS, prepare_file
+from shoal.sql.postgresql import PostgresqlConnections
+from shoal.sql.sqlite import SqliteConnections
+from shoal.sql.sqlite_file import prepare_file
 from shoal.sql.unit_of_work import UnitOfWork
 
 _DRIVERS = {
-    "sqlite": "sqlite+aiosqlite",
-    "sqlite+aiosqlite": "sqlite+aiosqlite",
+    "sqlite": "sqlite+pysqlite",
+    "sqlite+aiosqlite": "sqlite+pysqlite",
+    "sqlite+pysqlite": "sqlite+pysqlite",
     "postgres": "postgresql+psycopg",
     "postgresql": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
-}
-_CONNECT_TIMEOUT_S = 10
-_POOL_TIMEOUT_S = 30.0
-
-# Of the writing connection: ``opened`` repeats the attempt until its own, longer deadline.
-WRITER_BUSY_TIMEOUT_MS = 100
-_SQLITE_PRAGMAS = (
-    "PRAGMA synchronous = FULL",  # a commit survives a power cut
-    "PRAGMA foreign_keys = ON",
-    "PRAGMA temp_store = MEMORY",
-    "PRAGMA cache_size = -16000",  # 16 MB
-    "PRAGMA mmap_size = 134217728",
-    "PRAGMA journal_size_limit = 67108864",
-)
-# A process that is stopped in the middle of a transaction must not keep its successor from
-# raising the epoch: the server ends such sessions, and with them their locks.
-_POSTGRESQL_SETTINGS = {
-    "TimeZone": "UTC",
-    "idle_in_transaction_session_timeout": "10s",
-    "lock_timeout": "30s",
 }
 
 
@@ -82,8 +64,8 @@ class Database:
     def __init__(self, url: str, *, pool_size: int = 8) -> None:
         self._url = read_url(url)
         self._pool_size = pool_size
-        self._writer: AsyncEngine | None = None
-        self._reader: AsyncEngine | None = None
+        self._writer: Source | None = None
+        self._reader: Source | None = None
         self.plans = PlanCache()
 
     @property
@@ -95,13 +77,11 @@ class Database:
         if self.kind == "sqlite":
             assert self._url.database is not None
             await asyncio.to_thread(prepare_file, self._url.database)
-            self._writer = _sqlite(self._url, 1, read_only=False)
-            self._reader = _sqlite(self._url, self._pool_size, read_only=True)
+            self._writer = SqliteConnections(self._url, 1, read_only=False)
+            self._reader = SqliteConnections(self._url, self._pool_size, read_only=True)
         else:
-            self._writer = _postgresql(self._url, self._pool_size)
-            self._reader = self._writer.execution_options(
-                isolation_level="REPEATABLE READ", postgresql_readonly=True
-            )
+            pool = PostgresqlConnections.of(self._url, self._pool_size)
+            self._writer, self._reader = pool, pool.reading()
         return self
 
     async def __aexit__(
@@ -112,8 +92,8 @@ class Database:
     ) -> None:
         writer, reader = self._writer, self._reader
         self._writer = self._reader = None
-        if reader is not None and self.kind == "sqlite":
-            await reader.dispose()  # PostgreSQL's reader has the writer's pool
+        if reader is not None:
+            await reader.dispose()
         if writer is not None:
             await writer.dispose()
 
@@ -122,76 +102,21 @@ class Database:
 
         Raises SchemaTooNew if newer code has migrated the database already.
         """
-        async with opened(self._engine(read_only=False)) as connection:
-            await upgrade(connection)
-            await connection.commit()
+        async with self.unit_of_work() as uow:
+            await upgrade(uow.connection)
+            await uow.commit()
 
     def unit_of_work(self, *, read_only: bool = False) -> UnitOfWork:
         """Return one transaction, to be entered with ``async with``.
 
         ``read_only``: it sees one snapshot of the database, blocks nobody and cannot write.
         """
-        return UnitOfWork(self._engine(read_only=read_only), self.plans)
+        source = self._reader if read_only else self._writer
+        if source is None:
+            raise RuntimeError("the Database is used outside of its `async with` block")
+        return UnitOfWork(source, self.plans)
 
     async def ping(self) -> None:
         """Return if the database answers. Raises DatabaseUnavailable otherwise."""
-        async with opened(self._engine(read_only=True)) as connection:
-            await connection.check()
-
-    def _engine(self, *, read_only: bool) -> AsyncEngine:
-        engine = self._reader if read_only else self._writer
-        if engine is None:
-            raise RuntimeError("the Database is used outside of its `async with` block")
-        return engine
-
-
-def _sqlite(url: URL, pool_size: int, *, read_only: bool) -> AsyncEngine:
-    busy_timeout_ms = BUSY_TIMEOUT_MS if read_only else WRITER_BUSY_TIMEOUT_MS
-    # IMMEDIATE takes the write lock at once: a transaction that reads first and writes later
-    # could otherwise fail in the middle.
-    begin = "BEGIN DEFERRED" if read_only else "BEGIN IMMEDIATE"
-    engine = create_async_engine(
-        url,
-        hide_parameters=True,
-        pool_size=pool_size,
-        max_overflow=0,
-        pool_timeout=_POOL_TIMEOUT_S,
-        connect_args={"timeout": busy_timeout_ms / 1000, "isolation_level": None},
-    )
-
-    @event.listens_for(engine.sync_engine, "connect")
-    def _set_up(connection: Any, record: object) -> None:
-        cursor = connection.cursor()
-        for pragma in _SQLITE_PRAGMAS:
-            cursor.execute(pragma)
-        if read_only:
-            cursor.execute("PRAGMA query_only = ON")
-        cursor.close()
-
-    @event.listens_for(engine.sync_engine, "begin")
-    def _begin(connection: Any) -> None:
-        connection.exec_driver_sql(begin)
-
-    return engine
-
-
-def _postgresql(url: URL, pool_size: int) -> AsyncEngine:
-    engine = create_async_engine(
-        url,
-        hide_parameters=True,
-        pool_size=pool_size,
-        max_overflow=0,
-        pool_timeout=_POOL_TIMEOUT_S,
-        pool_pre_ping=True,  # the server may have been restarted
-        connect_args={"connect_timeout": _CONNECT_TIMEOUT_S, "application_name": "shoal"},
-    )
-
-    @event.listens_for(engine.sync_engine, "connect")
-    def _set_up(connection: Any, record: object) -> None:
-        cursor = connection.cursor()
-        for name, value in _POSTGRESQL_SETTINGS.items():
-            cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
-        cursor.close()
-        connection.commit()  # a rollback would undo the settings
-
-    return engine
+        async with self.unit_of_work(read_only=True) as uow:
+            await uow.connection.check()

@@ -16,6 +16,8 @@ from shoal.core.records import ChangeEvent
 from shoal.sql.connection import Connection
 from shoal.sql.tables import event
 
+_INSERT = insert(event)
+
 
 @dataclass(frozen=True)
 class NewEvent:
@@ -39,7 +41,7 @@ class Events:
         """Store events. Never the first write of a transaction: see ``EventTail``."""
         if events:
             # vars(), not asdict(): that one copies the data deeply.
-            await self._connection.execute(insert(event), [vars(one) for one in events])
+            await self._connection.execute(_INSERT, [vars(one) for one in events])
 
     async def after(
         self,
@@ -71,7 +73,8 @@ class Events:
         oldest = (
             select(event.c.id).where(event.c.at < before).order_by(event.c.at).limit(limit)
         ).scalar_subquery()
-        result = await self._connection.execute(delete(event).where(event.c.id.in_(oldest)))
+        statement = delete(event).where(event.c.id.in_(oldest))
+        result = await self._connection.execute(statement, is_long=True)
         return result.rowcount
 
 

@@ -21,6 +21,7 @@ NewIds = dict[tuple[int, str, int], int]  # (instance id, task, attempt number) 
 
 _IDS_PER_QUERY = 500
 
+_INSERT_ATTEMPT = insert(task_instance)
 # The columns to set are those that the rows of values name. A terminal state is final.
 _UPDATE_ATTEMPT = update(task_instance).where(task_instance.c.id == bindparam("row_id"), ~IS_FINAL)
 _FIRST_START = bindparam("first_start", type_=UtcDateTime())
@@ -78,7 +79,7 @@ class InstanceChanges:
             new_values(row_id, run, positions[run.id][attempt.task], attempt)
             for (run, attempt), row_id in zip(new, ids, strict=True)
         ]
-        await self._connection.execute(insert(task_instance), rows)
+        await self._connection.execute(_INSERT_ATTEMPT, rows)
         keys = [(run.id, attempt.task, attempt.number) for run, attempt in new]
         return dict(zip(keys, ids, strict=True))
 

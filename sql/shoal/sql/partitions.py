@@ -5,9 +5,17 @@ from collections.abc import Mapping
 from sqlalchemy import bindparam, func, select, update
 
 from shoal.core.records import PartitionRow
+from shoal.sql.among import Among, numbers
 from shoal.sql.connection import Connection
 from shoal.sql.errors import Fenced, PartitionsDiffer
 from shoal.sql.tables import partition
+
+_PRESENT = (
+    select(partition.c.number, partition.c.epoch)
+    .where(Among(partition.c.number, numbers("numbers")))
+    .order_by(partition.c.number)
+    .with_for_update(read=True)
+)
 
 
 class Partitions:
@@ -76,9 +84,7 @@ class Partitions:
         """Raise Fenced unless these are the present epochs; they stay so until the commit."""
         if not epochs:
             return
-        c = partition.c
-        query = select(c.number, c.epoch).where(c.number.in_(list(epochs))).order_by(c.number)
-        rows = await self._connection.rows(query.with_for_update(read=True))
+        rows = await self._connection.rows(_PRESENT, {"numbers": list(epochs)})
         present = {row.number: row.epoch for row in rows}
         if fenced := [n for n, epoch in epochs.items() if present.get(n) != epoch]:
             raise Fenced(fenced)

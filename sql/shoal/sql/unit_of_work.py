@@ -1,18 +1,16 @@
 """One transaction and the repositories that work in it."""
 
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from functools import cached_property
 from types import TracebackType
 from typing import Self
-
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from shoal.sql.admission import Admission
 from shoal.sql.backfills import Backfills
 from shoal.sql.calendars import Calendars
 from shoal.sql.commands import Commands
 from shoal.sql.concurrency import ConcurrencyGroups
-from shoal.sql.connection import Connection, opened
+from shoal.sql.connection import Connection, Source
 from shoal.sql.dependencies import Dependencies
 from shoal.sql.events import Events
 from shoal.sql.instances import Instances
@@ -34,52 +32,13 @@ class UnitOfWork:
     """
 
     connection: Connection
-    projects: Projects
-    workflows: Workflows
-    commands: Commands
-    instances: Instances
-    admission: Admission
-    tasks: Tasks
-    partitions: Partitions
-    calendars: Calendars
-    schedules: Schedules
-    secrets: Secrets
-    events: Events
-    backfills: Backfills
-    concurrency: ConcurrencyGroups
-    slots: Slots
-    dependencies: Dependencies
 
-    def __init__(self, engine: AsyncEngine, plans: PlanCache) -> None:
-        self._engine = engine
+    def __init__(self, source: Source, plans: PlanCache) -> None:
+        self._source = source
         self._plans = plans
-        self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        connection = await self._stack.enter_async_context(opened(self._engine))
-        self.connection = connection
-        self.events = Events(connection)
-        self.projects = Projects(connection)
-        self.commands = Commands(connection)
-        self.tasks = Tasks(connection)
-        self.secrets = Secrets(connection)
-        self.partitions = Partitions(connection)
-        self.calendars = Calendars(connection, self.projects)
-        self.concurrency = ConcurrencyGroups(connection, self.projects)
-        self.slots = Slots(connection)
-        self.dependencies = Dependencies(connection)
-        self.schedules = Schedules(connection, self.partitions, self.calendars)
-        self.instances = Instances(connection, self._plans, self.events)
-        self.admission = Admission(connection, self._plans)
-        self.workflows = Workflows(
-            connection,
-            self._plans,
-            self.projects,
-            self.schedules,
-            self.concurrency,
-            self.events,
-        )
-        self.backfills = Backfills(connection, self.events)
+        self.connection = await self._source.open()
         return self
 
     async def __aexit__(
@@ -88,7 +47,7 @@ class UnitOfWork:
         error: BaseException | None,
         tb: TracebackType | None,
     ) -> None:
-        await self._stack.__aexit__(kind, error, tb)
+        await self.connection.close()
 
     async def fence(self, epochs: Mapping[int, int]) -> None:
         """Raise Fenced unless each of these partitions still has the caller's epoch.
@@ -104,3 +63,72 @@ class UnitOfWork:
         If this raises DatabaseUnavailable, the changes may or may not have been made.
         """
         await self.connection.commit()
+
+    # -- the repositories, each made when it is first used ------------------------------------
+
+    @cached_property
+    def events(self) -> Events:
+        return Events(self.connection)
+
+    @cached_property
+    def projects(self) -> Projects:
+        return Projects(self.connection)
+
+    @cached_property
+    def commands(self) -> Commands:
+        return Commands(self.connection)
+
+    @cached_property
+    def tasks(self) -> Tasks:
+        return Tasks(self.connection)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        return Secrets(self.connection)
+
+    @cached_property
+    def partitions(self) -> Partitions:
+        return Partitions(self.connection)
+
+    @cached_property
+    def calendars(self) -> Calendars:
+        return Calendars(self.connection, self.projects)
+
+    @cached_property
+    def concurrency(self) -> ConcurrencyGroups:
+        return ConcurrencyGroups(self.connection, self.projects)
+
+    @cached_property
+    def slots(self) -> Slots:
+        return Slots(self.connection)
+
+    @cached_property
+    def dependencies(self) -> Dependencies:
+        return Dependencies(self.connection)
+
+    @cached_property
+    def schedules(self) -> Schedules:
+        return Schedules(self.connection, self.partitions, self.calendars)
+
+    @cached_property
+    def instances(self) -> Instances:
+        return Instances(self.connection, self._plans, self.events)
+
+    @cached_property
+    def admission(self) -> Admission:
+        return Admission(self.connection, self._plans)
+
+    @cached_property
+    def workflows(self) -> Workflows:
+        return Workflows(
+            self.connection,
+            self._plans,
+            self.projects,
+            self.schedules,
+            self.concurrency,
+            self.events,
+        )
+
+    @cached_property
+    def backfills(self) -> Backfills:
+        return Backfills(self.connection, self.events)

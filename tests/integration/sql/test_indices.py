@@ -71,12 +71,13 @@ async def busy(database: Database) -> Database:
 
 async def _plans(database: Database, ask: Callable[[UnitOfWork], Awaitable[Any]]) -> list[str]:
     """Return the plan of every statement that ``ask`` executes."""
-    statements: list[tuple[str, Any]] = []
+    statements: dict[str, Any] = {}  # with their parameters; one that was done again stands once
+
+    def note(_: object, __: object, statement: str, parameters: Any, *___: object) -> None:
+        statements[statement] = parameters
 
     def listen(connection: Connection) -> None:
-        @event.listens_for(connection, "before_cursor_execute")
-        def _note(_: object, __: object, statement: str, parameters: Any, *___: object) -> None:
-            statements.append((statement, parameters))
+        event.listen(connection, "before_cursor_execute", note)
 
     async with database.unit_of_work(read_only=True) as uow:
         await uow.connection.run_sync(listen)
@@ -84,9 +85,10 @@ async def _plans(database: Database, ask: Callable[[UnitOfWork], Awaitable[Any]]
         explain = "EXPLAIN QUERY PLAN " if database.kind == "sqlite" else "EXPLAIN "
 
         def plan(connection: Connection) -> list[str]:
+            event.remove(connection, "before_cursor_execute", note)
             return [
                 "\n".join(str(row[-1]) for row in connection.exec_driver_sql(explain + s, p))
-                for s, p in list(statements)
+                for s, p in statements.items()
             ]
 
         return await uow.connection.run_sync(plan)

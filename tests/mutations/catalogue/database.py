@@ -33,7 +33,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "the fence does not hold until the commit",
         Promise.FENCED_OWNERSHIP,
         _PARTITIONS,
-        ("query.with_for_update(read=True)", "query"),
+        ("    .with_for_update(read=True)\n", ""),
         (f"{_TESTS}/test_fencing.py::test_successor_waits_for_a_write_under_way[postgresql]",),
     ),
     mutation(
@@ -144,7 +144,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a commit on SQLite need not reach the disk",
         Promise.NOTHING_LOST,
-        "sql/shoal/sql/engine.py",
+        "sql/shoal/sql/sqlite.py",
         ("PRAGMA synchronous = FULL", "PRAGMA synchronous = NORMAL"),
         (f"{_TESTS}/test_errors.py::test_sqlite_commits_are_durable_and_keys_checked",),
     ),

@@ -1,0 +1,60 @@
+"""``column IN (any number of values)`` as a statement that is always the same.
+
+``Column.in_`` makes a statement with as many placeholders as there are values, anew each time. Here
+all values are one parameter, so the statement is built, and prepared, once.
+"""
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import BigInteger, BindParameter, Boolean, ColumnElement, Dialect, Text, bindparam
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+
+class _Numbers(TypeDecorator[Collection[int]]):
+    """Integers: an array on PostgreSQL, JSON elsewhere."""
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(ARRAY(BigInteger()))
+        return dialect.type_descriptor(Text())
+
+    def process_bind_param(self, value: Collection[int] | None, dialect: Dialect) -> Any:
+        assert value is not None
+        return list(value) if dialect.name == "postgresql" else json.dumps(list(value))
+
+
+def numbers(name: str) -> BindParameter[Any]:
+    """Return a parameter that holds integers, for ``Among``."""
+    return bindparam(name, type_=_Numbers())
+
+
+class Among(FunctionElement[bool]):
+    """``Among(column, numbers("ids"))``: whether the column's value is one of the ids."""
+
+    name = "among"
+    type = Boolean()
+    inherit_cache = True
+
+    def __init__(self, column: ColumnElement[int], values: BindParameter[Any]) -> None:
+        super().__init__(column, values)
+
+
+@compiles(Among, "sqlite")
+def _sqlite(element: Among, compiler: SQLCompiler, **options: Any) -> str:
+    column, values = (compiler.process(one, **options) for one in element.clauses)
+    return f"{column} IN (SELECT value FROM json_each({values}))"  # noqa: S608 - compiled parts
+
+
+@compiles(Among, "postgresql")
+def _postgresql(element: Among, compiler: SQLCompiler, **options: Any) -> str:
+    column, values = (compiler.process(one, **options) for one in element.clauses)
+    return f"{column} = ANY ({values})"
