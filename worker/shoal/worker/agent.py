@@ -28,6 +28,7 @@ from shoal.worker.settings import WorkerSettings
 log = structlog.get_logger()
 
 LEASE_RENEWAL = 1 / 6  # of the session timeout
+LEASE_STEP_S = 0.05  # less is not worth a message to the launcher
 PATIENCE = 1 / 10  # of it; the proof ends at 0.7, others take over at 1
 LOAD_EVERY_S = 1.0  # how often the member's data may change
 LAST_REPORTS_S = 5.0  # to hand over results before leaving; the rest waits in the spool
@@ -57,15 +58,28 @@ class Agent:
         self._launcher, self._attempts, self._tasks = launcher, attempts, tasks
         self._disk, self._log_limit = disk, log_limit
         self._about = about  # what never changes of the member's data
+        self._leased_until = -1.0  # as the launcher knows it; monotonic seconds
+        self._dropped: list[int] = []  # whose claims are to be released
+        self._releasing = False
 
     def renew_lease(self) -> None:
         """Let attempts live as long as our session is proven to."""
+        deadline = max(0.0, self._session.proven_until)
+        if 0 <= deadline - self._leased_until < LEASE_STEP_S:
+            return
+        self._leased_until = deadline
         patience_s = max(SHORTEST_PATIENCE_S, PATIENCE * self._session.timeout_s)
-        self._launcher.extend_lease(max(0.0, self._session.proven_until), patience_s)
+        self._launcher.extend_lease(deadline, patience_s)
 
     def drop_claims(self, attempts: Sequence[Attempt]) -> None:
-        """Release the claims of attempts that have ended, in the background."""
-        self._tasks.create_task(self._release([attempt.id for attempt in attempts]))
+        """Release the claims of attempts that have ended, in the background.
+
+        What ends while others are released goes with the next ones together.
+        """
+        self._dropped += [attempt.id for attempt in attempts]
+        if not self._releasing:
+            self._releasing = True
+            self._tasks.create_task(self._release_dropped())
 
     async def run(
         self,
@@ -147,6 +161,14 @@ class Agent:
         while True:
             self.renew_lease()
             await asyncio.sleep(LEASE_RENEWAL * self._session.timeout_s)
+
+    async def _release_dropped(self) -> None:
+        try:
+            while self._dropped:
+                dropped, self._dropped = self._dropped, []
+                await self._release(dropped)
+        finally:
+            self._releasing = False
 
     async def _release(self, task_instance_ids: Sequence[int]) -> None:
         # If the session is lost, the claims are gone anyway.

@@ -31,7 +31,8 @@ class Attempt:
         self.deserted: str | None = None  # its task type gave up while the process ran: FAILED
         self.launching = False  # handed to the launcher, which has not answered yet
         self.launched: Launched | None = None
-        self.work: asyncio.Task[object] | None = None  # its task type at work
+        self.work: asyncio.Task[object] | None = None  # while its task type is at work
+        self.given_up = False  # its task type was stopped before it had started a process
         self.work_dir: Path | None = None
         self.log_path: Path | None = None  # while a process may write to it
         self.result_log: Path | None = None  # of its process, also when that is over
@@ -61,6 +62,7 @@ class Attempt:
     def cancel_work(self) -> None:
         """Stop a task type that has not started its process. Otherwise the process must end."""
         if self.work is not None and self.launched is None and not self.launching:
+            self.given_up = True
             self.work.cancel()
 
 

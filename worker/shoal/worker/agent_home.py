@@ -149,10 +149,3 @@ def _discard_contents(work: Path) -> None:
         if path != rubbish:
             path.rename(rubbish / f"{path.name}.{time.time_ns()}")
     threading.Thread(target=shutil.rmtree, args=(rubbish, True), daemon=True).start()
-
-
-def remove_tree(folder: Path) -> None:
-    """Remove a folder with everything in it. What resists is left for the next start. Blocks."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        log.warning("work folder cannot be removed completely", folder=str(folder))

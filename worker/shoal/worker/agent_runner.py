@@ -8,6 +8,7 @@ after which the claim is dropped and the master declares the attempt LOST.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -19,7 +20,6 @@ from shoal.core.parameters import RESERVED_PATTERN
 from shoal.core.task_types import Exit, TaskType, load_task_type
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.agent_attempts import Attempt, Attempts
-from shoal.worker.agent_home import remove_tree
 from shoal.worker.agent_results import (
     KILL_MARK,
     as_json,
@@ -30,7 +30,9 @@ from shoal.worker.agent_results import (
     without_process,
 )
 from shoal.worker.attempt import ExitRecord, LaunchRequest, Outcome
+from shoal.worker.cleaning import Cleaner
 from shoal.worker.context import OUTPUT_FILE, AttemptContext, Prepared, prepare
+from shoal.worker.disk_work import DiskWork
 from shoal.worker.launcher import LEASE_LOST
 from shoal.worker.launcher_masking import Masker
 from shoal.worker.launching import Launcher, LauncherDied, LauncherUnavailable, LaunchFailed
@@ -82,6 +84,8 @@ class Runner:
         self._around, self._attempts, self._launcher = surroundings, attempts, launcher
         self._reporter, self._tasks, self._log_limit = reporter, tasks, log_limit
         self._renew_lease, self._drop_claims = renew_lease, drop_claims
+        self._disk_work = DiskWork()
+        self._cleaner = Cleaner(surroundings.spool, self._disk_work, tasks)
 
     # -- from outside -----------------------------------------------------------------------
 
@@ -121,7 +125,7 @@ class Runner:
             if not committed and attempt is not None and not attempt.over.is_set():
                 self._tasks.create_task(self._stop_superseded(attempt))
             return
-        self._tasks.create_task(self._clean_up(report.attempt.task_instance_id, attempt))
+        self._cleaner.remove_soon(report.attempt.task_instance_id, attempt)
         if attempt is not None and attempt.over.is_set():
             self._attempts.forget(attempt)
             self._drop_claims([attempt])
@@ -129,16 +133,19 @@ class Runner:
     # -- one attempt ------------------------------------------------------------------------
 
     async def _run(self, attempt: Attempt, payload: pb.Payload) -> None:
-        work = asyncio.create_task(self._work(attempt, payload))
-        attempt.work = work
-        if attempt.unwanted is not None:
-            attempt.cancel_work()
+        code: int | None = None
+        error: BaseException | None = None
+        task = attempt.work = asyncio.current_task()
         try:
-            await asyncio.wait([work])
+            code = (await self._work(attempt, payload)).code
         except asyncio.CancelledError:
-            work.cancel()
-            raise
-        error = asyncio.CancelledError("given up") if work.cancelled() else work.exception()
+            if not attempt.given_up and task is not None and task.cancelling():
+                raise  # with the whole worker
+            error = asyncio.CancelledError("given up")
+        except Exception as raised:  # noqa: BLE001 - whatever a task type raises fails its task
+            error = raised
+        finally:
+            attempt.work = None
         if attempt.launched is not None:
             await self._see_process_out(attempt, error)
         elif attempt.interrupted is not None or _is_interruption(error):
@@ -148,20 +155,17 @@ class Runner:
         elif error is not None:
             await self._fail(attempt, payload, error)
         else:
-            code = work.result().code
             outcome = Outcome.SUCCEEDED if code == 0 else Outcome.FAILED
             await self._conclude(attempt, outcome, f"exit code {code}", code)
 
     async def _work(self, attempt: Attempt, payload: pb.Payload) -> Exit:
         """Let the task type do its work."""
+        attempt.require_wanted()
         attempt.work_dir = self._around.work_root / str(attempt.id)
         attempt.masks = forms(payload.secrets.values())
-        prepared = await asyncio.to_thread(
-            prepare,
-            payload,
-            self._around.work_root,
-            self._around.worker_env,
-            self._around.env_pass,
+        around = self._around
+        prepared = await self._disk_work.run(
+            partial(prepare, payload, around.work_root, around.worker_env, around.env_pass)
         )
         if prepared.in_file_only:
             lines = "\n".join(in_file_only(*each) for each in prepared.in_file_only.items())
@@ -329,25 +333,9 @@ class Runner:
         await self._log_limit.finish(attempt, 0)
         self._attempts.end(attempt)
         self._reporter.drop_start(attempt.id)
-        await self._clean_up(attempt.id, attempt)
+        await self._cleaner.remove(attempt)
         self._attempts.forget(attempt)
         self._drop_claims([attempt])
-
-    async def _clean_up(self, task_instance_id: int, attempt: Attempt | None) -> None:
-        """Remove what the attempt left on this machine, except its log."""
-        work_dir = attempt.work_dir if attempt is not None else None
-
-        def remove() -> None:
-            if work_dir is not None:
-                remove_tree(work_dir)
-            self._around.spool.remove(str(task_instance_id))
-
-        try:
-            await asyncio.to_thread(remove)
-        except OSError as error:
-            # A broken disk is no reason to end the others. A result that comes back after a
-            # restart is reported again, which masters recognise.
-            log.error("result not removed", task_instance=task_instance_id, error=str(error))
 
     async def _stop_superseded(self, attempt: Attempt) -> None:
         attempt.interrupted = attempt.interrupted or "the master has given this attempt up"

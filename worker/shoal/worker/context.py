@@ -4,7 +4,6 @@ The agent prepares an ``AttemptContext`` and passes it to the task type's ``run`
 """
 
 import json
-import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +11,13 @@ from pathlib import Path
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import Exit
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.agent_home import remove_tree
 from shoal.worker.environment import (
     base_environment,
     identity,
     parameter_variables,
     secret_variables,
 )
+from shoal.worker.work_files import make_folder, write_new
 
 PARAMETERS_FILE = "parameters.json"
 OUTPUT_FILE = "output"
@@ -52,14 +51,10 @@ def prepare(
     Raises OSError, SecretsTooLarge.
     """
     work_dir = work_root / str(payload.task_instance_id)
-    if work_dir.exists():  # of an earlier hold on the same attempt, which never reported
-        remove_tree(work_dir)
-    work_dir.mkdir(mode=0o700)
+    make_folder(work_dir)  # an old one is of an earlier hold on the same attempt: never reported
     parameters = dict(payload.parameters)
     file = work_dir / PARAMETERS_FILE
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    with open(os.open(file, flags, 0o600), "wb") as out:
-        out.write(json.dumps(parameters, ensure_ascii=False).encode("utf-8"))
+    write_new(file, json.dumps(parameters, ensure_ascii=False).encode("utf-8"), 0o600)
     base = base_environment(worker_env, work_dir, passed)
     own = {**base, **identity(payload, file, work_dir / OUTPUT_FILE)}
     own |= secret_variables(payload.secrets)

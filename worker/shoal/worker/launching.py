@@ -35,9 +35,9 @@ import structlog
 from shoal.core.errors import ShoalError
 from shoal.worker.attempt import ExitRecord, LaunchRequest
 from shoal.worker.launcher_guard import kill_children
+from shoal.worker.line_protocol import Lines
 
 LAUNCHER_MAIN = Path(__file__).with_name("launcher_main.py")
-LINE_LIMIT = 16 << 20  # bytes of one message; a failure may quote a whole PATH
 START_TIMEOUT_S = 30.0
 GUARDS_TIMEOUT_S = 5.0  # then we kill what they should
 SHORTEST_PATIENCE_S = 0.25  # a sound launcher kills hundreds of processes in less
@@ -80,30 +80,41 @@ class Launched:
     """One attempt in the launcher's hands. ``started_at`` is in seconds since the Unix epoch."""
 
     def __init__(self, attempt_id: str) -> None:
-        loop = asyncio.get_running_loop()
         self.id = attempt_id
-        self.pid = 0
+        self.pid = 0  # until it is started
         self.started_at = 0.0
-        self._started: asyncio.Future[None] = loop.create_future()
-        self._ended: asyncio.Future[ExitRecord] = loop.create_future()
-        for future in (self._started, self._ended):
-            future.add_done_callback(_retrieve)  # nobody is obliged to wait
+        self._begun = asyncio.Event()  # it is started, or will not be
+        self._over = asyncio.Event()
+        self._end: ExitRecord | ShoalError | None = None  # or why there is no record
 
     async def wait(self) -> ExitRecord:
         """Return the record once nothing of the attempt is left. Raises LauncherDied.
 
         Any number of tasks may wait; cancelling one of them leaves the attempt running.
         """
-        return await asyncio.shield(self._ended)
+        await self._over.wait()
+        return self._record()
+
+    def _record(self) -> ExitRecord:
+        if isinstance(self._end, ExitRecord):
+            return self._end
+        assert self._end is not None
+        raise self._end
+
+    async def _started(self) -> None:
+        """Return when the program runs. Raises LaunchFailed, LauncherDied."""
+        await self._begun.wait()
+        if not self.pid:
+            self._record()
 
     def _set_started(self, pid: int, at: float) -> None:
         self.pid, self.started_at = pid, at
-        self._started.set_result(None)
+        self._begun.set()
 
-    def _fail(self, error: ShoalError) -> None:
-        for future in (self._started, self._ended):
-            if not future.done():
-                future.set_exception(error)
+    def _set_end(self, end: ExitRecord | ShoalError) -> None:
+        self._end = end
+        self._begun.set()
+        self._over.set()
 
 
 class Launcher:
@@ -136,7 +147,7 @@ class Launcher:
         self._closing = False
         self._ready = asyncio.Event()
         self._pid = 0
-        self._writer: asyncio.StreamWriter | None = None
+        self._lines: Lines | None = None  # to the process that was started last
         self._supervisor: asyncio.Task[None] | None = None
 
     @property
@@ -150,8 +161,8 @@ class Launcher:
         return dict(self._attempts)
 
     async def __aenter__(self) -> Self:
-        process, reader = await self._start()
-        self._supervisor = asyncio.create_task(self._supervise(process, reader))
+        process = await self._start()
+        self._supervisor = asyncio.create_task(self._supervise(process))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -169,7 +180,7 @@ class Launcher:
         launched = self._attempts[request.id] = Launched(request.id)
         try:
             await self._send(request.message())
-            await asyncio.shield(launched._started)
+            await launched._started()
         except asyncio.CancelledError:
             self._write({"type": "kill", "id": request.id, "reason": "cancelled", "grace_s": 0.0})
             raise
@@ -207,12 +218,12 @@ class Launcher:
         try:
             await self._supervisor
         finally:
-            if self._writer is not None:
-                self._writer.close()  # if we were cancelled, this makes the launcher kill all
+            if self._lines is not None:
+                self._lines.close()  # if we were cancelled, this makes the launcher kill all
 
     # -- process ----------------------------------------------------------------------------
 
-    async def _start(self) -> tuple[Process, asyncio.StreamReader]:
+    async def _start(self) -> Process:
         """Start a launcher and wait for its first message. Raises LauncherUnavailable."""
         ours, theirs = socket.socketpair()
         fds = (theirs.fileno(), *self._held_fds)
@@ -226,38 +237,33 @@ class Launcher:
                 env={k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"},
                 start_new_session=True,  # a terminal's Ctrl-C is not for it
             )
-        reader, self._writer = await asyncio.open_unix_connection(sock=ours, limit=LINE_LIMIT)
-        try:
+        loop = asyncio.get_running_loop()
+        _, lines = await loop.create_unix_connection(lambda: Lines(self._handle), sock=ours)
+        self._lines = lines
+        with suppress(TimeoutError):
             async with asyncio.timeout(START_TIMEOUT_S):
-                line = await reader.readline()
-        except TimeoutError:
-            line = b""
-        if not line:
-            self._writer.close()
+                await lines.heard.wait()
+        if not self._ready.is_set():
+            lines.close()
             raise LauncherUnavailable(
                 f"the launcher process ({LAUNCHER_MAIN}) did not start; look for its message on "
                 "the worker's standard error"
             )
-        self._pid = json.loads(line)["pid"]
-        if self._lease is not None:
-            self._write(self._lease)
-        self._ready.set()
-        return process, reader
+        return process
 
-    async def _supervise(self, process: Process, reader: asyncio.StreamReader) -> None:
+    async def _supervise(self, process: Process) -> None:
         while True:
-            await self._read(reader)
+            assert self._lines is not None
+            await self._lines.lost.wait()
             # The socket tells that the launcher is gone, the process that its guards are, too:
             # only now nothing is left of the attempts.
             self._ready.clear()
             await self._see_guards_out(process)
-            assert self._writer is not None
-            self._writer.close()
             self._give_up_attempts()
             if self._closing:
                 return
             log.error("launcher died", pid=self._pid, returncode=process.returncode)
-            process, reader = await self._restart()
+            process = await self._restart()
 
     async def _see_guards_out(self, process: Process) -> None:
         """Return when the guards have ended, and with them all that the launcher has left."""
@@ -273,7 +279,7 @@ class Launcher:
             await process.wait()
         await asyncio.to_thread(kill_children, os.getsid(0))
 
-    async def _restart(self) -> tuple[Process, asyncio.StreamReader]:
+    async def _restart(self) -> Process:
         delay_s = FIRST_RETRY_S
         while True:
             try:
@@ -286,35 +292,34 @@ class Launcher:
     def _give_up_attempts(self) -> None:
         attempts, self._attempts = self._attempts, {}
         for launched in attempts.values():
-            launched._fail(LauncherDied(launched.id))
+            launched._set_end(LauncherDied(launched.id))
 
     # -- messages ---------------------------------------------------------------------------
 
-    async def _read(self, reader: asyncio.StreamReader) -> None:
-        """Handle messages until the launcher closes its end."""
-        while True:
-            try:
-                line = await reader.readline()
-            except ConnectionError:
-                return
-            if not line.endswith(b"\n"):
-                return  # nothing more, or it died in the middle of a line
-            self._handle(json.loads(line))
-
-    def _handle(self, message: dict[str, Any]) -> None:
+    def _handle(self, line: bytes) -> None:
+        message = json.loads(line)
         match message["type"]:
+            case "ready":
+                self._serve(message["pid"])
             case "started":
                 self._attempts[message["id"]]._set_started(message["pid"], message["at"])
             case "failed":
                 launched = self._attempts.pop(message["id"])
-                launched._fail(LaunchFailed(launched.id, message["error"]))
+                launched._set_end(LaunchFailed(launched.id, message["error"]))
             case "exited":
                 self._handle_exit(
                     ExitRecord.from_json(message["record"], durable=message["durable"])
                 )
 
+    def _serve(self, pid: int) -> None:
+        """The process ``pid`` takes attempts from now on."""
+        self._pid = pid
+        if self._lease is not None:
+            self._write(self._lease)
+        self._ready.set()
+
     def _handle_exit(self, record: ExitRecord) -> None:
-        self._attempts.pop(record.id)._ended.set_result(record)
+        self._attempts.pop(record.id)._set_end(record)
         if self._on_exit is not None:
             try:
                 self._on_exit(record)
@@ -324,6 +329,8 @@ class Launcher:
     async def _until_ready(self) -> None:
         if self._closing or self._supervisor is None:
             raise LauncherUnavailable("the launcher is not open: it takes no attempts now")
+        if self._ready.is_set():
+            return
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
                 await self._ready.wait()
@@ -334,17 +341,11 @@ class Launcher:
             ) from None
 
     def _write(self, message: dict[str, Any]) -> None:
-        if self._writer is not None and not self._writer.is_closing():
-            self._writer.write(json.dumps(message).encode() + b"\n")
+        if self._lines is not None:
+            self._lines.send(json.dumps(message).encode())
 
     async def _send(self, message: dict[str, Any]) -> None:
         """Write and wait for room. A launcher that has died is noticed by the reader."""
         self._write(message)
-        assert self._writer is not None
-        with suppress(ConnectionError):
-            await self._writer.drain()
-
-
-def _retrieve(future: asyncio.Future[Any]) -> None:
-    if not future.cancelled():
-        future.exception()
+        assert self._lines is not None
+        await self._lines.room()

@@ -1,6 +1,5 @@
 """What the task types have in common: program texts, arguments, and who may run them."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import CommandLine, Script
+from shoal.worker.work_files import write_new
 
 
 class CannotRun(ShoalError):
@@ -52,9 +52,7 @@ def write_program(folder: Path, name: str, text: str) -> Path:
     The bytes are the text's in UTF-8, line ends included.
     """
     path = folder / name
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(path, flags, 0o700), "wb") as file:
-        file.write(text.encode("utf-8"))
+    write_new(path, text.encode("utf-8"), 0o700)
     return path
 
 

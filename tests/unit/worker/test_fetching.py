@@ -1,0 +1,110 @@
+"""Payloads: asked for together, and until there is a decision."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import cast
+
+import pytest
+
+from shoal.coordination import Claim, Entry
+from shoal.proto import shoal_pb2 as pb
+from shoal.proto.errors import PeerUnavailable
+from shoal.worker import fetching
+from shoal.worker.agent_attempts import Attempt
+from shoal.worker.agent_masters import Masters
+from shoal.worker.fetching import CALLS_AT_ONCE, Fetcher
+from tests.waiting import eventually
+
+
+class OneMaster:
+    """Owns every partition and grants everything, while ``open``. Keeps the calls."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[int]] = []
+        self.open = asyncio.Event()
+        self.alive = True
+
+    async def addresses(self, partitions: Iterable[int]) -> dict[int, str]:
+        return dict.fromkeys(partitions, "somewhere:1")
+
+    def forget(self, _partitions: Iterable[int]) -> None:
+        """There is no other."""
+
+    async def fetch(self, address: str, request: pb.FetchRequest) -> pb.FetchResponse:
+        numbers = [ref.task_instance_id for ref in request.attempts]
+        self.calls.append(numbers)
+        await self.open.wait()
+        if not self.alive:
+            raise PeerUnavailable(address, "it is dead")
+        verdicts = [
+            pb.FetchVerdict(task_instance_id=n, payload=pb.Payload(task_instance_id=n))
+            for n in numbers
+        ]
+        return pb.FetchResponse(verdicts=verdicts)
+
+
+def attempt(number: int) -> Attempt:
+    return Attempt(Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1))
+
+
+@asynccontextmanager
+async def fetcher_from(master: OneMaster, granted: list[int]) -> AsyncIterator[Fetcher]:
+    """A fetcher at work; it is ended with all its calls."""
+
+    def take(attempt: Attempt, _payload: pb.Payload) -> None:
+        granted.append(attempt.id)
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            yield Fetcher(tasks, cast("Masters", master), "w", take, lambda _attempt: None)
+            raise StopAsyncIteration
+    except* StopAsyncIteration:
+        pass
+
+
+async def test_what_is_claimed_during_calls_goes_with_the_next_one_together() -> None:
+    master, granted = OneMaster(), list[int]()
+    async with fetcher_from(master, granted) as fetcher:
+        for number in range(8):
+            fetcher.fetch([attempt(number)])
+            await asyncio.sleep(0)
+        await eventually(lambda: len(master.calls) == CALLS_AT_ONCE)
+        master.open.set()
+        await eventually(lambda: len(granted) == 8)
+    assert [len(call) for call in master.calls] == [1] * CALLS_AT_ONCE + [8 - CALLS_AT_ONCE]
+    assert [number for call in master.calls for number in call] == list(range(8))  # in their order
+
+
+async def test_what_is_over_is_not_asked_for() -> None:
+    master, granted = OneMaster(), list[int]()
+    attempts = [attempt(number) for number in range(CALLS_AT_ONCE + 2)]
+    async with fetcher_from(master, granted) as fetcher:
+        for each in attempts:
+            fetcher.fetch([each])
+            await asyncio.sleep(0)
+        await eventually(lambda: len(master.calls) == CALLS_AT_ONCE)
+        attempts[-1].over.set()
+        master.open.set()
+        await eventually(lambda: len(granted) == CALLS_AT_ONCE + 1)
+    assert attempts[-1].id not in {number for call in master.calls for number in call}
+
+
+async def test_who_waits_for_a_dead_master_looks_for_its_successor_with_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fetching, "delay_s", lambda _tries: 0.0)
+    master, granted = OneMaster(), list[int]()
+    async with fetcher_from(master, granted) as fetcher:
+        for number in range(CALLS_AT_ONCE + 3):
+            fetcher.fetch([attempt(number)])
+            await asyncio.sleep(0)
+        await eventually(lambda: len(master.calls) == CALLS_AT_ONCE)
+        master.alive = False
+        master.open.set()
+        await eventually(lambda: len(master.calls) > 2 * CALLS_AT_ONCE)
+        master.alive = True
+        await eventually(lambda: len(granted) == CALLS_AT_ONCE + 3)
+    waited = list(range(CALLS_AT_ONCE, CALLS_AT_ONCE + 3))
+    assert master.calls[CALLS_AT_ONCE] == [0, *waited]  # none was sent after its predecessors
+    assert sorted(granted) == list(range(CALLS_AT_ONCE + 3))
