@@ -2,8 +2,9 @@
 
 One loop per master. It takes whatever events wait, decides them run by run with the pure
 ``decide``, stores all decisions in one transaction fenced by the partitions' epochs, and only
-then performs the actions and answers those who wait. Memory is a cache of the database: a batch
-that could not be stored is dropped from memory and read again.
+then lets the actions out and answers those who wait; the next batch does not wait for the actions.
+Memory is a cache of the database: a batch that could not be stored is dropped from memory and read
+again.
 
 ``runs`` and ``epochs`` belong to the loop's task and to ``take``/``drop``, which run on the same
 event loop between batches under ``_lock``.
@@ -12,7 +13,7 @@ event loop between batches under ``_lock``.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
@@ -24,10 +25,12 @@ from shoal.core.concurrency import slots_taken
 from shoal.core.decide import decide
 from shoal.core.errors import ShoalError
 from shoal.core.events import Begun, Event, TimeReached
-from shoal.core.run import Action, Decision, Run
+from shoal.core.run import Decision, Run
 from shoal.core.states import OPEN_WORKFLOW
+from shoal.master.batch import Change, Item
 from shoal.master.errors import NotOwner, NotStored, Quarantined
 from shoal.master.messages import Messenger
+from shoal.master.outbox import Outbox, Perform
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import Fenced, NotFound
 
@@ -37,7 +40,6 @@ LEAVING = "this master is leaving; ask the partition's next owner"
 
 Clock = Callable[[], datetime]
 AtEnd = Callable[[UnitOfWork, Sequence[Run]], Awaitable["Ending"]]
-Perform = Callable[[Sequence[tuple[Run, tuple[Action, ...]]]], Awaitable[None]]
 
 
 class Ending(Protocol):
@@ -48,46 +50,6 @@ class Ending(Protocol):
 
     def committed(self) -> None:
         """Tell whom it concerns. A hint: it must not fail."""
-
-
-@dataclass
-class _Item:
-    """One event on its way through the engine."""
-
-    partition: int
-    instance_id: int
-    event: Event
-    done: asyncio.Future[Run]  # the run after the event was stored
-    command: Command | None = None  # the request behind the event: its outcome is stored too
-
-
-@dataclass
-class _Change:
-    """All decisions of one batch about one run, merged."""
-
-    run: Run
-    decision: Decision = field(default_factory=Decision)
-
-    def add(self, decision: Decision) -> None:
-        """Merge: later attempts win, the first ``previous`` state is the guard."""
-        before = self.decision
-        moved = decision.state is not None
-        self.decision = Decision(
-            attempts={**before.attempts, **decision.attempts},
-            moved=before.moved | decision.moved,
-            state=decision.state if moved else before.state,
-            previous=decision.previous if before.state is None else before.previous,
-            reason=decision.reason if moved else before.reason,
-            started_at=before.started_at or decision.started_at,
-            finished_at=decision.finished_at if moved else before.finished_at,
-            actions=before.actions + decision.actions,
-            messages=before.messages + decision.messages,
-            admitted_at=decision.admitted_at or before.admitted_at,
-            warned_at=decision.warned_at or before.warned_at,
-            timed_out=decision.timed_out or before.timed_out,
-            overdue=before.overdue + decision.overdue,
-            parent=decision.parent or before.parent,
-        )
 
 
 class Engine:
@@ -104,17 +66,17 @@ class Engine:
         """``messenger`` None: that of a cluster of one partition, where nobody is to be rung."""
         self._messenger = messenger or Messenger(1, lambda _: None)
         self._database = database
-        self._perform = perform
         self._clock = clock
         self._batch_size = batch
-        self._inbox: asyncio.Queue[_Item] = asyncio.Queue()
+        self._inbox: asyncio.Queue[Item] = asyncio.Queue()
         self._lock = asyncio.Lock()
         self.epochs: dict[int, int] = {}  # of the partitions held; read by rpc and scanners
+        self._outbox = Outbox(perform, self.epochs)
         self.runs: dict[int, Run] = {}  # open runs by instance id
         self.quarantined: set[int] = set()  # runs that nothing is done with
         self._stale: set[int] = set()  # whose events a failed store has lost, see heal()
         self._waking: set[int] = set()  # with a TimeReached in the inbox
-        self._working: list[_Item] = []  # the batch under way
+        self._working: list[Item] = []  # the batch under way
         self._over = False  # the loop has ended
         # Called in each transaction that ends runs, for what must be committed with their end.
         self.at_end: list[AtEnd] = []
@@ -177,10 +139,21 @@ class Engine:
                     self.quarantined.discard(run.id)  # a new owner tries again
                     self.adopt(run)
 
-    def adopt(self, run: Run) -> None:
-        """Hold a run that is stored and open, and carry on with it."""
+    def adopt(self, run: Run, begun: Decision | None = None) -> None:
+        """Hold a run that is stored and open, and carry on with it.
+
+        ``begun``: what it began with, if that was decided and stored already.
+        """
         self.runs[run.id] = run
-        self.post(run.partition, run.id, Begun(self._clock()))
+        if begun is None:
+            self.post(run.partition, run.id, Begun(self._clock()))
+        else:
+            self._outbox.add(run, begun.actions)
+            self._tell_stored(run, begun)
+
+    def _tell_stored(self, run: Run, decision: Decision) -> None:
+        for seen in self.on_stored:
+            seen(run, decision)
 
     # -- events ------------------------------------------------------------------------------
 
@@ -188,7 +161,7 @@ class Engine:
         """Hand over an event whose fate nobody waits for: the sweeper heals what is lost."""
         done = asyncio.get_running_loop().create_future()
         done.add_done_callback(_retrieve)
-        self._inbox.put_nowait(_Item(partition, instance_id, event, done))
+        self._inbox.put_nowait(Item(partition, instance_id, event, done))
 
     def wake(self, instance_id: int) -> None:
         """Let a run look at its delays, if it is still here."""
@@ -208,19 +181,21 @@ class Engine:
         if self._over:
             raise NotStored(LEAVING)
         done: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
-        self._inbox.put_nowait(_Item(partition, instance_id, event, done, command))
+        self._inbox.put_nowait(Item(partition, instance_id, event, done, command))
         return await done
 
     async def work(self) -> None:
         """Run for ever; at the end nobody is left waiting for an answer."""
         try:
-            await self._work()
+            async with asyncio.TaskGroup() as loops:
+                loops.create_task(self._work(), name="engine")
+                loops.create_task(self._outbox.work(), name="outbox")
         finally:
             self._over = True
             while not self._inbox.empty():
                 self._working.append(self._inbox.get_nowait())
             for item in self._working:
-                _fail(item, NotStored(LEAVING))
+                item.fail(NotStored(LEAVING))
 
     async def _work(self) -> None:
         while True:
@@ -229,12 +204,10 @@ class Engine:
                 items.append(self._inbox.get_nowait())
             self._waking -= {i.instance_id for i in items if isinstance(i.event, TimeReached)}
             async with self._lock:
-                performed = await self._process(items)
-            if performed:
-                await self._perform(performed)
+                await self._process(items)
 
-    async def _process(self, items: list[_Item]) -> list[tuple[Run, tuple[Action, ...]]]:
-        """Decide and store one batch; return the actions of what was stored."""
+    async def _process(self, items: list[Item]) -> None:
+        """Decide and store one batch, and let out the actions of what was stored."""
         items = [item for item in items if self._is_ours(item)]
         try:
             await self._bring_in(items)
@@ -246,52 +219,50 @@ class Engine:
             self._mistrust(items)
             for item in items:
                 if item.partition in error.partitions:
-                    _fail(item, NotOwner(item.partition))
+                    item.fail(NotOwner(item.partition))
                 else:
                     self._inbox.put_nowait(item)
-            return []
+            return
         except ShoalError as error:
             self._mistrust(items)
             log.warning("decisions not stored", error=str(error), events=len(items))
             if not error.retriable and len({item.instance_id for item in items}) > 1:
-                return await self._process_apart(items)
+                await self._process_apart(items)
+                return
             for item in items:
-                _fail(item, NotStored(str(error)))
-            return []
+                item.fail(NotStored(str(error)))
+            return
+        for change in changes.values():
+            self._outbox.add(change.run, change.decision.actions)
         for item in items:
-            if not item.done.done():
-                item.done.set_result(self.runs[item.instance_id])
+            item.answer(self.runs[item.instance_id])
         for instance_id in self.quarantined & self.runs.keys():
             del self.runs[instance_id]
-        actions = [(c.run, c.decision.actions) for c in changes.values() if c.decision.actions]
         for change in changes.values():
-            for seen in self.on_stored:
-                seen(change.run, change.decision)
+            self._tell_stored(change.run, change.decision)
             if change.run.state not in OPEN_WORKFLOW:
                 self.runs.pop(change.run.id, None)
             if change.decision.finished_at is not None:
                 for told in self.on_end:
                     told(change.run)
-        return actions
 
-    async def _process_apart(self, items: list[_Item]) -> list[tuple[Run, tuple[Action, ...]]]:
+    async def _process_apart(self, items: list[Item]) -> None:
         """Process a refused batch in halves, so that one bad run holds up no other."""
         runs = sorted({item.instance_id for item in items})
         first = set(runs[: len(runs) // 2])
-        performed = await self._process([i for i in items if i.instance_id in first])
-        performed += await self._process([i for i in items if i.instance_id not in first])
-        return performed
+        await self._process([i for i in items if i.instance_id in first])
+        await self._process([i for i in items if i.instance_id not in first])
 
-    def _is_ours(self, item: _Item) -> bool:
+    def _is_ours(self, item: Item) -> bool:
         if item.partition not in self.epochs:
-            _fail(item, NotOwner(item.partition))
+            item.fail(NotOwner(item.partition))
         elif item.instance_id in self.quarantined:
-            _fail(item, Quarantined(item.instance_id))
+            item.fail(Quarantined(item.instance_id))
         else:
             return True
         return False
 
-    async def _bring_in(self, items: list[_Item]) -> None:
+    async def _bring_in(self, items: list[Item]) -> None:
         """Load the runs that events speak of and that are not open: paused, ended."""
         missing = {i.instance_id for i in items} - self.runs.keys()
         if not missing:
@@ -308,12 +279,12 @@ class Engine:
                 continue
             items.remove(item)
             if run is None:
-                _fail(item, NotFound("workflow instance", item.instance_id))
+                item.fail(NotFound("workflow instance", item.instance_id))
             else:
-                _fail(item, NotOwner(item.partition))
+                item.fail(NotOwner(item.partition))
 
-    def _decide_all(self, items: list[_Item]) -> tuple[dict[int, _Change], dict[int, str]]:
-        changes: dict[int, _Change] = {}
+    def _decide_all(self, items: list[Item]) -> tuple[dict[int, Change], dict[int, str]]:
+        changes: dict[int, Change] = {}
         refusals: dict[int, str] = {}
         for item in items:
             run = self.runs[item.instance_id]
@@ -325,10 +296,10 @@ class Engine:
             if decision.refusal is not None and item.command is not None:
                 refusals[item.command.id] = decision.refusal
             run.apply(decision)
-            changes.setdefault(run.id, _Change(run)).add(decision)
+            changes.setdefault(run.id, Change(run)).add(decision)
         return changes, refusals
 
-    def _quarantine(self, item: _Item, error: Exception) -> None:
+    def _quarantine(self, item: Item, error: Exception) -> None:
         """Leave a run alone whose state does not allow what happened: a defect, not an accident.
 
         It stays as stored; the next master that takes its partition tries again.
@@ -336,14 +307,14 @@ class Engine:
         log.error(
             "run quarantined: undecidable event",
             run=item.instance_id,
-            event=item.event,
+            happened=item.event,
             exc_info=error,
         )
         self.quarantined.add(item.instance_id)
-        _fail(item, Quarantined(item.instance_id))
+        item.fail(Quarantined(item.instance_id))
 
     async def _store(
-        self, items: list[_Item], changes: dict[int, _Change], refusals: dict[int, str]
+        self, items: list[Item], changes: dict[int, Change], refusals: dict[int, str]
     ) -> None:
         to_save = [(c.run, c.decision) for c in changes.values() if not c.decision.changes_nothing]
         commands = [item for item in items if item.command is not None]
@@ -381,14 +352,14 @@ class Engine:
 
     @staticmethod
     async def _store_outcomes(
-        uow: UnitOfWork, items: list[_Item], refusals: dict[int, str], now: datetime
+        uow: UnitOfWork, items: list[Item], refusals: dict[int, str], now: datetime
     ) -> None:
         asked = {item.command.id: item.instance_id for item in items if item.command is not None}
         await uow.commands.refuse_many(list(refusals.items()), now)
         done = [(command, run) for command, run in asked.items() if command not in refusals]
         await uow.commands.done_many(done, now)
 
-    def _mistrust(self, items: list[_Item]) -> None:
+    def _mistrust(self, items: list[Item]) -> None:
         """After a failed store: what memory decided did not happen, so it is read again."""
         for item in items:
             self.runs.pop(item.instance_id, None)
@@ -428,11 +399,6 @@ class Engine:
                 if run.partition in self.epochs and run.state in OPEN_WORKFLOW:
                     self.adopt(run)
             self._stale.clear()
-
-
-def _fail(item: _Item, error: ShoalError) -> None:
-    if not item.done.done():
-        item.done.set_exception(error)
 
 
 def _retrieve(done: asyncio.Future[Run]) -> None:

@@ -33,10 +33,11 @@ from shoal.core.events import (
 )
 from shoal.core.parameters import launch
 from shoal.core.records import NewInstance
-from shoal.core.run import Run
+from shoal.core.run import Decision, Run
 from shoal.master import messages
 from shoal.master.admission import Gate
 from shoal.master.alarm import Alarm
+from shoal.master.beginning import begin
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner, Quarantined
 from shoal.sql import Database, UnitOfWork
@@ -150,7 +151,7 @@ class Scanner:
         if not commands:
             return
         try:
-            runs = await self._create_together(commands, epochs)
+            runs, begun = await self._create_together(commands, epochs)
         except ShoalError as error:
             if error.retriable or isinstance(error, (Fenced, NotOwner)):
                 raise
@@ -163,11 +164,12 @@ class Scanner:
         for run in runs:
             # Whoever has taken the partition since has found the run in the database.
             if self._engine.epochs.get(run.partition) == epochs[run.partition]:
-                self._engine.adopt(run)
+                self._engine.adopt(run, begun.get(run.id))
 
     async def _create_together(
         self, commands: list[Command], epochs: Mapping[int, int]
-    ) -> list[Run]:
+    ) -> tuple[list[Run], dict[int, Decision]]:
+        """Return the new runs, and what those have begun with that have begun."""
         now = self._clock()
         async with self._database.unit_of_work() as uow:
             await uow.fence({c.partition: epochs[c.partition] for c in commands})
@@ -184,11 +186,14 @@ class Scanner:
             await uow.commands.refuse_many(list(refused.items()), now)
             outcomes = [(n.command_id, run.id) for n, run in zip(new, runs, strict=True)]
             await uow.commands.done_many(outcomes, now)
+            begun = begin(runs, self._clock())
+            changes = [(run, begun[run.id]) for run in runs if run.id in begun]
+            await uow.instances.save(changes, now)
             failpoints.hit("start.before_commit")
             await uow.commit()
         failpoints.hit("start.after_commit")
         self._ring(gate.to_ring | rung)
-        return runs
+        return runs, begun
 
     async def _new_instances(
         self, uow: UnitOfWork, commands: list[Command]

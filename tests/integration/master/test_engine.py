@@ -284,6 +284,46 @@ async def test_request_for_a_quarantined_instance_is_refused(site: Site) -> None
     assert "quarantined" in command.reason
 
 
+async def test_new_instance_begins_in_the_transaction_that_creates_it(site: Site) -> None:
+    command = await site.command(CommandType.START)
+    await site.engine.take({0: 1}, "m")
+    before = site.database.writers
+    await Scanner(site.database, site.engine, utc_now, 60.0, 500).scan([0])
+    assert site.database.writers == before + 1
+    (run,) = site.engine.runs.values()
+    assert (await site.stored(command)).result_instance_id == run.id
+    async with site.database.unit_of_work(read_only=True) as uow:
+        stored = await uow.instances.run(run.id)
+        events = await uow.events.after(0, 100, run.id)
+    assert stored == run
+    assert run.state is WorkflowState.RUNNING
+    assert [(event.kind, event.data["state"]) for event in events] == [
+        ("instance.state", "QUEUED"),
+        ("instance.state", "RUNNING"),
+        ("task.state", "QUEUED"),
+    ]
+    async with site.working():
+        await eventually(lambda: site.actions == [(run.id, Enqueue(("a", 1)))])
+    assert site.database.writers == before + 1
+
+
+async def test_new_instance_that_cannot_be_decided_is_created_and_quarantined(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise AssertionError("a defect")
+
+    monkeypatch.setattr("shoal.master.beginning.decide", fails)
+    monkeypatch.setattr("shoal.master.engine.decide", fails)
+    command = await site.command(CommandType.START)
+    await site.engine.take({0: 1}, "m")
+    async with site.working():
+        await Scanner(site.database, site.engine, utc_now, 60.0, 500).scan([0])
+        created = (await site.stored(command)).result_instance_id
+        await eventually(lambda: site.engine.quarantined == {created})
+    assert not site.actions
+
+
 async def test_schedule_that_cannot_be_read_keeps_no_other_from_firing(site: Site) -> None:
     hourly, daily = {"cron": "0 0 * * * ?"}, {"cron": "0 0 0 * * ?"}
     await site.publish(schedules=[hourly, daily])

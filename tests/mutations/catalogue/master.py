@@ -126,9 +126,11 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.COMMIT_FIRST,
         _ENGINE,
         (
-            "                _fail(item, NotStored(str(error)))\n            return []",
-            "                _fail(item, NotStored(str(error)))\n"
-            "            return [(c.run, c.decision.actions) for c in changes.values()]",
+            "                item.fail(NotStored(str(error)))\n            return\n",
+            "                item.fail(NotStored(str(error)))\n"
+            "            for c in changes.values():\n"
+            "                self._outbox.add(c.run, c.decision.actions)\n"
+            "            return\n",
         ),
         (f"{_FENCES}::test_decision_that_was_not_stored_did_not_happen",),
     ),

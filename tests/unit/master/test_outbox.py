@@ -1,0 +1,64 @@
+"""Actions go out in order, one call at a time, beside what the engine does."""
+
+import asyncio
+from datetime import UTC, datetime
+
+from shoal.core.model import WorkflowSpec
+from shoal.core.run import Attempt, Enqueue, Plan, Run, WakeAt
+from shoal.core.states import WorkflowState
+from shoal.master.outbox import Outbox, Performed
+from tests.waiting import eventually
+
+NOW = datetime(2026, 3, 2, tzinfo=UTC)
+TASK = {"name": "a", "type": "SHELL", "params": {"script": "true"}}
+PLAN = Plan.of(WorkflowSpec.model_validate({"name": "w", "tasks": [TASK]}))
+FIRST, SECOND = Enqueue(("a", 1)), WakeAt(NOW)
+
+
+def run(number: int, partition: int = 0) -> Run:
+    attempts = {"a": Attempt("a", 1)}
+    return Run(number, PLAN, WorkflowState.RUNNING, partition, attempts, NOW, NOW)
+
+
+class Performer:
+    """Performs as slowly as the test likes."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[tuple[int, object]]] = []
+        self.gate = asyncio.Event()
+
+    async def __call__(self, performed: Performed) -> None:
+        self.calls.append([(one.id, action) for one, actions in performed for action in actions])
+        await self.gate.wait()
+
+
+async def test_what_comes_during_a_call_goes_out_in_order_with_the_next_one() -> None:
+    performer = Performer()
+    outbox = Outbox(performer, {0})
+    work = asyncio.create_task(outbox.work())
+    outbox.add(run(1), (FIRST, SECOND))
+    await eventually(lambda: performer.calls)
+    for number in (2, 3, 2):
+        outbox.add(run(number), (FIRST,))
+    outbox.add(run(4), ())
+    assert len(performer.calls) == 1
+    performer.gate.set()
+    await eventually(lambda: len(performer.calls) == 2)
+    assert performer.calls == [
+        [(1, FIRST), (1, SECOND)],
+        [(2, FIRST), (3, FIRST), (2, FIRST)],
+    ]
+    work.cancel()
+
+
+async def test_actions_of_a_partition_that_was_given_up_stay_here() -> None:
+    performer, partitions = Performer(), {0, 1}
+    performer.gate.set()
+    outbox = Outbox(performer, partitions)
+    outbox.add(run(1, partition=0), (FIRST,))
+    outbox.add(run(2, partition=1), (FIRST,))
+    partitions.remove(0)
+    work = asyncio.create_task(outbox.work())
+    await eventually(lambda: performer.calls)
+    assert performer.calls == [[(2, FIRST)]]
+    work.cancel()
