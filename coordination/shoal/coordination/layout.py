@@ -6,7 +6,7 @@
     /masters/<id>, /workers/<id>     members (ephemeral, JSON)
     /partitions/<NNN>/owner          the master that owns the partition (ephemeral, JSON)
     /partitions/<NNN>/bell           its data is set when there is news for the owner
-    /queue/<group>/…                 waiting tasks of a worker group: see queue.py
+    /queue/<group>/…                 waiting tasks of a worker group: see queue/entry.py and news.py
     /groups/<name>                   a group: its state, one JSON document (see group/codec.py)
     /groups/<name>/members/<id>      a member's registration (ephemeral, JSON)
     /claims/<xx>/<task instance id>  a worker runs this (ephemeral; data: the worker's id)

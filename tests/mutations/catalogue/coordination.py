@@ -163,8 +163,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.PROGRESS,
         "coordination/shoal/coordination/queue/head.py",
         (
-            "return self.rung.is_set() or used_up or age_s > trust_s",
-            "return self.rung.is_set() or used_up",
+            "if self._claimers.changed or now > self._read_at + TRUST_ALONE_S:",
+            "if self._claimers.changed:",
         ),
         (
             f"{_TESTS}/test_queue_recovery.py::test_entry_whose_bell_was_not_heard_is_found_all_the_same",

@@ -26,6 +26,11 @@ class Claimers:
         self._changed = True
         self.place = ALONE
 
+    @property
+    def changed(self) -> bool:
+        """Others may have come or gone, or our session is a new one: ``refresh`` will look."""
+        return self._changed or self._read_in != self._session.generation
+
     async def refresh(self) -> None:
         """Register and look who is there, unless that is known."""
         session, now = self._session, time.monotonic()

@@ -160,7 +160,7 @@ class Claiming:
     def _taken(
         self, head: Head, entries: Sequence[Entry], worker_id: str, epochs: Sequence[int]
     ) -> list[Claim]:
-        head.drop(entries)
+        head.taken(entries)
         for entry in entries:
             self.held[entry.task_instance_id] = self._session.generation
         return [

@@ -2,15 +2,18 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
+from bisect import insort
+from collections.abc import Collection, Iterable
 
 import structlog
 
 from shoal.coordination import layout
 from shoal.coordination.errors import NoNode
-from shoal.coordination.nodes import Children, WatchEvent
+from shoal.coordination.nodes import Children, Node, WatchEvent
 from shoal.coordination.queue.claimers import ALONE, Claimers
 from shoal.coordination.queue.entry import Entry, parse
+from shoal.coordination.queue.news import Put, puts_since
+from shoal.coordination.queue.pruning import Pruner, ignore
 from shoal.coordination.queue.turns import Choice, choose
 from shoal.coordination.session import ZkSession
 
@@ -34,9 +37,9 @@ READINGS, CONTENDED_READINGS = 5, 30
 class Head:
     """A window on the head of the queue; one claimer uses it at a time (``lock``).
 
-    The group's bell (its znode's data, set by every put) makes the window stale, so the next
-    claim reads anew and sees entries that now come first. Between two bells claims use up the
-    window without reading.
+    The group's bell (its znode's data, set by every put) tells of new entries: the next claim
+    reads it and takes them into the window (news.py). Only if it does not tell of all of them, or
+    the window is used up or old, the claim reads the queue itself.
     """
 
     def __init__(self, session: ZkSession, group: str) -> None:
@@ -45,15 +48,22 @@ class Head:
         self._claimers = Claimers(session, group)
         self._window: list[Entry] = []  # in order
         self._complete = False  # the window reaches to the end of the queue
+        self._reach: Entry | None = None  # else to this entry, which it may have lost since
+        self._bell: tuple[int, int] | None = (
+            None  # its czxid and version, if we know all until then
+        )
         self._lists: dict[str, tuple[int, list[str]]] = {}  # long lists: path -> (pzxid, sorted)
         self._lists_needed = FIRST_AT_ONCE  # by the last reading
         self._blocked: dict[int, float] = {}  # task instance -> until when
         self._read_at, self._read_took_s = float("-inf"), 0.0
+        self._heard_at = float("-inf")
+        self._true_at = float("-inf")  # since then nobody else can have taken anything from it
         self._contended_until = float("-inf")
         # By task instance: passed over since the last look; how many looks it outlived.
         self._overtaken: set[int] = set()
         self._passed: dict[int, int] = {}
         self._looked_at = float("-inf")
+        self._pruner = Pruner(session)
         self.lock = asyncio.Lock()
         self.rung = asyncio.Event()  # there may be news since the last reading
         self.rung.set()
@@ -61,11 +71,12 @@ class Head:
     # ------------------------------------------------------------------ choosing
 
     async def choose(self, wanted: int) -> tuple[Choice, bool]:
-        """Choose up to ``wanted`` entries; tell whether the window was read just now."""
-        fresh = False
+        """Choose up to ``wanted`` entries; tell whether the window is as of just now."""
+        fresh = True
         if self._is_stale(wanted):
             await self._read(wanted)
-            fresh = True
+        else:
+            fresh = self._wants_news and await self._listen(wanted)
         choice = self._choose(wanted)
         if not fresh and not choice.ours and (choice.entries or not self._knows_all):
             await self._read(wanted)  # our share is used up
@@ -83,14 +94,25 @@ class Head:
         return choice
 
     def _is_stale(self, wanted: int) -> bool:
-        age_s = time.monotonic() - self._read_at
+        """Tell whether to read the queue, whatever the bell tells."""
+        now = time.monotonic()
+        age_s, trust_s = now - self._true_at, TRUST_S
+        if self._claimers.changed or now > self._read_at + TRUST_ALONE_S:
+            return True
+        if self._blocked and self.unblocks_in_s <= 0:
+            return True
         if self._shares:
-            trust_s = DEAF_S if self.rung.is_set() else TRUST_OWN_SHARE_S
-            trust_s = max(trust_s, READINGS * self._read_took_s)
-            return age_s > trust_s or not (self._window or self._knows_all)
-        used_up = not self._complete and len(self._window) < wanted
-        trust_s = TRUST_ALONE_S if self._claimers.place == ALONE else TRUST_S
-        return self.rung.is_set() or used_up or age_s > trust_s
+            trust_s = max(TRUST_OWN_SHARE_S, READINGS * self._read_took_s)
+            used_up = not self._window and not self._complete
+        else:
+            used_up = not self._complete and len(self._window) < wanted
+        return used_up or (self._claimers.place != ALONE and age_s > trust_s)
+
+    @property
+    def _wants_news(self) -> bool:
+        if self._shares and self._window and time.monotonic() < self._heard_at + DEAF_S:
+            return False
+        return self.rung.is_set()
 
     @property
     def _shares(self) -> bool:
@@ -105,10 +127,15 @@ class Head:
         contended_s = max(CONTENDED_S, CONTENDED_READINGS * self._read_took_s)
         self._contended_until = time.monotonic() + contended_s
 
+    def taken(self, entries: Collection[Entry]) -> None:
+        """Forget entries that are ours now."""
+        self.drop(entries)
+        self._pruner.used(entries)
+
     def drop(self, entries: Iterable[Entry]) -> None:
         """Forget entries that are no longer in the queue."""
-        gone = set(entries)
-        self._window = [entry for entry in self._window if entry not in gone]
+        gone = {entry.task_instance_id for entry in entries}
+        self._window = [entry for entry in self._window if entry.task_instance_id not in gone]
 
     def block(self, entry: Entry) -> None:
         """Leave out an entry whose task is still claimed, for a second."""
@@ -136,22 +163,72 @@ class Head:
     def _on_bell(self, _: WatchEvent) -> None:
         self.rung.set()
 
+    # ------------------------------------------------------------------ news
+
+    async def _listen(self, wanted: int) -> bool:
+        """Take in what the bell tells, or read anew; tell whether the window is as of just now."""
+        self.rung.clear()
+        now = time.monotonic()
+        try:
+            bell = await self._session.get(self._path, watch=self._on_bell)
+        except BaseException as error:
+            self.expire()
+            if not isinstance(error, NoNode):
+                raise
+            bell = None
+        if bell and self._take_in(bell, now):
+            return self._true_at == now
+        await self._read(wanted, bell)
+        return True
+
+    def _take_in(self, bell: Node, now: float) -> bool:
+        """Add to the window what ``bell`` tells of. Returns False if that is not all."""
+        if self._bell is None or self._bell[0] != bell.stat.czxid:
+            return False
+        puts = puts_since(self.group, self._bell[1], bell)
+        if puts is None or not all(map(self._can_take_in, puts)):
+            return False
+        if not self._window:
+            self._true_at = now  # no entry of ours has waited here for others to take it
+        known = {entry.task_instance_id for entry in self._window} | self._blocked.keys()
+        for entry in (entry for put in puts for entry in put.entries):
+            if self._is_within_reach(entry) and entry.task_instance_id not in known:
+                known.add(entry.task_instance_id)  # a put that is made in two goes tells it twice
+                insort(self._window, entry)
+        if len(self._window) > MOST_WINDOW:
+            del self._window[MOST_WINDOW:]
+            self._complete, self._reach = False, self._window[-1]
+        self._bell, self._heard_at = (bell.stat.czxid, bell.stat.version), now
+        return True
+
+    def _can_take_in(self, put: Put) -> bool:
+        return not (put.more and self._is_within_reach(put.entries[0]))
+
+    def _is_within_reach(self, entry: Entry) -> bool:
+        """Tell whether the window would contain ``entry`` if we read it now."""
+        return self._complete or (self._reach is not None and entry < self._reach)
+
     # ------------------------------------------------------------------ reading
 
-    async def _read(self, wanted: int) -> None:
-        """Fill the window with the first entries, or all there are."""
-        self.rung.clear()
-        self._read_at = now = time.monotonic()
+    async def _read(self, wanted: int, bell: Node | None = None) -> None:
+        """Fill the window with the first entries, or all there are.
+
+        ``bell`` has been read just now, and its watch is set.
+        """
+        if bell is None:
+            self.rung.clear()
+        self._read_at = self._true_at = self._heard_at = now = time.monotonic()
         self._blocked = {task: until for task, until in self._blocked.items() if until > now}
         try:
             await self._claimers.refresh()
             count = self._size(wanted) + len(self._blocked)
-            window = await self._first(count)
+            window = await self._first(count, bell)
         except BaseException:
             self.expire()
             raise
         # A full window may have been cut short.
         self._complete = len(window) < count
+        self._reach = window[-1] if window else None
         self._window = [entry for entry in window if entry.task_instance_id not in self._blocked]
         self._read_took_s = time.monotonic() - now
         patience_s = max(PATIENCE_S, READINGS * self._read_took_s)
@@ -171,12 +248,13 @@ class Head:
             self._passed[task] = self._passed.get(task, 0) + 1
         self._overtaken.clear()
 
-    async def _first(self, count: int) -> list[Entry]:
+    async def _first(self, count: int, bell: Node | None) -> list[Entry]:
+        self._bell = None
         try:
             # In this order: a put that comes after the first request rings, one that comes
             # before is in the lists.
-            armed = self._session.get(self._path, watch=self._on_bell)
-            _, listed = await asyncio.gather(armed, self._list(self._path))
+            armed = _known(bell) if bell else self._session.get(self._path, watch=self._on_bell)
+            (_, stat), listed = await asyncio.gather(armed, self._list(self._path))
         except NoNode:
             if await self._session.exists(self._path, watch=self._on_bell):
                 self.rung.set()  # it came in between
@@ -186,6 +264,7 @@ class Head:
             if len(window) >= count:
                 break
             window += await self._read_outer(outer, count - len(window))
+        self._bell = stat.czxid, stat.version
         return window
 
     async def _read_outer(self, outer: str, count: int) -> list[Entry]:
@@ -229,7 +308,7 @@ class Head:
         """Delete buckets that are empty; a put that comes in between makes them again."""
         for path in buckets:
             # Others do the same, and what is left over is found again by the next reading.
-            self._session.submit_delete(path).add_done_callback(_ignore)
+            self._session.submit_delete(path).add_done_callback(ignore)
 
     async def _list(self, path: str) -> list[str]:
         """Return the children's names, sorted; long lists are kept while they are unchanged."""
@@ -247,6 +326,5 @@ class Head:
         return names
 
 
-def _ignore(answer: "asyncio.Future[None]") -> None:
-    if not answer.cancelled():
-        answer.exception()
+async def _known(bell: Node) -> Node:
+    return bell

@@ -1,16 +1,21 @@
 """Putting entries into their buckets, which may or may not be there."""
 
 import asyncio
+import time
 from collections.abc import Collection, Iterable, Sequence
 
 from shoal.coordination import layout
 from shoal.coordination.errors import NodeExists, NoNode, TransactionFailed
-from shoal.coordination.nodes import Create, Operation, SetData
+from shoal.coordination.nodes import Create, Operation
 from shoal.coordination.queue.entry import Entry
+from shoal.coordination.queue.news import Teller
 from shoal.coordination.session import ZkSession
+from shoal.coordination.wire import Stat
 
-FEW = 8  # entries; up to here one by one is quicker than a multi that may have to be repeated
 KNOWN_BUCKETS = 20_000
+# Claimers leave a bucket alone for a while when they have taken the last entry out of it
+# (pruning.py): so long it is most likely still there.
+FRESH_S = 0.5
 
 
 class Putter:
@@ -18,22 +23,35 @@ class Putter:
 
     def __init__(self, session: ZkSession) -> None:
         self._session = session
-        self._known: set[str] = set()  # buckets that we believe to exist
+        # Buckets that we believe to exist, and when we last put into them; the oldest first.
+        self._known: dict[str, float] = {}
+        self._tellers: dict[str, Teller] = {}
 
     async def put(self, group: str, batch: Sequence[Entry]) -> None:
-        """Create the entries of one group and ring its bell. Raises NoNode without a tree."""
-        if len(batch) > FEW:
-            missing = [path for path in buckets_of(batch) if path not in self._known]
-            creates: list[Operation] = [Create(path) for path in missing]
-            creates += [Create(entry.path) for entry in batch]
-            # Batches that are sent after this one may rely on its buckets.
-            self._remember(missing)
-            try:
-                await self._session.multi([*creates, SetData(layout.queue(group), b"")])
-                return
-            except TransactionFailed:
-                pass  # a bucket is there already, or was pruned, or an entry is there already
-        await self._put_singly(group, batch)
+        """Create the entries of one group, in order, and ring its bell.
+
+        Raises NoNode without a tree.
+        """
+        now = time.monotonic()
+        buckets = buckets_of(batch)  # the group's own first, which nobody prunes
+        missing = [path for path in buckets if path not in self._known]
+        doubtful = [path for path in buckets[1:] if self._known.get(path, now) < now - FRESH_S]
+        creates: list[Operation] = [Create(path) for path in missing]
+        creates += [Create(entry.path) for entry in batch]
+        bell, news = self._teller(group).bell(batch)
+        # Batches that are sent after this one may rely on its buckets.
+        self._remember(buckets)
+        ahead = [self._session.create(path) for path in doubtful]  # most likely refused: fine
+        written = self._session.multi([*creates, bell])
+        await asyncio.gather(*ahead, return_exceptions=True)
+        try:
+            rung = (await written)[-1]
+        except TransactionFailed:
+            # A bucket is there already, or was pruned, or an entry is there already.
+            await self._put_singly(group, batch)
+        else:
+            assert isinstance(rung, Stat)
+            self._teller(group).told(news, rung)
 
     async def _put_singly(self, group: str, batch: Sequence[Entry]) -> None:
         """One request for each node and the bell, sent together; nodes may exist already."""
@@ -43,25 +61,30 @@ class Putter:
             root_was_known = root in self._known
             buckets = self.create_buckets(left)
             made = [self._session.create(entry.path) for entry in left]
-            bell = self._session.set(root, b"")
-            _, rung, *results = await asyncio.gather(buckets, bell, *made, return_exceptions=True)
+            bell, news = self._teller(group).bell(left)
+            ringing = self._session.set(root, bell.data)
+            _, rung, *results = await asyncio.gather(
+                buckets, ringing, *made, return_exceptions=True
+            )
             if isinstance(rung, BaseException) and not (
                 isinstance(rung, NoNode) and root_was_known  # the tree was made anew: so do we
             ):
                 raise rung
+            if isinstance(rung, Stat):
+                self._teller(group).told(news, rung)
             again = []
             for entry, result in zip(left, results, strict=True):
                 if isinstance(result, NoNode):
                     again.append(entry)  # a bucket was pruned meanwhile
                 elif isinstance(result, BaseException) and not isinstance(result, NodeExists):
                     raise result
-            self._known -= set(buckets_of(again))
+            self.forget(buckets_of(again))
             left = again
 
     def create_buckets(self, entries: Collection[Entry]) -> "asyncio.Future[None]":
         """Send the creation of what may be missing above ``entries`` now.
 
-        Inner buckets come and go with every instance, so what we remember of them is worthless.
+        Inner buckets come and go with every instance, so what we remember of them does not count.
         """
         inners = {entry.inner for entry in entries}
         paths = [p for p in buckets_of(entries) if p in inners or p not in self._known]
@@ -75,20 +98,29 @@ class Putter:
                 ):
                     raise result
             if any(isinstance(result, NoNode) for result in results):
-                self._known.difference_update(buckets_of(entries))  # an outer one was pruned
+                self.forget(buckets_of(entries))  # an outer one was pruned
             else:
                 self._remember(paths)
 
         return asyncio.ensure_future(answers())
 
     def _remember(self, buckets: Iterable[str]) -> None:
-        if len(self._known) > KNOWN_BUCKETS:
-            self._known.clear()
-        self._known.update(buckets)
+        now = time.monotonic()
+        for path in buckets:
+            self._known.pop(path, None)
+            self._known[path] = now
+        while len(self._known) > KNOWN_BUCKETS:
+            del self._known[next(iter(self._known))]
 
     def forget(self, buckets: Collection[str]) -> None:
         """They may have been deleted."""
-        self._known.difference_update(buckets)
+        for path in buckets:
+            self._known.pop(path, None)
+
+    def _teller(self, group: str) -> Teller:
+        if group not in self._tellers:
+            self._tellers[group] = Teller(group)
+        return self._tellers[group]
 
 
 def buckets_of(entries: Collection[Entry]) -> list[str]:

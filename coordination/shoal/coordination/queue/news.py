@@ -1,0 +1,89 @@
+"""What a queue's bell tells: the latest puts, so that a claimer need not read the queue anew.
+
+The bell is the data of a group's znode: a line for each of the latest puts of whoever put last::
+
+    17:2.5.2.41.9 2.5.2.42.9        the put that made version 17 of the data
+    :1.6.2.50.3+                    this one; it has more entries than the one that is named
+
+An entry is its numbers in the order of ``Entry``. A put of many entries names only the first of
+them, which is enough for a claimer who knows that earlier ones wait. Empty data, and whatever
+else does not fit, means: read anew.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from shoal.coordination import layout
+from shoal.coordination.nodes import Node, SetData
+from shoal.coordination.queue.entry import Entry
+from shoal.coordination.wire import Stat
+
+FEW = 64  # entries; of a greater put only the first is told
+HISTORY_BYTES = 2000  # of earlier puts, told again for claimers who were busy meanwhile
+
+
+class Put(NamedTuple):
+    """One put: all its entries in order, or (``more``) only the first of them."""
+
+    entries: list[Entry]
+    more: bool
+
+
+class Teller:
+    """The news of one group as one putter tells them."""
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+        self._told: deque[bytes] = deque()  # lines of consecutive versions
+        self._bytes = 0
+        self._version = -1  # the last of them
+
+    def bell(self, batch: Sequence[Entry]) -> tuple[SetData, bytes]:
+        """Return the operation that tells of ``batch``, in order, and what ``told`` wants."""
+        more = len(batch) > FEW
+        names = " ".join(map(_name, batch[:1] if more else batch))
+        news = f":{names}{'+' * more}".encode()
+        return SetData(layout.queue(self._group), b"\n".join((*self._told, news))), news
+
+    def told(self, news: bytes, stat: Stat) -> None:
+        """Note that the bell was rung, and which version that made."""
+        if stat.version != self._version + 1:  # somebody else rang, or we have just begun
+            self._told.clear()
+            self._bytes = 0
+        self._version = stat.version
+        line = b"%d%b" % (stat.version, news)
+        self._told.append(line)
+        self._bytes += len(line)
+        while self._bytes > HISTORY_BYTES:
+            self._bytes -= len(self._told.popleft())
+
+
+def puts_since(group: str, version: int, bell: Node) -> list[Put] | None:
+    """Return the puts that came after ``version`` of the bell; None if not all of them are told."""
+    missing = bell.stat.version - version
+    if missing <= 0:
+        return [] if missing == 0 else None
+    lines = bell.data.split(b"\n")[-missing:]
+    if len(lines) < missing:
+        return None
+    puts = []
+    for line in lines:
+        made, _, news = line.partition(b":")
+        version += 1
+        if not news or int(made or bell.stat.version) != version:
+            return None
+        names = news.removesuffix(b"+")
+        puts.append(Put([_entry(group, name) for name in names.split()], names != news))
+    return puts
+
+
+def _name(entry: Entry) -> str:
+    return (
+        f"{entry.workflow_priority}.{entry.workflow_instance_id}.{entry.task_priority}"
+        f".{entry.task_instance_id}.{entry.partition}"
+    )
+
+
+def _entry(group: str, name: bytes) -> Entry:
+    return Entry(group, *map(int, name.split(b".")))
