@@ -47,8 +47,13 @@ def decode_cursor(kind: str, cursor: str | None, *types: type) -> tuple[Any, ...
         or [type(part) for part in content[1:]] != list(types)
         or any(isinstance(part, int) and not 0 <= part <= MAX_ID for part in content[1:])
     ):
-        raise InvalidRequest([FieldError("cursor", "is no cursor of this list; take `next`")])
+        raise bad_cursor()
     return tuple(content[1:])
+
+
+def bad_cursor() -> InvalidRequest:
+    """Return the error for a cursor that this list has not given out."""
+    return InvalidRequest([FieldError("cursor", "is no cursor of this list; take `next`")])
 
 
 def before_id(kind: str, cursor: str | None) -> int | None:

@@ -6,13 +6,14 @@ all values are one parameter, so the statement is built, and prepared, once.
 
 import json
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import BigInteger, BindParameter, Boolean, ColumnElement, Dialect, Text, bindparam
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.sql.operators import OperatorType
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 
@@ -46,6 +47,10 @@ class Among(FunctionElement[bool]):
 
     def __init__(self, column: ColumnElement[int], values: BindParameter[Any]) -> None:
         super().__init__(column, values)
+
+    def self_group(self, against: OperatorType | None = None) -> Self:
+        """Stay as it is: as a condition alone SQLite would be given ``… = 1``, and scan."""
+        return self
 
 
 @compiles(Among, "sqlite")

@@ -15,7 +15,6 @@ from shoal.sql.connection import Source
 from shoal.sql.errors import InvalidDatabaseUrl
 from shoal.sql.migrate import upgrade
 from shoal.sql.plans import PlanCache
-from shoal.sql.postgresql import PostgresqlConnections
 from shoal.sql.sqlite import SqliteConnections
 from shoal.sql.sqlite_file import prepare_file
 from shoal.sql.unit_of_work import UnitOfWork
@@ -80,6 +79,8 @@ class Database:
             self._writer = SqliteConnections(self._url, 1, read_only=False)
             self._reader = SqliteConnections(self._url, self._pool_size, read_only=True)
         else:
+            from shoal.sql.postgresql import PostgresqlConnections  # it needs psycopg
+
             pool = PostgresqlConnections.of(self._url, self._pool_size)
             self._writer, self._reader = pool, pool.reading()
         return self

@@ -1,18 +1,19 @@
 """Workflow instances: creating them, loading them as runs, listing them."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, product
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, func, insert, select
+from sqlalchemy import ColumnElement, Row, Select, func, insert, literal, select, tuple_
 
 from shoal.core.records import Instance, NewInstance
 from shoal.core.run import Attempt, Decision, Run
 from shoal.core.selection import Selection
 from shoal.core.states import TaskState, WorkflowState
 from shoal.sql import tables
+from shoal.sql.among import Among, numbers
 from shoal.sql.attempts import new_values, newest
 from shoal.sql.connection import Connection, batched
 from shoal.sql.errors import NotFound
@@ -22,6 +23,7 @@ from shoal.sql.plans import PlanCache, StoredPlan
 from shoal.sql.scope import scope
 from shoal.sql.shapes import parent_json, parent_of, selection_json, selection_of
 from shoal.sql.tables import IS_OPEN, task_instance, workflow, workflow_instance
+from shoal.sql.walks import Conditions, walk_newest
 
 _InstanceList = list[Instance]
 _IDS_PER_QUERY = 500
@@ -135,31 +137,33 @@ class Instances:
         states: Collection[WorkflowState] = (),
         since: datetime | None = None,
         until: datetime | None = None,
-        before_id: int | None = None,
+        before: tuple[datetime, int] | None = None,
         limit: int = 50,
     ) -> _InstanceList:
-        """Return instances, newest first, continuing below ``before_id``.
+        """Return instances by falling (creation time, id), continuing below ``before``.
 
         ``since`` <= creation time < ``until``. No ``states``: any state.
         """
         c = workflow_instance.c
-        query = _instances().order_by(c.id.desc()).limit(limit)
-        query = query.where(*await scope(self._connection, project, workflow))
-        if states:
-            query = query.where(c.state.in_(sorted(states)))
-        if since is not None:
-            query = query.where(c.created_at >= since)
-        if until is not None:
-            query = query.where(c.created_at < until)
-        if before_id is not None:
-            query = query.where(c.id < before_id)
-        return [_instance(row) for row in await self._connection.rows(query)]
+        home = await scope(self._connection, project, workflow)
+        period = list(_period(since, until, before))
+        walks: Iterable[Conditions] = [period]
+        if home is not None:
+            pairs = product(home.ids, sorted(set(states) or WorkflowState))
+            walks = [[home.column == i, c.state == state, *period] for i, state in pairs]
+        elif states:
+            walks = [[c.state == state, *period] for state in sorted(set(states))]
+        found = await walk_newest(self._connection, [c.created_at, c.id], walks, limit)
+        query = _instances().where(Among(c.id, numbers("ids")))
+        rows = await self._connection.rows(query, {"ids": [row.id for row in found]})
+        return sorted(map(_instance, rows), key=attrgetter("created_at", "id"), reverse=True)
 
     async def counts(self, project: str | None = None) -> dict[WorkflowState, int]:
         """Return how many instances are in each state; states without any are missing."""
         c = workflow_instance.c
         query = select(c.state, func.count().label("instances")).group_by(c.state)
-        query = query.where(*await scope(self._connection, project, None))
+        if (home := await scope(self._connection, project, None)) is not None:
+            query = query.where(home.condition())
         rows = await self._connection.rows(query)
         return {WorkflowState(row.state): row.instances for row in rows}
 
@@ -194,6 +198,20 @@ class Instances:
             for row in await self._connection.rows(of_these):
                 counts[row.workflow_instance_id][TaskState(row.state)] = row.tasks
         return counts
+
+
+def _period(
+    since: datetime | None, until: datetime | None, before: tuple[datetime, int] | None
+) -> Iterator[ColumnElement[bool]]:
+    c = workflow_instance.c
+    if since is not None:
+        yield c.created_at >= since
+    if until is not None:
+        yield c.created_at < until
+    if before is not None:
+        yield tuple_(c.created_at, c.id) < tuple_(
+            literal(before[0], c.created_at.type), literal(before[1], c.id.type)
+        )
 
 
 def _instances() -> Select[Any]:

@@ -1,20 +1,30 @@
 """PostgreSQL's connections: one pool, whose reading transactions are snapshots."""
 
 import asyncio
+import select
+import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from math import inf
+from typing import Any, TypeVar, cast
 
+from psycopg import Error
 from sqlalchemy import URL, event
 from sqlalchemy import Connection as SyncConnection
+from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from shoal.sql.connection import Connection, Length
+from shoal.sql.quick_connection import QuickConnection
 from shoal.sql.translation import FOREIGN, translate
 
 T = TypeVar("T")
 
 _CONNECT_TIMEOUT_S = 10
 _POOL_TIMEOUT_S = 30.0
+# A connection that was used within this time is asked for a sign of life only if there is cause.
+_TRUSTED_S = 5.0
+_LAST_USED_S = "last used, monotonic seconds"
 
 # A process that is stopped in the middle of a transaction must not keep its successor from
 # raising the epoch: the server ends such sessions, and with them their locks.
@@ -70,6 +80,9 @@ class _PostgresqlLink:
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
+        assert connection.sync_connection is not None, "it is started"
+        pooled = connection.sync_connection.connection
+        self._driver = cast(QuickConnection, pooled.driver_connection)
 
     async def run(self, work: Callable[[SyncConnection], T], length: Length) -> T:
         """Return what ``work`` makes of the connection; the event loop goes on meanwhile."""
@@ -77,7 +90,11 @@ class _PostgresqlLink:
 
     async def commit(self) -> None:
         """End the transaction; its changes are durable when this returns."""
-        await self._connection.commit()
+        self._driver.is_slow = True
+        try:
+            await self._connection.commit()
+        finally:
+            self._driver.is_slow = False
 
     async def close(self) -> None:
         """Roll back what was not committed and give the connection back."""
@@ -92,8 +109,11 @@ def _engine(url: URL, size: int) -> AsyncEngine:
         pool_size=size,
         max_overflow=0,
         pool_timeout=_POOL_TIMEOUT_S,
-        pool_pre_ping=True,  # the server may have been restarted
-        connect_args={"connect_timeout": _CONNECT_TIMEOUT_S, "application_name": "shoal"},
+        connect_args={
+            "async_creator_fn": QuickConnection.connect,
+            "connect_timeout": _CONNECT_TIMEOUT_S,
+            "application_name": "shoal",
+        },
     )
 
     @event.listens_for(engine.sync_engine, "connect")
@@ -104,4 +124,25 @@ def _engine(url: URL, size: int) -> AsyncEngine:
         cursor.close()
         connection.commit()  # a rollback would undo the settings
 
+    @event.listens_for(engine.sync_engine, "checkin")
+    def _note_time(connection: Any, record: ConnectionPoolEntry) -> None:
+        record.info[_LAST_USED_S] = time.monotonic()
+
+    @event.listens_for(engine.sync_engine, "checkout")
+    def _check(connection: Any, record: ConnectionPoolEntry, _: object) -> None:
+        """Leave out connections that a restart of the server, or a firewall, has ended."""
+        idle_s = time.monotonic() - record.info.get(_LAST_USED_S, inf)
+        if idle_s > _TRUSTED_S or _has_spoken(record.driver_connection):
+            try:
+                engine.sync_engine.dialect.do_ping(connection)
+            except Error as error:
+                raise InvalidatePoolError from error
+
     return engine
+
+
+def _has_spoken(driver: Any) -> bool:
+    """Whether the server has sent anything that nobody asked for: its farewell, as a rule."""
+    asking = select.poll()
+    asking.register(driver.fileno(), select.POLLIN)
+    return bool(asking.poll(0))

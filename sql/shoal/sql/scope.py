@@ -1,29 +1,40 @@
-"""Which instances belong to a project or a workflow, as a condition with plain ids."""
+"""Which instances belong to a project or a workflow, by plain ids."""
 
-from sqlalchemy import ColumnElement, select
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Column, ColumnElement, select
 
 from shoal.sql import tables
 from shoal.sql.connection import Connection
 from shoal.sql.tables import workflow_instance
 
 
-async def scope(
-    connection: Connection, project: str | None, workflow: str | None
-) -> list[ColumnElement[bool]]:
-    """Return conditions on ``workflow_instance``; none if neither name is given.
+@dataclass(frozen=True)
+class Scope:
+    """The instances that have one of ``ids`` in ``column``."""
 
-    The ids are looked up first, instead of joining: so the database knows how rare these rows
-    are when it chooses between walking back through the newest ones and going by an index.
+    column: Column[Any]  # workflow_id or project_id of ``workflow_instance``
+    ids: Sequence[int]
+
+    def condition(self) -> ColumnElement[bool]:
+        """Return it as a condition on ``workflow_instance``."""
+        return self.column.in_(self.ids)
+
+
+async def scope(connection: Connection, project: str | None, workflow: str | None) -> Scope | None:
+    """Return the scope that the names mean; None if neither is given: all instances.
+
+    The ids are looked up first, instead of joining: an index on them is then the way.
     """
     c = workflow_instance.c
     if workflow is not None:
         query = select(tables.workflow.c.id).where(tables.workflow.c.name == workflow)
         if project is not None:
             query = query.join(tables.project).where(tables.project.c.name == project)
-        rows = await connection.rows(query)
-        return [c.workflow_id.in_([row.id for row in rows])]
+        return Scope(c.workflow_id, [row.id for row in await connection.rows(query)])
     if project is not None:
         query = select(tables.project.c.id).where(tables.project.c.name == project)
-        rows = await connection.rows(query)
-        return [c.project_id.in_([row.id for row in rows])]
-    return []
+        return Scope(c.project_id, [row.id for row in await connection.rows(query)])
+    return None

@@ -22,6 +22,7 @@ from sqlalchemy.pool import NullPool
 
 from shoal.sql.connection import Connection, Length
 from shoal.sql.courier import Courier
+from shoal.sql.pause import SHORT_S, Pause
 from shoal.sql.sqlite_file import BUSY_TIMEOUT_MS
 from shoal.sql.translation import FOREIGN, all_in_use, sqlite_code, translate
 
@@ -32,8 +33,6 @@ LOCK_PATIENCE_S = 30.0
 _FIRST_RETRY_S, _LONGEST_RETRY_S = 0.0005, 0.005
 _TURN_TIMEOUT_S = 30.0
 
-# For so long a query, or one transaction after the other, may keep the event loop waiting.
-SHORT_S = 0.002
 _STEPS_BETWEEN_LOOKS = 200  # of SQLite's virtual machine: some 10 µs
 _TO_BE_DONE_AGAIN = frozenset({sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY})
 
@@ -66,11 +65,11 @@ class SqliteConnections:
         self._turns = asyncio.Semaphore(size)
         self._idle: list[_SqliteLink] = []
         self._disposed = False
-        self._since_s: float | None = None  # since when nobody has been suspended by us
+        self._pause = Pause()
 
     async def open(self) -> Connection:
         """Return a connection whose transaction has begun; to be closed. Raises SqlError."""
-        await self._let_others_run()
+        await self._pause.if_due()
         await self._take_turn()
         try:
             link = self._idle.pop() if self._idle else await self._connected()
@@ -90,18 +89,6 @@ class SqliteConnections:
         while self._idle:
             await self._idle.pop().disconnect()
         self._engine.dispose()
-
-    async def _let_others_run(self) -> None:
-        """Suspend the caller now and then.
-
-        Short transactions do not, so a task with one after the other would keep all others
-        waiting.
-        """
-        if self._since_s is None:
-            self._since_s = time.monotonic()
-        elif time.monotonic() - self._since_s > SHORT_S:
-            self._since_s = None
-            await asyncio.sleep(0)
 
     async def _take_turn(self) -> None:
         if not self._turns.locked():
@@ -129,7 +116,7 @@ class SqliteConnections:
 
     def _take_back(self, link: "_SqliteLink") -> None:
         if link.has_suspended:
-            self._since_s = None
+            self._pause.made()
         if self._disposed or link.is_broken:
             link.disconnect()
         else:

@@ -226,7 +226,7 @@ workflow_instance = Table(
     Column("parent", Json),
     Column("parent_task_id", BigInteger),  # of ``parent``, for look-ups
     Column("backfill_id", BigInteger),
-    Column("created_at", UtcDateTime, nullable=False, index=True),
+    Column("created_at", UtcDateTime, nullable=False),
     # Written by whoever holds the lock on the workflow's row; all else by the partition's owner.
     Column("admitted_at", UtcDateTime),
     Column("warned_at", UtcDateTime),
@@ -280,9 +280,12 @@ Index(
 )
 # What a DEPENDENT task looks for: the runs of a workflow in an interval of logical time.
 Index(None, workflow_instance.c.workflow_id, workflow_instance.c.logical_time)
-Index(None, workflow_instance.c.workflow_id, workflow_instance.c.id)
-Index(None, workflow_instance.c.project_id, workflow_instance.c.id)
-Index(None, workflow_instance.c.state, workflow_instance.c.id)
+# Every filter of lists is one or several walks along these: see ``walks.py``.
+_NEWEST = (workflow_instance.c.created_at, workflow_instance.c.id)
+Index(None, *_NEWEST)
+Index(None, workflow_instance.c.state, *_NEWEST)
+Index(None, workflow_instance.c.workflow_id, workflow_instance.c.state, *_NEWEST)
+Index(None, workflow_instance.c.project_id, workflow_instance.c.state, *_NEWEST)
 
 # One row per attempt. ``position`` is the task's place in its definition.
 task_instance = Table(

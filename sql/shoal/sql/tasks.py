@@ -1,6 +1,7 @@
 """Task instances: one row for each attempt of a task."""
 
 from collections.abc import Collection
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Row, Select, func, select
@@ -9,10 +10,12 @@ from shoal.core.records import TaskInstance
 from shoal.core.run import SkipCause
 from shoal.core.states import TaskState
 from shoal.sql import tables
+from shoal.sql.among import Among, numbers
 from shoal.sql.connection import Connection
 from shoal.sql.errors import NotFound
 from shoal.sql.scope import scope
 from shoal.sql.tables import task_instance, workflow, workflow_instance
+from shoal.sql.task_search import TaskSearch
 
 _TaskList = list[TaskInstance]
 
@@ -70,18 +73,18 @@ class Tasks:
         workflow: str | None = None,
         before_id: int | None = None,
         limit: int = 50,
-    ) -> _TaskList:
-        """Return attempts of all instances, newest first, continuing below ``before_id``."""
-        t = task_instance.c
-        query = _tasks().order_by(t.id.desc()).limit(limit)
-        query = query.where(*await scope(self._connection, project, workflow))
-        if states:
-            query = query.where(t.state.in_(sorted(states)))
-        if worker is not None:
-            query = query.where(t.worker == worker)
-        if before_id is not None:
-            query = query.where(t.id < before_id)
-        return [_task(row) for row in await self._connection.rows(query)]
+    ) -> tuple[_TaskList, int | None]:
+        """Return attempts of all instances, newest first, continuing below ``before_id``.
+
+        And the id below which to continue; None: there are no more. Of long histories each call
+        looks at a part, so it may return less than ``limit``, even nothing, although more follow.
+        """
+        home = await scope(self._connection, project, workflow)
+        search = TaskSearch(self._connection, frozenset(states), worker, home)
+        ids, before_id = await search.newest(before_id, limit)
+        query = _tasks().where(Among(task_instance.c.id, numbers("ids")))
+        found = [_task(row) for row in await self._connection.rows(query, {"ids": ids})]
+        return sorted(found, key=attrgetter("id"), reverse=True), before_id
 
 
 def _tasks() -> Select[Any]:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from shoal.core.events import (
 )
 from shoal.core.run import Attempt
 from shoal.core.states import TaskSignal, TaskState, WorkflowState
-from shoal.sql import Database
+from shoal.sql import Database, task_search
 from shoal.sql.errors import AlreadyExists, InvalidValue, NotFound
 from tests.integration.sql.given import (
     LATER,
@@ -152,7 +153,7 @@ async def test_instances_are_listed_newest_first_in_pages(database: Database) ->
     async with database.unit_of_work(read_only=True) as uow:
         page = await uow.instances.list(limit=2)
         assert [one.id for one in page] == ids[:2:-1]
-        rest = await uow.instances.list(before_id=page[-1].id)
+        rest = await uow.instances.list(before=(page[-1].created_at, page[-1].id))
         assert [one.id for one in rest] == ids[2::-1]
 
 
@@ -219,16 +220,42 @@ async def test_attempts_are_listed_by_state_worker_and_workflow(database: Databa
     await stored(database, run, TaskClaimed(a, "w1", NOW))
     await stored(database, run, TaskClaimed(b, "w2", NOW))
     async with database.unit_of_work(read_only=True) as uow:
-        tasks = uow.tasks
-        assert [t.id for t in await tasks.list(states=[S.CLAIMED])] == [b, a]
-        assert [t.id for t in await tasks.list(states=[S.CLAIMED, S.QUEUED], project="demo")] == [
-            c,
-            b,
-            a,
-        ]
-        assert [t.id for t in await tasks.list(worker="w1")] == [a]
-        assert [t.id for t in await tasks.list(workflow="flow", before_id=c, limit=1)] == [b]
-        assert {t.project for t in await tasks.list(project="p2")} == {"p2"}
+
+        async def ids(**conditions: Any) -> tuple[list[int], int | None]:
+            found, before = await uow.tasks.list(**conditions)
+            return [t.id for t in found], before
+
+        assert await ids(states=[S.CLAIMED]) == ([b, a], None)
+        assert await ids(states=[S.CLAIMED, S.QUEUED], project="demo") == ([c, b, a], None)
+        assert await ids(worker="w1") == ([a], None)
+        assert await ids(worker="w1", states=[S.QUEUED]) == ([], None)
+        assert await ids(worker="w2", states=[S.CLAIMED, S.FAILED]) == ([b], None)
+        assert await ids(workflow="flow", before_id=c, limit=1) == ([b], b)
+        assert await ids(workflow="flow", before_id=b, limit=1) == ([a], None)
+        assert await ids(states=[S.CLAIMED], limit=1) == ([b], b)
+        found, _ = await uow.tasks.list(project="p2")
+        assert {t.project for t in found} == {"p2"}
+
+
+async def test_a_long_history_is_searched_part_by_part(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_search, "SIFTED", 7)
+    monkeypatch.setattr(task_search, "_FEW", 1)
+    rare = await created(database, await published(database, definition("rare")), 2)
+    await created(database, await published(database, definition("busy")), 9)
+    async with database.unit_of_work(read_only=True) as uow:
+        pages: list[list[int]] = []
+        before: int | None = None
+        while not pages or before is not None:
+            found, before = await uow.tasks.list(workflow="rare", before_id=before, limit=3)
+            pages.append([t.id for t in found])
+    assert pages[0] == []  # nothing among the newest, but there is more
+    assert all(len(page) <= 3 for page in pages)
+    expected = [a.id for run in rare for a in run.attempts.values()]
+    assert [i for page in pages for i in page] == sorted(
+        expected, key=lambda i: i or 0, reverse=True
+    )
 
 
 async def test_text_that_no_database_can_hold_is_made_storable(database: Database) -> None:

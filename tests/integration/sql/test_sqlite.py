@@ -11,6 +11,7 @@ from sqlalchemy import text
 from shoal.sql import Database
 from shoal.sql.errors import BrokenReference
 from tests.integration.sql.given import LATER, NOW
+from tests.integration.sql.turns import Turns
 from tests.waiting import DEADLINE_S, eventually
 
 # Some tens of milliseconds of SQLite's virtual machine.
@@ -32,24 +33,6 @@ async def database(url: str) -> AsyncIterator[Database]:
     async with Database(url, pool_size=2) as opened:
         await opened.migrate()
         yield opened
-
-
-class Turns:
-    """Counts the turns of the event loop while it is entered."""
-
-    async def __aenter__(self) -> "Turns":
-        self.count = 0
-        self._counting = asyncio.create_task(self._count())
-        await asyncio.sleep(0)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._counting.cancel()
-
-    async def _count(self) -> None:
-        while True:
-            self.count += 1
-            await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize("read_only", [True, False])

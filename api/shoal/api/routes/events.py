@@ -18,6 +18,7 @@ from shoal.core.records import ChangeEvent
 router = strict_router("events")
 
 REPLAY_AT_ONCE = 500
+SOUGHT_AT_ONCE = 5_000
 
 
 @router.get(
@@ -100,15 +101,19 @@ def _filter(project: str | None, instance_id: int | None) -> Callable[[ChangeEve
 async def _missed(
     shoal: Services, project: str | None, instance_id: int | None, after: int, until: int
 ) -> AsyncGenerator[ChangeEvent, None]:
-    """Yield the events behind ``after`` up to ``until``, some at a time."""
-    while True:
+    """Yield the events behind ``after`` up to ``until``, some at a time.
+
+    Those of an instance have an index; those of a project are looked for in one part of the
+    history after the other.
+    """
+    part = SOUGHT_AT_ONCE if project is not None and instance_id is None else until
+    while after < until:
+        end = min(after + part, until)
         async with shoal.database.unit_of_work(read_only=True) as uow:
-            some = await uow.events.after(after, REPLAY_AT_ONCE, instance_id, project, until)
+            some = await uow.events.after(after, REPLAY_AT_ONCE, instance_id, project, end)
         for event in some:
             yield event
-        if len(some) < REPLAY_AT_ONCE:
-            return
-        after = some[-1].id
+        after = some[-1].id if len(some) == REPLAY_AT_ONCE else end
 
 
 def _encoded(event: ChangeEvent) -> bytes:

@@ -1,11 +1,12 @@
 """Workflow instances."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query
 
-from shoal.api.paging import MAX_ID, Cursor, Limit, before_id, encode_cursor, page
+from shoal.api.paging import MAX_ID, Cursor, Limit, bad_cursor, decode_cursor, encode_cursor, page
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
 from shoal.api.schemas.common import Instant, Page
@@ -41,15 +42,31 @@ async def list_instances(
             states=state or (),
             since=since,
             until=until,
-            before_id=before_id("instances", cursor),
+            before=_position(cursor),
             limit=limit + 1,
         )
         items, more = page(found, limit)
         counts = await uow.instances.task_counts([item.id for item in items])
     return Page(
         items=[InstanceOut(**_values(item, counts[item.id])) for item in items],
-        next=encode_cursor("instances", items[-1].id) if more else None,
+        next=_cursor(items[-1]) if more else None,
     )
+
+
+def _cursor(last: Instance) -> str:
+    return encode_cursor("instances", last.created_at.isoformat(), last.id)
+
+
+def _position(cursor: str | None) -> tuple[datetime, int] | None:
+    """Return creation time and id of the instance that ``_cursor`` has made it of."""
+    position = decode_cursor("instances", cursor, str, int)
+    if position is None:
+        return None
+    try:
+        created_at = datetime.fromisoformat(position[0]).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise bad_cursor() from None
+    return created_at, position[1]
 
 
 @router.get("/instances/{instance_id}", summary="Show an instance", responses=documented(404))

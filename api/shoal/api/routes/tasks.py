@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from shoal.api.paging import MAX_ID, Cursor, Limit, before_id, encode_cursor, page
+from shoal.api.paging import MAX_ID, Cursor, Limit, before_id, encode_cursor
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
 from shoal.api.schemas.common import Page
@@ -29,20 +29,23 @@ async def list_task_instances(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[TaskOut]:
-    """Attempts of all instances, newest first."""
+    """Attempts of all instances, newest first.
+
+    With several filters a page may have fewer items than asked for, even none, although more
+    follow: the list is over when `next` is null.
+    """
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        found = await uow.tasks.list(
+        items, before = await uow.tasks.list(
             states=state or (),
             worker=worker,
             project=project,
             workflow=workflow,
             before_id=before_id("task-instances", cursor),
-            limit=limit + 1,
+            limit=limit,
         )
-    items, more = page(found, limit)
     return Page(
         items=[TaskOut.model_validate(item) for item in items],
-        next=encode_cursor("task-instances", items[-1].id) if more else None,
+        next=None if before is None else encode_cursor("task-instances", before),
     )
 
 
