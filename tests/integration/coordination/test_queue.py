@@ -136,6 +136,16 @@ async def test_claims_are_live_until_released_or_their_session_ends(
     assert await queue.claimed(range(6)) == {3}
 
 
+async def test_claims_are_released_although_one_is_gone_already(
+    queue: TaskQueue, tree: ZkSession
+) -> None:
+    await queue.put(entries(4))
+    await queue.claim("default", 4, "w")
+    await tree.delete("/claims/01/1")  # as if the answer to an earlier release had been lost
+    await queue.release(range(3))
+    assert await queue.claims() == {3: "w"}
+
+
 async def test_claims_vanish_when_the_session_expires(
     queue: TaskQueue, tree: ZkSession, zk_chroot: str, zookeeper: ZooKeeperServer
 ) -> None:

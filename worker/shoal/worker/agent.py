@@ -31,6 +31,7 @@ LEASE_RENEWAL = 1 / 6  # of the session timeout
 LEASE_STEP_S = 0.05  # less is not worth a message to the launcher
 PATIENCE = 1 / 10  # of it; the proof ends at 0.7, others take over at 1
 LOAD_EVERY_S = 1.0  # how often the member's data may change
+RELEASE_PAUSE_S = 0.02  # nobody waits for a finished task's claim: those of a while go together
 LAST_REPORTS_S = 5.0  # to hand over results before leaving; the rest waits in the spool
 STOPPED = "the worker was stopped"
 SESSION_LOST = "the worker lost its ZooKeeper session"
@@ -74,7 +75,7 @@ class Agent:
     def drop_claims(self, attempts: Sequence[Attempt]) -> None:
         """Release the claims of attempts that have ended, in the background.
 
-        What ends while others are released goes with the next ones together.
+        What ends meanwhile, or soon after, is released together.
         """
         self._dropped += [attempt.id for attempt in attempts]
         if not self._releasing:
@@ -165,6 +166,7 @@ class Agent:
     async def _release_dropped(self) -> None:
         try:
             while self._dropped:
+                await asyncio.sleep(RELEASE_PAUSE_S)
                 dropped, self._dropped = self._dropped, []
                 await self._release(dropped)
         finally:

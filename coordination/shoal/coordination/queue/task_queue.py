@@ -136,12 +136,9 @@ class TaskQueue:
 
     async def release(self, task_instance_ids: Iterable[int]) -> None:
         """Drop claims of this session; those already gone are fine."""
-        ours = [i for i in task_instance_ids if self._claiming.holds(i)]
-        await self._each(self._session.submit_delete, [layout.claim(i) for i in ours], NoNode)
-        for i in ours:
-            self._claiming.held.pop(i, None)
-            for head in self._heads.values():
-                head.unblock(i)
+        ours = list(task_instance_ids)
+        for start in range(0, len(ours), BATCH):
+            await self._release(ours[start : start + BATCH])
 
     async def give_back(self, claims: Iterable[Claim]) -> None:
         """Undo ``claims``: each goes from claimed to queued in one step."""
@@ -243,6 +240,20 @@ class TaskQueue:
             log.info("cancelled claim lost with its session", error=str(error))
 
     # ------------------------------------------------------------------ helpers
+
+    async def _release(self, task_instance_ids: Sequence[int]) -> None:
+        ours = [i for i in task_instance_ids if self._claiming.holds(i)]
+        if not ours:
+            return
+        try:
+            await self._session.multi([Delete(layout.claim(i)) for i in ours])
+        except TransactionFailed:  # one is gone already
+            ours = [i for i in ours if self._claiming.holds(i)]  # still in the same session
+            await self._each(self._session.submit_delete, [layout.claim(i) for i in ours], NoNode)
+        for i in ours:
+            self._claiming.held.pop(i, None)
+            for head in self._heads.values():
+                head.unblock(i)
 
     async def _ring(self, group: str) -> None:
         await self._session.set(layout.queue(group), b"")
