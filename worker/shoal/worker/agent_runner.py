@@ -161,11 +161,11 @@ class Runner:
     async def _work(self, attempt: Attempt, payload: pb.Payload) -> Exit:
         """Let the task type do its work."""
         attempt.require_wanted()
-        attempt.work_dir = self._around.work_root / str(attempt.id)
-        attempt.masks = forms(payload.secrets.values())
         around = self._around
+        work_dir = attempt.work_dir = around.work_root / str(attempt.id)
+        attempt.masks = forms(payload.secrets.values())
         prepared = await self._disk_work.run(
-            partial(prepare, payload, around.work_root, around.worker_env, around.env_pass)
+            partial(prepare, payload, work_dir, around.worker_env, around.env_pass)
         )
         if prepared.in_file_only:
             lines = "\n".join(in_file_only(*each) for each in prepared.in_file_only.items())

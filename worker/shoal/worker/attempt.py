@@ -52,9 +52,9 @@ class LaunchRequest:
         for path in paths:
             if path is not None and not path.is_absolute():
                 raise ValueError(f"attempt {self.id}: {path} must be an absolute path")
-        if any("\0" in text for text in (*self.argv, *self.env.keys(), *self.env.values())):
+        if "\0" in "".join((*self.argv, *self.env.keys(), *self.env.values())):
             raise ValueError(f"attempt {self.id}: arguments and environment cannot contain NUL")
-        if any("=" in name or not name for name in self.env):
+        if "" in self.env or "=" in "".join(self.env):
             raise ValueError(f"attempt {self.id}: environment names cannot be empty or contain '='")
         if self.timeout_s is not None and not self.timeout_s > 0:
             raise ValueError(f"attempt {self.id}: timeout_s must be positive, or None for no limit")

@@ -34,29 +34,24 @@ class Prepared:
     """
 
     work_dir: Path
+    output_file: Path  # where the process may write its outputs
     environment: Mapping[str, str]
     in_file_only: Mapping[str, int]
 
-    @property
-    def output_file(self) -> Path:
-        """Where the process may write its outputs."""
-        return self.work_dir / OUTPUT_FILE
-
 
 def prepare(
-    payload: pb.Payload, work_root: Path, worker_env: Mapping[str, str], passed: Sequence[str]
+    payload: pb.Payload, work_dir: Path, worker_env: Mapping[str, str], passed: Sequence[str]
 ) -> Prepared:
-    """Make the attempt's folder (0700) with its parameters file. Blocks.
+    """Make the attempt's folder ``work_dir`` (0700) with its parameters file. Blocks.
 
     Raises OSError, SecretsTooLarge.
     """
-    work_dir = work_root / str(payload.task_instance_id)
     make_folder(work_dir)  # an old one is of an earlier hold on the same attempt: never reported
     parameters = dict(payload.parameters)
-    file = work_dir / PARAMETERS_FILE
+    file, output_file = work_dir / PARAMETERS_FILE, work_dir / OUTPUT_FILE
     write_new(file, json.dumps(parameters, ensure_ascii=False).encode("utf-8"), 0o600)
     base = base_environment(worker_env, work_dir, passed)
-    own = {**base, **identity(payload, file, work_dir / OUTPUT_FILE)}
+    own = {**base, **identity(payload, file, output_file)}
     own |= secret_variables(payload.secrets)
     variables = parameter_variables(parameters, taken=own)
     in_file_only = {
@@ -64,7 +59,7 @@ def prepare(
         for name, value in sorted(parameters.items())
         if f"SHOAL_PARAM_{name.upper()}" not in variables
     }
-    return Prepared(work_dir, {**variables, **own}, in_file_only)
+    return Prepared(work_dir, output_file, {**variables, **own}, in_file_only)
 
 
 class AttemptContext:

@@ -297,7 +297,7 @@ class Launcher:
     # -- messages ---------------------------------------------------------------------------
 
     def _handle(self, line: bytes) -> None:
-        message = json.loads(line)
+        message = json.loads(str(line, "utf-8"))  # json would guess the encoding of bytes
         match message["type"]:
             case "ready":
                 self._serve(message["pid"])
