@@ -7,8 +7,10 @@ Times are timezone-aware UTC datetimes and always come from outside.
 from collections import Counter
 from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from dataclasses import fields as dataclass_fields
 from datetime import datetime
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any
 
 from shoal.core.commands import CommandType, Parent
@@ -100,6 +102,22 @@ class Attempt:
         """Whether the state is final for this attempt."""
         return self.state in FINISHED_TASK
 
+    def changed(self, **fields: Any) -> "Attempt":
+        """Return a copy with other values of ``fields``.
+
+        As ``dataclasses.replace``, and several times as quick: attempts change all the time.
+        """
+        copy = object.__new__(Attempt)
+        for put, value in zip(_PUTS, _VALUES(self), strict=True):
+            put(copy, value)
+        for name, value in fields.items():
+            object.__setattr__(copy, name, value)
+        return copy
+
+
+_NAMES = tuple(each.name for each in dataclass_fields(Attempt))
+_VALUES = attrgetter(*_NAMES)
+_PUTS = tuple(vars(Attempt)[name].__set__ for name in _NAMES)  # of the slots
 
 AttemptKey = tuple[str, int]  # (task name, attempt number)
 

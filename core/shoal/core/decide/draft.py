@@ -4,10 +4,9 @@ The run below is only read. Reads see the overlay first, so one decision can cas
 graph; the cost is in what changed, not in the size of the graph.
 """
 
-from collections import ChainMap, Counter
+from collections import ChainMap, defaultdict
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
@@ -67,8 +66,8 @@ class Draft:
         self._newest: dict[str, Attempt] = {}
         self._written: dict[AttemptKey, Attempt] = {}
         self._unresolved: dict[str, int] = {}
-        self._counts: Counter[TaskState] = Counter()
-        self._handled: Counter[TaskState] = Counter()
+        self._counts: defaultdict[TaskState, int] = defaultdict(int)
+        self._handled: defaultdict[TaskState, int] = defaultdict(int)
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -108,11 +107,13 @@ class Draft:
 
     def count(self, *states: TaskState) -> int:
         """How many tasks' newest attempts are in one of ``states``."""
-        return sum(self.run.counts[state] + self._counts[state] for state in states)
+        stored, since = self.run.counts, self._counts
+        return sum([stored.get(state, 0) + since.get(state, 0) for state in states])
 
     def unhandled(self, *states: TaskState) -> int:
         """As ``count``, without the tasks whose failure a CONDITIONS task deals with."""
-        handled = sum(self.run.handled[state] + self._handled[state] for state in states)
+        stored, since = self.run.handled, self._handled
+        handled = sum([stored.get(state, 0) + since.get(state, 0) for state in states])
         return self.count(*states) - handled
 
     @property
@@ -161,9 +162,10 @@ class Draft:
     def signal(self, task: str, signal: TaskSignal, **fields: Any) -> Attempt:
         """Change the state of a task's newest attempt, and ``fields`` of it with it."""
         before = self.attempt(task)
-        after = replace(before, state=next_task_state(before.state, signal), **fields)
-        if after.finished:
-            after = replace(after, finished_at=after.finished_at or self.at)
+        state = next_task_state(before.state, signal)
+        if state in FINISHED_TASK:
+            fields["finished_at"] = fields.get("finished_at", before.finished_at) or self.at
+        after = before.changed(state=state, **fields)
         self._put(before, after)
         return after
 
@@ -174,7 +176,7 @@ class Draft:
     def note(self, task: str, **fields: Any) -> Attempt:
         """Change ``fields`` of a task's newest attempt, which is not finished; not its state."""
         before = self.attempt(task)
-        after = replace(before, **fields)
+        after = before.changed(**fields)
         self._put(before, after)
         return after
 
@@ -214,7 +216,7 @@ class Draft:
         self._written[task, after.number] = after
         self._counts[before.state] -= 1
         self._counts[after.state] += 1
-        if self.run.is_handled(task):
+        if self.run.plan.judges and self.run.is_handled(task):
             self._handled[before.state] -= 1
             self._handled[after.state] += 1
         if before.finished != after.finished:

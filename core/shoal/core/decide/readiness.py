@@ -157,7 +157,7 @@ def _judge_one(draft: Draft, task: str, views: dict[str, Seen], wanted: Seen, do
 def _bad(views: dict[str, Seen]) -> str | None:
     """Return an upstream task without which an ``all_success`` task cannot run."""
     for upstream, view in views.items():
-        if view & (Seen.FAILED | Seen.BLOCKED) and not view & Seen.PASSED:
+        if view is Seen.FAILED or view is Seen.BLOCKED:  # and not passed as well
             return upstream
     return None
 
