@@ -43,7 +43,12 @@ class Commands:
             raise InvalidValue(f"an idempotency key must have 1 to {_MAX_KEY} characters")
         ids = await self._connection.reserve_ids(command, len(new))
         rows = [_values(one, row_id, at) for one, row_id in zip(new, ids, strict=True)]
-        await self._connection.insert_new(command, ["idempotency_key"], rows)
+        inserted = await self._connection.insert_new(command, ["idempotency_key"], rows)
+        if inserted == len(rows):
+            return [
+                (Command(**vars(one), id=row_id, created_at=at), True)
+                for one, row_id in zip(new, ids, strict=True)
+            ]
         stored = await self.by_keys(keys)
         return [
             (stored[key], stored[key].id == row_id) for key, row_id in zip(keys, ids, strict=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
+from functools import cache
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
@@ -119,10 +120,10 @@ class Connection:
 
     async def insert_new(
         self, table: Table, key: Sequence[str], values: Values | Sequence[Values]
-    ) -> None:
-        """Insert rows, leaving out those whose unique ``key`` columns exist already."""
-        make = sqlite_insert if self.dialect == "sqlite" else postgresql_insert
-        await self.execute(make(table).on_conflict_do_nothing(index_elements=list(key)), values)
+    ) -> int:
+        """Insert rows but those whose unique ``key`` columns exist already; return how many."""
+        statement = _insert_new(self.dialect, table, tuple(key))
+        return (await self.execute(statement, values)).rowcount
 
     async def reserve_ids(self, table: Table, count: int) -> list[int]:
         """Return ``count`` ascending row ids of ``table`` that nobody else will get.
@@ -148,6 +149,12 @@ _LAST_ID = text("SELECT seq FROM sqlite_sequence WHERE name = :table")
 _NEXT_IDS = text(
     "SELECT nextval(pg_get_serial_sequence(:table, 'id')) AS id FROM generate_series(1, :count)"
 )
+
+
+@cache
+def _insert_new(dialect: str, table: Table, key: tuple[str, ...]) -> Executable:
+    make = sqlite_insert if dialect == "sqlite" else postgresql_insert
+    return make(table).on_conflict_do_nothing(index_elements=key)
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, func, insert, or_, select, tuple_, update
+from sqlalchemy import Row, Select, and_, bindparam, func, insert, or_, select, tuple_, update
 
 from shoal.core.model import WorkflowSpec
 from shoal.core.records import Workflow, WorkflowVersion
@@ -136,27 +136,24 @@ class Workflows:
 
         A deleted workflow has no newest version, but each one can still be had by its number.
         """
-        query = _versions().where(workflow.c.id == workflow_id)
         name = f"{workflow_id}" if version is None else f"{workflow_id} version {version}"
-        return await self._version(query, version, name)
+        query = _NEWEST_BY_ID if version is None else _NUMBERED_BY_ID
+        return await self._version(query, {"id": workflow_id}, version, name)
 
     async def version_by_name(
         self, project: str, name: str, version: int | None = None
     ) -> WorkflowVersion:
         """Return a version of a workflow that is not deleted; None: the newest. Raises NotFound."""
         label = f"{project}/{name}" + ("" if version is None else f" version {version}")
-        return await self._version(_named(_versions(), project, name), version, label)
+        query = _NEWEST_BY_NAME if version is None else _NUMBERED_BY_NAME
+        return await self._version(query, {"project": project, "name": name}, version, label)
 
     async def _version(
-        self, query: Select[Any], version: int | None, label: str
+        self, query: Select[Any], values: dict[str, Any], version: int | None, label: str
     ) -> WorkflowVersion:
-        if version is None:
-            query = query.where(
-                workflow_version.c.version == workflow.c.version, workflow.c.deleted_at.is_(None)
-            )
-        else:
-            query = query.where(workflow_version.c.version == version)
-        row = await self._connection.first(query)
+        if version is not None:
+            values["version"] = version
+        row = await self._connection.first(query, values)
         if row is None:
             raise NotFound("workflow", label)
         key = (row.workflow_id, row.version)
@@ -251,6 +248,18 @@ def _named(query: Select[Any], project: str, name: str) -> Select[Any]:
     return query.where(
         tables.project.c.name == project, workflow.c.name == name, workflow.c.deleted_at.is_(None)
     )
+
+
+_BY_ID = _versions().where(workflow.c.id == bindparam("id"))
+_BY_NAME = _versions().where(
+    tables.project.c.name == bindparam("project"),
+    workflow.c.name == bindparam("name"),
+    workflow.c.deleted_at.is_(None),
+)
+_IS_NEWEST = and_(workflow_version.c.version == workflow.c.version, workflow.c.deleted_at.is_(None))
+_IS_NUMBERED = workflow_version.c.version == bindparam("version")
+_NEWEST_BY_ID, _NUMBERED_BY_ID = _BY_ID.where(_IS_NEWEST), _BY_ID.where(_IS_NUMBERED)
+_NEWEST_BY_NAME, _NUMBERED_BY_NAME = _BY_NAME.where(_IS_NEWEST), _BY_NAME.where(_IS_NUMBERED)
 
 
 def _workflow(row: Row[Any]) -> Workflow:
