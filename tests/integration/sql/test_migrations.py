@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
 from shoal.sql import Database
 from shoal.sql.errors import SchemaMissing, SchemaTooNew
-from shoal.sql.migrate import VERSION_TABLE
+from shoal.sql.migrate import FOLDER, VERSION_TABLE, revisions
 from shoal.sql.tables import metadata
 from tests.waiting import DEADLINE_S
 
@@ -169,6 +170,25 @@ async def test_tables_that_were_never_made_are_reported(empty_url: str) -> None:
     async with Database(empty_url) as database, database.unit_of_work() as uow:
         with pytest.raises(SchemaMissing):
             await uow.projects.list()
+
+
+async def test_a_schema_that_is_up_to_date_needs_no_alembic(empty_url: str) -> None:
+    async with Database(empty_url) as database:
+        await database.migrate()
+    program = f"{MIGRATE}\nassert 'alembic' not in sys.modules"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, empty_url, stdin=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(DEADLINE_S):
+        await process.communicate(b"\n")
+    assert process.returncode == 0
+
+
+def test_the_names_of_the_files_tell_the_revisions() -> None:
+    script = ScriptDirectory(str(FOLDER))
+    known = [revision.revision for revision in script.walk_revisions()]
+    assert revisions() == known[::-1]
+    assert script.get_heads() == [revisions()[-1]]
 
 
 async def test_migrating_leaves_logging_alone(empty_url: str) -> None:

@@ -7,15 +7,15 @@ own imports; the local cluster starts its processes that way.
 
 import argparse
 import asyncio
+import gc
 import os
 import sys
 import zoneinfo
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-import structlog
-
+from shoal.client.local.lean_structlog import structlog
 from shoal.client.local.log_setup import configure_logging
 from shoal.client.local.state import read_state
 from shoal.core import failpoints
@@ -41,7 +41,11 @@ def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
         configure_logging(cluster.log_level, cluster.log_format)
         if points := failpoints.armed():
             log.warning("failpoints are armed: this process will hurt itself", points=points)
-        asyncio.run(_serve(role, cluster, overrides))
+        serving = _serving(role, cluster, overrides)
+        # What is loaded by now stays: collections of garbage, during which everything stands
+        # still, need not look through it each time.
+        gc.freeze()
+        asyncio.run(serving)
     except ShoalError as error:
         print(f"shoal {role}: {error}", file=sys.stderr)
         return EXIT_FAILED
@@ -59,26 +63,29 @@ def load_cluster(data: Path) -> ClusterSettings:
     return cluster
 
 
-async def _serve(role: str, cluster: ClusterSettings, overrides: Mapping[str, Any]) -> None:
+def _serving(
+    role: str, cluster: ClusterSettings, overrides: Mapping[str, Any]
+) -> Coroutine[Any, Any, None]:
+    """Import a role's package and return what runs it."""
     match role:
         case "master":
             from shoal.master.main import serve as serve_master
             from shoal.master.settings import MasterSettings
 
             master = load_settings(MasterSettings, "master", cluster.data)
-            await serve_master(_with(master, overrides), cluster)
+            return serve_master(_with(master, overrides), cluster)
         case "worker":
             from shoal.worker.main import serve as serve_worker
             from shoal.worker.settings import WorkerSettings
 
             worker = load_settings(WorkerSettings, "worker", cluster.data)
-            await serve_worker(_with(worker, overrides), cluster)
+            return serve_worker(_with(worker, overrides), cluster)
         case "api":
             from shoal.api.main import serve as serve_api
             from shoal.api.settings import ApiSettings
 
             api = load_settings(ApiSettings, "api", cluster.data)
-            await serve_api(_with(api, overrides), cluster)
+            return serve_api(_with(api, overrides), cluster)
         case _:
             raise ShoalError(f"unknown role {role!r}; there are {', '.join(ROLES)}")
 
