@@ -27,6 +27,7 @@ import structlog
 from shoal.worker.errors import HomeBusy, WorkFolderTaken
 from shoal.worker.leftovers import kill_leftovers
 from shoal.worker.settings import WorkerSettings
+from shoal.worker.spreading import spread_subfolders
 
 log = structlog.get_logger()
 
@@ -113,8 +114,10 @@ class WorkerHome:
             logs=folder / "logs" if logs is None else logs,
             spool=folder / "spool" if spool is None else spool / self.name,
         )
+        spread_subfolders(folder)  # logs, which stay, away from what comes and goes
         for path in (folders.work, folders.logs, folders.spool):
             _make(path)
+        spread_subfolders(folders.work)
         self._work_fd = os.open(folders.work, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         if not _lock(self._work_fd):  # of a worker with another data folder
             raise WorkFolderTaken(folders.work)
