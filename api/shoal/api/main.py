@@ -4,7 +4,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from ipaddress import ip_address
 
 import structlog
@@ -33,6 +33,7 @@ from shoal.sql import Database
 log = structlog.get_logger()
 
 _BACKLOG = 512  # connections that wait to be accepted
+_DATE_PERIOD_S = 1.0  # dates in HTTP have seconds
 
 
 async def serve(
@@ -147,7 +148,7 @@ async def serve_app(
     finally:
         # Open streams end by themselves now, so the server finds its connections idle.
         services.stopping.set()
-        server.should_exit = True
+        server.stop()
         told.cancel()
         await serving
 
@@ -157,7 +158,22 @@ class _Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self._up = asyncio.Event()
+        self._up, self._told_to_stop = asyncio.Event(), asyncio.Event()
+
+    def stop(self) -> None:
+        """End what ``serve`` does."""
+        self.should_exit = True
+        self._told_to_stop.set()
+
+    async def main_loop(self) -> None:
+        """Renew the date in the headers until told to stop, and sleep in between.
+
+        uvicorn's own loop wakes up ten times a second to look whether it is to stop.
+        """
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_DATE_PERIOD_S):
+                    await self._told_to_stop.wait()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
