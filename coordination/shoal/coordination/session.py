@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -252,10 +253,10 @@ class ZkSession(Requests):
             future.set_exception(SessionClosed(what) if self._closed else ConnectionLoss(what))
             return future
         self._inflight[future] = what
-        future.add_done_callback(self._inflight.__delitem__)
         sent, generation = time.monotonic(), self.generation
 
         def answered(answer: Any, error: Exception | None) -> None:
+            self._inflight.pop(future, None)  # kazoo may answer twice when it is closed
             if future.done():
                 return
             if error is not None:
@@ -268,7 +269,7 @@ class ZkSession(Requests):
             except CoordinationError as failure:
                 future.set_exception(failure)
 
-        self._client.submit(request, self.session_id, lambda *answer: self._post(answered, *answer))
+        self._client.submit(request, self.session_id, partial(self._post, answered))
         return future
 
     # ------------------------------------------------------------------ hand-over

@@ -7,6 +7,8 @@ of its recipes are used, and none of its blocking calls. What differs from the s
   the server sent them. (The stock handler runs answers and events on two further threads.)
 - Handing over a request never blocks: the stock client wakes its thread through a socket pair
   that is full after some 280 requests while the server is away.
+- All requests that wait go out with one system call, and answers that arrived together are read
+  with one.
 - The negotiated session timeout is kept, and a multi tells the zxid of what it created.
 
 These use inner parts of kazoo 2.11; the integration tests exercise every one of them.
@@ -17,20 +19,27 @@ import math
 import os
 import select
 import socket
+import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooClient
-from kazoo.handlers.threading import AsyncResult, SequentialThreadingHandler
+from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol import serialization as wire
-from kazoo.protocol.connection import ConnectionHandler
+from kazoo.protocol.connection import ConnectionDropped, ConnectionHandler
 from kazoo.retry import KazooRetry
 from kazoo.security import OPEN_ACL_UNSAFE
 
 from shoal.coordination import errors
 
 PERSISTENT, EPHEMERAL, SEQUENTIAL = 0, 1, 2
+CHUNK = 65_536  # bytes to receive at once
+
+_INT = struct.Struct("!i")
+_REQUEST = struct.Struct("!iii")  # length of what follows, xid, type
+_OPERATION = struct.Struct("!iBi")  # type, whether this is the end, error
 
 
 class Stat(NamedTuple):
@@ -59,29 +68,45 @@ def stat_of(raw: Any) -> Stat:
     )
 
 
-class _DirectResult(AsyncResult):  # type: ignore[misc]  # kazoo has no types
-    """Runs its callback at once, on the thread that sets it (mostly the connection's)."""
+class _Answer:
+    """Hands an answer on at once, on the thread that sets it (mostly the connection's)."""
 
-    def _do_callbacks(self) -> None:
-        for callback in self._callbacks:
-            callback(self)
+    __slots__ = ("_done",)
+
+    def __init__(self, done: Callable[[Any, Exception | None], None]) -> None:
+        self._done = done
+
+    def set(self, value: Any = None) -> None:
+        self._done(value, None)
+
+    def set_exception(self, error: Exception) -> None:
+        self._done(None, error)
 
 
 class _Wakeup:
-    """Both ends of a counting pipe that is never full: an eventfd posing as a socket."""
+    """Both ends of a pipe that is never full: an eventfd posing as a socket.
+
+    Any number of wake-ups make one, which ``recv`` takes before it is known what they are for.
+    """
 
     def __init__(self) -> None:
-        self._fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK | os.EFD_SEMAPHORE)
+        self._fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._is_set = False
 
     def fileno(self) -> int:
         return self._fd
 
     def send(self, data: bytes) -> int:
-        os.eventfd_write(self._fd, len(data))
+        if not self._is_set:
+            self._is_set = True
+            os.eventfd_write(self._fd, 1)
         return len(data)
 
     def recv(self, _size: int) -> bytes:
-        os.eventfd_read(self._fd)  # BlockingIOError when empty, as a socket has it
+        try:
+            os.eventfd_read(self._fd)  # BlockingIOError when empty, as a socket has it
+        finally:
+            self._is_set = False  # not before: a wake-up in between would be taken for read
         return b"\0"
 
     def close(self) -> None:
@@ -93,14 +118,15 @@ class _Wakeup:
 class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
     """Runs every callback on the connection thread; callbacks only hand over and return."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._poll, self._polled = select.poll(), dict[int, int]()  # of the connection thread
+
     def start(self) -> None:
         self._running = True  # no worker threads: nothing is queued for them
 
     def stop(self) -> None:
         self._running = False
-
-    def async_result(self) -> _DirectResult:
-        return _DirectResult(self)
 
     def dispatch_callback(self, callback: Any) -> None:
         callback.func(*callback.args)
@@ -116,31 +142,127 @@ class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
         self, readers: Sequence[Any], writers: Sequence[Any], _: Any, timeout: float | None = None
     ) -> tuple[list[Any], list[Any], list[Any]]:
         """poll(2); the stock one makes and closes an epoll descriptor for each call."""
-        poll = select.poll()
-        try:
-            for reader in readers:
-                poll.register(reader, select.POLLIN)
-            for writer in writers:
-                poll.register(writer, select.POLLOUT)
-        except ValueError as error:  # closed meanwhile
-            raise ConnectionResetError("the socket was closed") from error
-        ready = {fd for fd, _ in poll.poll(None if timeout is None else math.ceil(timeout * 1000))}
+        wanted = {source.fileno(): select.POLLIN for source in readers}
+        wanted |= {sink.fileno(): select.POLLOUT for sink in writers}
+        if wanted != self._polled:
+            if -1 in wanted:  # closed meanwhile
+                raise ConnectionResetError("the socket was closed")
+            self._poll, self._polled = select.poll(), wanted
+            for fd, events in wanted.items():
+                self._poll.register(fd, events)
+        ready = self._poll.poll(None if timeout is None else math.ceil(timeout * 1000))
+        found = {fd for fd, _ in ready}
         return (
-            [reader for reader in readers if reader.fileno() in ready],
-            [writer for writer in writers if writer.fileno() in ready],
+            [reader for reader in readers if reader.fileno() in found],
+            [writer for writer in writers if writer.fileno() in found],
             [],
         )
 
 
 class _Connection(ConnectionHandler):  # type: ignore[misc]
+    _xid: int
+    _received = b""  # and not looked at yet
+
     def _connect(self, host: str, hostip: str, port: int) -> tuple[int, int]:
+        self._received = b""
         read_timeout, connect_timeout = super()._connect(host, hostip, port)
         self.client.negotiated_timeout_s = read_timeout * 1.5 / 1000  # kazoo keeps two thirds
         return read_timeout, connect_timeout
 
+    def _send_request(self, read_timeout: float, connect_timeout: float) -> None:
+        """Send all requests that wait."""
+        # First: whoever comes after we have looked at the queue wakes us again.
+        with suppress(BlockingIOError):
+            self._read_sock.recv(1)
+        waiting, pending = self.client._queue, self.client._pending
+        messages: list[bytes] = []
+        while waiting:
+            request, answer = waiting.popleft()
+            self._xid = self._xid % 0x7FFFFFFF + 1
+            # From here on it may have been sent: it is not sent again after a reconnect.
+            pending.append((request, answer, self._xid))
+            body = request.serialize()
+            messages += _REQUEST.pack(8 + len(body), self._xid, request.type), body
+        self._write(b"".join(messages), connect_timeout)
+
+    def _write(self, message: bytes, timeout: float) -> None:
+        """Send what the socket takes at once; then wait for it, as the stock client does first."""
+        with self._socket_error_handling():
+            try:
+                sent = self._socket.send(message)
+            except BlockingIOError:
+                sent = 0
+        if sent < len(message):
+            super()._write(message[sent:], timeout)
+
+    def _read_socket(self, read_timeout: float) -> Any:
+        """Take in everything that has arrived."""
+        closed = super()._read_socket(read_timeout)
+        while self._received and not closed:
+            closed = super()._read_socket(read_timeout)
+        return closed
+
+    def _read(self, length: int, timeout: float) -> bytes:
+        parts, size = [self._received], len(self._received)
+        while size < length:
+            parts.append(self._receive(timeout))
+            size += len(parts[-1])
+        received = b"".join(parts)
+        self._received = received[length:]
+        return received[:length]
+
+    def _receive(self, timeout: float) -> bytes:
+        with self._socket_error_handling():
+            while True:
+                try:
+                    chunk: bytes = self._socket.recv(CHUNK)
+                except BlockingIOError:
+                    if not self.handler.select([self._socket], [], [], timeout)[0]:
+                        raise self.handler.timeout_exception("time-out during read") from None
+                    continue
+                if not chunk:
+                    raise ConnectionDropped("the server closed the connection")
+                return chunk
+
+
+class _Create(wire.Create2):  # type: ignore[misc]
+    def serialize(self) -> bytes:
+        path = self.path.encode()
+        return b"".join(
+            (_length(path), path, _length(self.data), self.data, _OPEN, _INT.pack(self.flags))
+        )
+
+
+class _Delete(wire.Delete):  # type: ignore[misc]
+    def serialize(self) -> bytes:
+        path: bytes = self.path.encode()
+        return _length(path) + path + _INT.pack(self.version)
+
+
+def _length(text: bytes) -> bytes:
+    return _INT.pack(len(text))
+
+
+def _open_acl() -> bytes:
+    """Return what a create without data or flags ends with: who may do what with the node."""
+    path = b"/"
+    whole = bytes(wire.Create2("/", b"", OPEN_ACL_UNSAFE, 0).serialize())
+    return whole[len(_length(path) + path + _length(b"")) : -_INT.size]
+
+
+_OPEN = _open_acl()
+
 
 class _Multi(wire.Transaction):  # type: ignore[misc]
     """A transaction whose creates are answered with the new node's stat."""
+
+    def serialize(self) -> bytes:
+        parts = [
+            part
+            for operation in self.operations
+            for part in (_OPERATION.pack(operation.type, 0, -1), operation.serialize())
+        ]
+        return b"".join((*parts, _OPERATION.pack(-1, 1, -1)))
 
     @classmethod
     def deserialize(cls, data: bytes, offset: int) -> list[Any]:
@@ -195,9 +317,7 @@ class Client(KazooClient):  # type: ignore[misc]
         if self._session_id != session_id:  # the caller has not heard of the new one yet
             done(None, kazoo_errors.SessionExpiredError())
             return
-        result = _DirectResult(self.handler)
-        result.rawlink(lambda _: done(result.value, result.exception))
-        self._call(request, result)
+        self._call(request, _Answer(done))
 
     def drop_connection(self) -> None:
         """Break the connection, but not the session; kazoo reconnects."""
@@ -208,11 +328,11 @@ class Client(KazooClient):  # type: ignore[misc]
 
 
 def create(path: str, data: bytes, flags: int) -> Any:
-    return wire.Create2(path, data, OPEN_ACL_UNSAFE, flags)
+    return _Create(path, data, OPEN_ACL_UNSAFE, flags)
 
 
 def delete(path: str, version: int = -1) -> Any:
-    return wire.Delete(path, version)
+    return _Delete(path, version)
 
 
 def set_data(path: str, data: bytes, version: int = -1) -> Any:
