@@ -20,9 +20,12 @@ _ours = contextvars.ContextVar("ours", default=False)
 _LAUNCHER = """
 import os, runpy, sys
 
-started = os.open({forks!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-starts = frozenset(("os.fork", "os.posix_spawn"))
-sys.addaudithook(lambda event, _: event in starts and os.write(started, b"."))
+def note(event, _):
+    if event in ("os.fork", "os.posix_spawn"):  # its helpers close what they do not know
+        with open({forks!r}, "ab") as file:
+            file.write(b".")
+
+sys.addaudithook(note)
 runpy.run_path({main!r}, run_name="__main__")
 """
 STATEMENTS, COMMITS, REQUESTS, CALLS, PROCESSES = (

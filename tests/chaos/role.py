@@ -17,6 +17,7 @@ from tests.chaos.links import Link
 _LAUNCHER_MAIN = "launcher_main.py"
 # How a worker's guards and its launcher call themselves once they are ready.
 _TITLES = frozenset({"task-sentinel", "shoal-guardian", "shoal-launcher"})
+_SHIM = "shoal-shim"  # between the launcher and each of its tasks
 _STOP_S = 60.0
 _BACKOFF_S = 0.3  # before a role that has ended by itself is started again
 
@@ -136,7 +137,7 @@ class Role:
     def supervisors(self) -> list[int]:
         """Return a worker's guards and, last, its launcher: each is the parent of the next."""
         twice = [self._chain(), self._chain()]
-        # A task that was just forked looks like its launcher until it runs its program.
+        # A shim that was just forked looks like its launcher until it has its own name.
         return [pid for pid in twice[0] if pid in twice[1]]
 
     def _chain(self) -> list[int]:
@@ -158,16 +159,22 @@ class Role:
 
     def tasks(self) -> list[psutil.Process]:
         """Return the processes of a worker's tasks; none of other roles."""
-        own = {self.pid, *self._chain()}
-        return [process for process in self.tree() if process.pid not in own]
+        below = [process for process in self.tree() if process.pid != self.pid]
+        return [p for p in below if not _is_launcher(p) and _command(p)[:1] != [_SHIM]]
 
 
 def _is_launcher(process: psutil.Process) -> bool:
+    command = _command(process)
+    title = command[0] if command else ""
+    return title in _TITLES or any(part.endswith(_LAUNCHER_MAIN) for part in command)
+
+
+def _command(process: psutil.Process) -> list[str]:
+    """Return its command line, empty if it is gone, or going."""
     try:
-        command = process.cmdline()
-        return command[0] in _TITLES or any(part.endswith(_LAUNCHER_MAIN) for part in command)
-    except (psutil.Error, IndexError):  # it is gone, or going
-        return False
+        return process.cmdline()
+    except psutil.Error:
+        return []
 
 
 def signal_all(processes: Sequence[psutil.Process], number: signal.Signals) -> list[int]:

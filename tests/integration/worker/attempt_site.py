@@ -69,3 +69,14 @@ def alive(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def parent_of(pid: int) -> int:
+    """Return the number of that process's parent."""
+    stat = Path(f"/proc/{pid}/stat").read_text()
+    return int(stat.rpartition(")")[2].split()[1])
+
+
+def shown(pid: int, file: str) -> str:
+    """Return what that file in ``/proc`` shows of the process."""
+    return Path(f"/proc/{pid}/{file}").read_bytes().strip(b"\0\n").decode()

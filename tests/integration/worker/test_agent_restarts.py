@@ -41,7 +41,8 @@ async def test_what_outlived_all_its_guards_dies_when_the_worker_starts_again(
         (sentinel,) = children(worker.pid)
         (guardian,) = children(sentinel.pid)
         (launcher,) = children(guardian.pid)
-        everybody = [worker.pid, sentinel.pid, guardian.pid, launcher.pid]
+        shims = [shim.pid for shim in children(launcher.pid)]
+        everybody = [worker.pid, sentinel.pid, guardian.pid, launcher.pid, *shims]
         for each in everybody:  # so that none of them can act on another's end
             os.kill(each, signal.SIGSTOP)
         for each in everybody:

@@ -158,6 +158,6 @@ async def test_filter_dies_with_the_worker(master: FakeMaster, cluster: ClusterS
         (guardian,) = children(sentinel.pid)
         (launcher,) = children(guardian.pid)
         below = children(launcher.pid)
-        assert len(below) == 2  # the task and its filter
+        assert len(below) == 2  # the shim of the task and its filter
         launcher.kill()
         await eventually(lambda: not any(alive(one.pid) for one in below))

@@ -24,17 +24,13 @@ from shoal.worker.launching import (
     LaunchFailed,
 )
 from shoal.worker.spool import Spool
-from tests.integration.worker.attempt_site import Site, alive
+from tests.integration.worker.agent_kit import children
+from tests.integration.worker.attempt_site import Site, alive, parent_of, shown
 from tests.waiting import DEADLINE_S, eventually
 
 SLEEP = "echo ready; exec sleep 1000"
 ESCAPE = f"trap '' TERM; ( setsid env -i /bin/sh -c '{SLEEP}' & ) ; {SLEEP}"
 ROOT = Path(__file__).parents[3]
-
-
-def parent_of(pid: int) -> int:
-    stat = Path(f"/proc/{pid}/stat").read_text()
-    return int(stat.rpartition(")")[2].split()[1])
 
 
 def guardian_of(launcher_pid: int) -> int:
@@ -89,26 +85,35 @@ WATCHERS = ("agent", "sentinel", "guardian", "launcher")
 
 @pytest.mark.parametrize(
     "victims",
-    [group for size in (1, 2, 3) for group in combinations(WATCHERS, size)],
+    [
+        *(group for size in (1, 2, 3, 4) for group in combinations(WATCHERS, size)),
+        ("launcher", "shims"),
+        ("guardian", "launcher", "shims"),
+        ("sentinel", "guardian", "launcher", "shims"),
+        ("agent", "guardian", "launcher", "shims"),
+    ],
     ids="+".join,
 )
-async def test_nothing_survives_if_up_to_three_of_four_are_killed_in_one_instant(
+async def test_nothing_survives_if_up_to_four_of_five_are_killed_in_one_instant(
     agent: tuple[subprocess.Popen[str], int], site: Site, victims: tuple[str, ...]
 ) -> None:
     process, launcher_pid = agent
     pids = {
-        "agent": process.pid,
-        "sentinel": sentinel_of(launcher_pid),
-        "guardian": guardian_of(launcher_pid),
-        "launcher": launcher_pid,
+        "agent": [process.pid],
+        "sentinel": [sentinel_of(launcher_pid)],
+        "guardian": [guardian_of(launcher_pid)],
+        "launcher": [launcher_pid],
+        "shims": [child.pid for child in children(launcher_pid)],
     }
-    assert len(set(pids.values())) == 4
+    assert len({pid for each in pids.values() for pid in each}) == 4 + 2
     for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped first: none can act on another's end
         for victim in victims:
-            os.kill(pids[victim], number)
+            for pid in pids[victim]:
+                os.kill(pid, number)
     await eventually(lambda: not site.survivors())
     # All that watched over them goes, too; what an agent that lives has is its new launcher.
-    await eventually(lambda: not any(alive(pids[each]) for each in WATCHERS if each != "agent"))
+    gone = [pid for each in pids if each != "agent" for pid in pids[each]]
+    await eventually(lambda: not any(alive(pid) for pid in gone))
     if "agent" in victims:
         await eventually(lambda: not alive(process.pid))
     else:
@@ -259,10 +264,6 @@ async def test_a_launcher_that_obeys_its_lease_is_left_alone(
 
     # Once is enough: a busy machine may be too slow for the shorter ones.
     assert await survives("a", 0.5) or await survives("b", 3.0) or await survives("c", 10.0)
-
-
-def shown(pid: int, file: str) -> str:
-    return Path(f"/proc/{pid}/{file}").read_bytes().strip(b"\0\n").decode()
 
 
 @pytest.mark.parametrize("file", ["comm", "cmdline"])

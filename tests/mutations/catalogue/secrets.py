@@ -55,7 +55,7 @@ MUTATIONS = (
         "outputs are not part of the stored result",
         Promise.DURABLE_RESULTS,
         "worker/shoal/worker/launcher_records.py",
-        ('{**job.record, "outputs": outputs}', '{**job.record, "outputs": {}}'),
+        ('{**record, "outputs": outputs}', '{**record, "outputs": {}}'),
         (
             "tests/integration/worker/test_agent_outputs.py::"
             "test_outputs_survive_the_worker_that_could_not_report_them",

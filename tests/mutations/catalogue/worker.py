@@ -4,7 +4,8 @@ from tests.mutations.mutation import Mutation, Promise, mutation
 
 _LAUNCHER = "worker/shoal/worker/launcher.py"
 _REAPER = "worker/shoal/worker/launcher_reaper.py"
-_CHILD = "worker/shoal/worker/launcher_child.py"
+_SHIM = "worker/shoal/worker/launcher_shim.py"
+_PROCTREE = "worker/shoal/worker/proctree.py"
 _GUARD = "worker/shoal/worker/launcher_guard.py"
 _RECORDS = "worker/shoal/worker/launcher_records.py"
 _RUNNER = "worker/shoal/worker/agent_runner.py"
@@ -69,31 +70,53 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("self._close(AGENT_GONE)", "pass"),
         (
             f"{_TESTS}/test_dying.py::"
-            "test_nothing_survives_if_up_to_three_of_four_are_killed_in_one_instant[agent]",
+            "test_nothing_survives_if_up_to_four_of_five_are_killed_in_one_instant[agent]",
         ),
     ),
     mutation(
-        "a main process does not die with the launcher",
+        "a shim goes on without its launcher",
         Promise.KILLED_MEANS_DEAD,
-        _CHILD,
-        ("prctl(PR_SET_PDEATHSIG, signal.SIGKILL)", "pass"),
+        _SHIM,
+        ("proctree.prctl(proctree.PR_SET_PDEATHSIG, _LAUNCHER_DIED)", "pass"),
         (
-            f"{_TESTS}/test_last_resort.py::test_program_is_killed_by_the_kernel_when_its_launcher_dies",
+            f"{_TESTS}/test_dying.py::"
+            "test_nothing_survives_if_up_to_four_of_five_are_killed_in_one_instant"
+            "[agent+sentinel+guardian+launcher]",
         ),
     ),
     mutation(
         "only the main process is killed",
         Promise.KILLED_MEANS_DEAD,
         _REAPER,
-        ("for pid in proctree.own_children():", "for pid in ():"),
+        ("for pid in proctree.own_children()", "for pid in ()"),
         (f"{_TESTS}/test_killing.py::test_no_process_survives_a_kill[setsid-at once]",),
     ),
     mutation(
         "an attempt's orphans are not kept below it",
         Promise.KILLED_MEANS_DEAD,
-        _CHILD,
-        ("        become_subreaper()\n", ""),
+        _SHIM,
+        ("        proctree.become_subreaper()\n", ""),
         (f"{_TESTS}/test_killing.py::test_detached_processes_live_as_long_as_their_own_attempt",),
+    ),
+    mutation(
+        "what a program leaves behind is not looked for",
+        Promise.KILLED_MEANS_DEAD,
+        _SHIM,
+        ("        return True\n    return False\n", "        return True\n    return True\n"),
+        (
+            f"{_TESTS}/test_killing.py::"
+            "test_nothing_outlives_a_main_process_that_ends_by_itself[setsid]",
+        ),
+    ),
+    mutation(
+        "a killed shim takes the end of its attempt along",
+        Promise.NOTHING_LOST,
+        _LAUNCHER,
+        ("self._reaper.inherit(attempt)", "pass"),
+        (
+            f"{_TESTS}/test_shims.py::"
+            "test_attempt_whose_shim_is_killed_ends_with_all_its_processes_and_no_other",
+        ),
     ),
     mutation(
         "guards leave alone what a killed launcher left",
@@ -111,8 +134,11 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a process is signalled by its number alone",
         Promise.KILLED_MEANS_DEAD,
-        "worker/shoal/worker/proctree.py",
-        ("if now is not None and now.start == process.start:", "if now is not None:"),
+        _PROCTREE,
+        (
+            "if now is None or now.start != process.start:\n            return False",
+            "if now is None:\n            return False",
+        ),
         ("tests/unit/worker/test_proctree.py::test_a_reused_number_is_never_signalled",),
     ),
     mutation(
@@ -139,10 +165,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "the name of a record need not reach the disk",
         Promise.DURABLE_RESULTS,
         _RECORDS,
-        (
-            "for folder in {os.path.dirname(job.record_path) for job in jobs}:",
-            "for folder in ():",
-        ),
+        ("error = error or _attempted(folder, sync_folder, folder)", "pass"),
         (
             "tests/unit/worker/test_record_durability.py::"
             "test_name_is_on_the_disk_before_the_record_counts_as_stored",
@@ -161,11 +184,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "an end is reported before it is stored",
         Promise.DURABLE_RESULTS,
-        _LAUNCHER,
-        (
-            "self._records.add(Job(attempt))",
-            "self._report([Job(attempt)])",
-        ),
+        _RECORDS,
+        ('_attempted(path, write_record, path, {**record, "outputs": outputs})', "None"),
         (f"{_TESTS}/test_launching.py::test_success_is_stored_before_it_is_reported",),
     ),
     mutation(
@@ -216,8 +236,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("await asyncio.to_thread(kill_children, os.getsid(0))", "pass"),
         (
             f"{_TESTS}/test_dying.py::"
-            "test_nothing_survives_if_up_to_three_of_four_are_killed_in_one_instant"
-            "[sentinel+guardian+launcher]",
+            "test_nothing_survives_if_up_to_four_of_five_are_killed_in_one_instant"
+            "[sentinel+guardian+launcher+shims]",
         ),
     ),
     mutation(

@@ -1,13 +1,11 @@
 """A record counts as stored when a power cut cannot take it away any more, and not before."""
 
 import os
-import resource
 from pathlib import Path
 
 import pytest
 
-from shoal.worker.launcher_attempt import Attempt
-from shoal.worker.launcher_records import Job, RecordWriter, write_record
+from shoal.worker.launcher_records import End, store, write_record
 from shoal.worker.spool import Spool
 
 
@@ -50,21 +48,10 @@ def test_name_is_on_the_disk_before_the_record_counts_as_stored(
     folder = tmp_path / "spool"
     log = tmp_path / "7.log"
     log.touch()
-    writer = RecordWriter()
-    for attempt in ("7", "8"):
-        writer.add(Job(ended(attempt, folder, log)))
-    done = writer.store_here()
-    assert [job.error for job in done] == [None, None]
-    assert steps[-1] == "sync spool"
-    assert steps.index("data 7.log") < steps.index("name 7.json") < steps.index("sync spool")
-
-
-def ended(attempt_id: str, folder: Path, log: Path) -> Attempt:
-    """An attempt that has just ended well."""
-    paths = {"log_path": str(log), "record_path": str(folder / f"{attempt_id}.json")}
-    attempt = Attempt({"id": attempt_id, **paths}, 1, 0)
-    attempt.end(0, resource.getrusage(resource.RUSAGE_SELF))
-    return attempt
+    launch = {"id": "7", "log_path": str(log), "record_path": str(folder / "7.json")}
+    message = store(launch, End(1.0, 0.1, 0, 1000, 0.01, None, False, []))
+    assert message["durable"]
+    assert steps == ["data 7.log", "sync .7.json.tmp", "name 7.json", "sync spool"]
 
 
 def test_result_without_a_process_is_as_durable(tmp_path: Path, steps: list[str]) -> None:

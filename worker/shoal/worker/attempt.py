@@ -85,7 +85,7 @@ class ExitRecord:
 
     Exactly one of ``exit_code`` and ``signal`` is set. ``started_at`` and ``finished_at`` are
     seconds since the Unix epoch. ``max_rss_kb`` is the largest resident size of any single process
-    that was waited for (never below the launcher's own, about 10 MB), ``cpu_s`` the sum of all.
+    that was waited for (never below that of a shim, about 10 MB), ``cpu_s`` the sum of all.
     ``log_bytes`` is the size of the log at the end. ``output_count`` says how many outputs there
     are; the launcher writes them into the file only, not into its message. ``durable`` is not in
     the file: False if the file could not be written (disk full …); the reason says why then.

@@ -2,13 +2,17 @@
 
 It exists so that tasks obey even when the agent cannot act. It kills everything it started when
 the agent's socket closes, when the lease that the agent keeps extending runs out, or when its
-guardian dies; and it stores each exit record durably before it reports it. It is single-threaded,
-imports little, never waits for a disk, a program or the agent, and sleeps while nothing happens.
+guardian dies. It is single-threaded, imports little, never waits for a disk, a program or the
+agent, and sleeps while nothing happens.
 
-*Nothing outlives its attempt.* Each main process is a subreaper, so whatever an attempt starts
-stays below it, however it detaches (double fork, setsid, nohup, empty environment). When the main
-process ends, the rest becomes the launcher's own children, and those are killed until none is
-left (``launcher_reaper.py``); only then the attempt counts as over.
+Programs are started and waited for by *shims* (``launcher_shim.py``), one for each running attempt,
+which store the exit records, too; what they report to the agent the launcher only passes on.
+
+*Nothing outlives its attempt.* Each shim is a subreaper, so whatever an attempt starts stays below
+its shim, however it detaches (double fork, setsid, nohup, empty environment). If anything is left
+when the main process has ended, or if all of it is to be killed, the shim ends; the rest becomes
+the launcher's own children, and those are killed until none is left (``launcher_reaper.py``); only
+then the attempt counts as over.
 
 The messages are listed in ``launching.py``, the agent's side.
 """
@@ -22,15 +26,19 @@ import select
 import signal
 import time
 
-from shoal.worker.launcher_attempt import Attempt, masks_of
-from shoal.worker.launcher_child import CATCHABLE, Program, open_log, run_child
+from shoal.worker.launcher_attempt import Attempt
+from shoal.worker.launcher_child import open_log
 from shoal.worker.launcher_link import AgentLink
 from shoal.worker.launcher_masking import Filter, start_filter
 from shoal.worker.launcher_reaper import Reaper
-from shoal.worker.launcher_records import Job, RecordWriter
+from shoal.worker.launcher_records import exited, masks_of, record_of, store
+from shoal.worker.launcher_shims import ShimHandle, Shims
+from shoal.worker.launcher_slate import ENDED, RUNNING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shoal.worker.launcher_guard import LeaseBoard
 
 AGENT_GONE = "the worker agent ended"
@@ -51,72 +59,73 @@ class Launcher:
     """The event loop. One per process: it reaps every child and owns the signal handlers."""
 
     def __init__(
-        self, agent_fd: int, guard_fds: list[int], board: LeaseBoard, niceness: int
+        self,
+        agent_fd: int,
+        guard_fds: list[int],
+        board: LeaseBoard,
+        niceness: int,
+        held_fds: Sequence[int] = (),
     ) -> None:
-        """``niceness`` is that of the tasks; we may have another."""
-        self._pid = os.getpid()
+        """``niceness`` is that of the tasks; we may have another. ``held_fds`` stay open in all
+        shims.
+        """
         self._niceness = niceness
         self._link = AgentLink(agent_fd)
+        self._link_events = select.POLLIN
         self._guard_fds = guard_fds
         self._board = board
         self._wakeup_fd = _notice_dead_children()
-        self._altered_signals = [
-            number for number in CATCHABLE if signal.getsignal(number) is not signal.SIG_DFL
-        ]
-        self._reaper = Reaper()
-        self._records = RecordWriter()
+        self._poll = select.poll()
+        for fd in (agent_fd, *guard_fds, self._wakeup_fd):
+            self._poll.register(fd, select.POLLIN)
         self._attempts: dict[str, Attempt] = {}
-        self._starting: dict[int, Attempt] = {}  # by the pipe that exec closes
+        self._reaper = Reaper(self._attempts)
+        self._shims = Shims(self._poll, self._spare, niceness, held_fds)
         self._over: list[Attempt] = []  # nothing of them is left but perhaps the filter
-        self._deadlines: list[tuple[float, int, Attempt]] = []  # a heap; may hold outdated entries
-        self._deadline_count = 0
+        self._deadlines: list[tuple[float, str]] = []  # a heap; may hold outdated entries
         self._lease: float | None = None
         self._lease_lost = False
         self._agent_gone = False
         self._closing: str | None = None
-        self._poll = select.poll()
-        for fd in (agent_fd, *guard_fds, self._wakeup_fd):
-            self._poll.register(fd, select.POLLIN)
 
     def run(self) -> None:
         """Serve until the agent has gone or asks to stop, and nothing is left."""
-        self._link.send("ready", pid=self._pid)
+        self._link.send({"type": "ready", "pid": os.getpid()})
         self._link.flush()
         while self._closing is None or self._attempts or self._link.wants_to_write:
             self._wait()
-            for attempt in self._reaper.reap():
-                if attempt.error_pipe is not None:
-                    self._read_start(attempt.error_pipe)
-            self._obey()
             self._check_deadlines(time.monotonic())
             for attempt in self._reaper.clear():
+                attempt.conclude()
                 if attempt.filter is not None:
                     attempt.filter.finish()
                 self._over.append(attempt)
-            self._conclude_all()
-            self._store_records()
+            if self._over:
+                self._conclude_all()
             self._link.flush()
-            if self._lease_lost and not self._reaper.busy:
+            if self._lease_lost and not any(each.alive for each in self._attempts.values()):
                 self._board.all_dead()  # our guards need not step in
 
     # -- waiting ----------------------------------------------------------------------------
 
     def _wait(self) -> None:
-        """Sleep until something happens, and handle all descriptors but the agent's."""
+        """Sleep until something happens, and handle it."""
         self._reaper.forget_snapshot()
-        if not self._agent_gone:
-            write = select.POLLOUT if self._link.wants_to_write else 0
-            self._poll.modify(self._link.fd, select.POLLIN | write)
+        events = select.POLLIN | (select.POLLOUT if self._link.wants_to_write else 0)
+        if events != self._link_events and not self._agent_gone:
+            self._poll.modify(self._link.fd, events)
+            self._link_events = events
         for fd, _ in self._poll.poll(self._timeout_ms()):
-            if fd == self._wakeup_fd:
+            if fd == self._link.fd:
+                self._obey()
+            elif fd == self._wakeup_fd:
                 os.read(fd, 4096)
+                self._reaper.reap()
             elif fd in self._guard_fds:
                 self._poll.unregister(fd)
                 self._close(GUARD_GONE)
-            elif fd in self._starting:
-                self._read_start(fd)
-            elif fd != self._link.fd:
-                self._finish_batch(fd)
+            elif (shim := self._shims.ready(fd)) is not None:
+                self._pass_on(shim)
 
     def _timeout_ms(self) -> int | None:
         until = [self._deadlines[0][0]] if self._deadlines else []
@@ -130,53 +139,48 @@ class Launcher:
         if (deadline := attempt.next_deadline) is None:
             return
         if len(self._deadlines) > 64 + 2 * len(self._attempts):  # mostly of attempts long over
-            live = [entry for entry in self._deadlines if entry[2].id in self._attempts]
-            heapq.heapify(live)
-            self._deadlines = live
-        self._deadline_count += 1  # breaks ties: attempts themselves have no order
-        heapq.heappush(self._deadlines, (deadline, self._deadline_count, attempt))
+            self._deadlines = [entry for entry in self._deadlines if entry[1] in self._attempts]
+            heapq.heapify(self._deadlines)
+        heapq.heappush(self._deadlines, (deadline, attempt.id))
 
     def _check_deadlines(self, now: float) -> None:
         if self._lease is not None and now >= self._lease and not self._lease_lost:
             self._lease_lost = True
             self._end_all(LEASE_LOST, 0.0)
         while self._deadlines and self._deadlines[0][0] <= now:
-            attempt = heapq.heappop(self._deadlines)[2]
-            due = attempt.next_deadline
-            if due is None or due > now:
+            attempt = self._attempts.get(heapq.heappop(self._deadlines)[1])
+            due = None if attempt is None else attempt.next_deadline
+            if attempt is None or due is None or due > now:
                 continue  # over, or put off since
             if attempt.kill_reason is None:
-                attempt.timed_out = True
                 reason = f"timed out after {attempt.timeout_s:g} s"
-                self._end(attempt, reason, attempt.timeout_grace_s)
+                self._end(attempt, reason, attempt.timeout_grace_s, timed_out=True)
             else:
-                attempt.kill_sent = True
-                self._reaper.kill(attempt)
+                self._end(attempt, attempt.kill_reason, 0.0)
 
     # -- the agent's messages ---------------------------------------------------------------
 
     def _obey(self) -> None:
-        if self._agent_gone:
-            return
-        messages = self._link.receive()
+        lines = self._link.receive()
         if self._link.closed:
             self._agent_gone = True
             self._poll.unregister(self._link.fd)
             self._close(AGENT_GONE)
-        for message in messages:
+        for line in lines:
+            message = json.loads(line.decode())
             kind = message["type"]
             if kind == "launch":
-                self._launch(message)
+                self._launch(message, line)
             elif kind == "kill":
                 attempt = self._attempts.get(str(message["id"]))
                 if attempt is not None:  # else its end has crossed the message
-                    self._end(attempt, str(message["reason"]), _seconds(message["grace_s"]))
+                    self._end(attempt, str(message["reason"]), float(message["grace_s"]))
             elif kind == "lease":
-                self._lease = _seconds(message["deadline"])
+                self._lease = float(message["deadline"])
                 self._lease_lost = False
-                self._board.expect_end(self._lease, _seconds(message["patience_s"]))
+                self._board.expect_end(self._lease, float(message["patience_s"]))
             elif kind == "shutdown":
-                self._close(str(message["reason"]), _seconds(message["grace_s"]))
+                self._close(str(message["reason"]), float(message["grace_s"]))
 
     def _close(self, reason: str, grace_s: float = 0.0) -> None:
         self._closing = self._closing or reason
@@ -184,7 +188,7 @@ class Launcher:
 
     # -- start ------------------------------------------------------------------------------
 
-    def _launch(self, message: dict[str, object]) -> None:
+    def _launch(self, message: dict[str, object], line: bytes) -> None:
         attempt_id = str(message["id"])
         if self._closing is not None:
             self._fail(attempt_id, f"the launcher is shutting down: {self._closing}")
@@ -196,18 +200,17 @@ class Launcher:
             output: Filter | None = None
             try:
                 output = self._start_filter(message)
-                pid, pipe = self._fork(Program(message), output)
+                shim = self._shims.take() if output is None else self._shims.start(output)
             except OSError as error:
                 if output is not None:
-                    output.attach()
                     output.finish()
                 self._fail(attempt_id, f"cannot start another process: {error.strerror}")
                 return
-            attempt = Attempt(message, pid, pipe)
-            attempt.filter = output
-            self._attempts[attempt_id] = self._starting[pipe] = attempt
-            self._poll.register(pipe, select.POLLIN)
-            self._reaper.own(attempt)
+            finally:
+                if output is not None:
+                    output.attach()
+            attempt = self._attempts[attempt_id] = Attempt(message, line, shim, output)
+            self._shims.command(shim, line + b"\n")
             self._schedule(attempt)
 
     def _start_filter(self, message: dict[str, object]) -> Filter | None:
@@ -218,75 +221,78 @@ class Launcher:
         self._reaper.spare(output.pid, output.ended)
         return output
 
-    def _fork(self, program: Program, output: Filter | None) -> tuple[int, int]:
-        """Start the child. Returns its number and the pipe that tells whether exec worked."""
-        read_end, write_end = os.pipe()
-        os.set_blocking(read_end, False)
-        # Signals wait until the child has its own dispositions: none is lost, none hits our code.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, CATCHABLE)
-        try:
-            pid = os.fork()
-            if pid == 0:
-                filtered = None if output is None else output.write_end
-                altered, niceness = self._altered_signals, self._niceness
-                run_child(program, self._pid, altered, niceness, write_end, filtered)
-        except OSError:
-            os.close(read_end)
-            raise
-        finally:
-            os.close(write_end)
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        if output is not None:
-            output.attach()
-        return pid, read_end
-
-    def _read_start(self, pipe: int) -> None:
-        """Learn from the pipe whether the program runs (it ends empty) or why it does not."""
-        attempt = self._starting[pipe]
-        while True:
-            try:
-                chunk = os.read(pipe, 65536)
-            except BlockingIOError:
-                return
-            if not chunk:
-                break
-            attempt.start_failure += chunk
-        self._poll.unregister(pipe)
-        os.close(pipe)
-        del self._starting[pipe]
-        attempt.error_pipe = None
-        if not attempt.start_failure:
-            self._link.send("started", id=attempt.id, pid=attempt.pid, at=attempt.started)
+    def _spare(self, shim: ShimHandle) -> None:
+        self._reaper.spare(shim.pid, lambda _status: self._lose(shim))
 
     def _fail(self, attempt_id: str, error: str) -> None:
-        self._link.send("failed", id=attempt_id, error=error)
+        self._link.send({"type": "failed", "id": attempt_id, "error": error})
 
     # -- end --------------------------------------------------------------------------------
 
     def _end_all(self, reason: str, grace_s: float) -> None:
-        for attempt in list(self._attempts.values()):
+        for attempt in self._attempts.values():
             self._end(attempt, reason, grace_s)
 
-    def _end(self, attempt: Attempt, reason: str, grace_s: float) -> None:
+    def _end(
+        self, attempt: Attempt, reason: str, grace_s: float, *, timed_out: bool = False
+    ) -> None:
         """Ask all processes of the attempt to end; after ``grace_s`` they are killed.
 
         The first reason stays; a later, shorter grace period wins.
         """
-        kill_at = time.monotonic() + grace_s
+        if attempt.orphaned or not attempt.alive:
+            return  # what is left is being killed already
+        stage, kill_at = attempt.slate.stage, time.monotonic() + grace_s
         if attempt.kill_reason is not None:
             attempt.kill_at = min(kill_at, attempt.kill_at or kill_at)
-        elif attempt.ended_at is not None:
-            return  # ended by itself; what it left is being killed already
+        elif stage == ENDED:
+            grace_s = 0  # ended by itself; its shim should have left the rest to us by now
         else:
-            attempt.kill_reason, attempt.kill_at = reason, kill_at
-            if grace_s > 0:
-                self._reaper.warn(attempt)
+            attempt.kill_reason, attempt.kill_at, attempt.timed_out = reason, kill_at, timed_out
+            if stage == RUNNING and grace_s > 0:
+                self._warn(attempt)
+            else:
+                grace_s = 0  # a program that is still starting has nothing to clean up
         if grace_s <= 0:
+            attempt.kill_sent = True
             self._reaper.kill(attempt)
         self._schedule(attempt)
 
+    def _warn(self, attempt: Attempt) -> None:
+        why = {"kill_reason": attempt.kill_reason, "timed_out": attempt.timed_out}
+        line = json.dumps({"type": "end", "why": why}).encode() + b"\n"
+        self._shims.command(attempt.shim, line)
+        attempt.slate.warn()
+        self._reaper.warn(attempt)
+
+    def _pass_on(self, shim: ShimHandle) -> None:
+        """Give the agent what a shim reports."""
+        for line, is_last in shim.receive():
+            self._link.forward(line)
+            assert shim.attempt is not None
+            shim.attempt.announced = True
+            if is_last:
+                if shim.attempt.end is None and shim.attempt.filter is not None:
+                    shim.attempt.filter.finish()  # the program could not be started
+                del self._attempts[shim.attempt.id]
+                self._shims.give_back(shim)
+
+    def _lose(self, shim: ShimHandle) -> None:
+        """A shim has ended: what was below it is among our children by now."""
+        self._pass_on(shim)
+        self._shims.discard(shim)
+        if (attempt := shim.attempt) is None:
+            return
+        if attempt.end is None:
+            attempt.orphaned = True
+            self._reaper.inherit(attempt)
+        else:
+            record = record_of(json.loads(attempt.line), attempt.end)
+            why = "the process that stores exit records was killed"
+            self._finish(attempt, exited(record, why))
+
     def _conclude_all(self) -> None:
-        """Conclude the attempts whose logs are complete."""
+        """Have the ends of those attempts stored whose logs are complete."""
         waiting = []
         for attempt in self._over:
             if attempt.filter is not None and attempt.filter.status is None:
@@ -294,49 +300,25 @@ class Launcher:
                 continue
             if attempt.filter is not None and attempt.filter.status:
                 attempt.note("the filter of its log was killed; its log may be incomplete")
-            self._conclude(attempt)
+            self._store(attempt)
         self._over = waiting
 
-    def _conclude(self, attempt: Attempt) -> None:
-        """Nothing of the attempt is left: store how it ended, or say that it never started."""
-        if attempt.start_failure:
-            del self._attempts[attempt.id]
-            self._fail(attempt.id, json.loads(attempt.start_failure))
-        else:
-            self._records.add(Job(attempt))
-
-    def _store_records(self) -> None:
+    def _store(self, attempt: Attempt) -> None:
+        if not attempt.announced:
+            pid = attempt.pid or attempt.shim.pid  # its shim was all there has been of it
+            started = {"id": attempt.id, "pid": pid, "at": attempt.slate.started}
+            self._link.send({"type": "started", **started})
         try:
-            batch = self._records.start()
+            shim = self._shims.take()
         except OSError:  # the machine has no room for another process
-            self._report(self._records.store_here())
+            assert attempt.end is not None
+            self._finish(attempt, store(json.loads(attempt.line), attempt.end))
             return
-        if batch is not None:
-            pid, pipe = batch
-            self._reaper.spare(pid)
-            self._poll.register(pipe, select.POLLIN)
+        self._shims.command(shim, attempt.hand_over(shim))
 
-    def _finish_batch(self, pipe: int) -> None:
-        done = self._records.finished()
-        if not done:
-            return
-        self._poll.unregister(pipe)
-        self._report(done)
-
-    def _report(self, done: list[Job]) -> None:
-        for job in done:
-            record = job.record
-            if job.log_error:
-                record["reason"] = f"{record['reason']}; the log may be incomplete: {job.log_error}"
-            if job.error:
-                record["reason"] = f"{record['reason']}; cannot store the exit record: {job.error}"
-            del self._attempts[job.id]
-            self._link.send("exited", durable=job.error is None, record=record)
-
-
-def _seconds(value: object) -> float:
-    assert isinstance(value, int | float)
-    return float(value)
+    def _finish(self, attempt: Attempt, message: dict[str, object]) -> None:
+        del self._attempts[attempt.id]
+        self._link.send(message)
 
 
 def _notice_dead_children() -> int:

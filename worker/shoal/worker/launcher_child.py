@@ -1,29 +1,28 @@
-"""The few steps between fork and exec, run in the child of the launcher.
+"""Starting an attempt's program: streams, folder, session, and words for what goes wrong.
 
-The child is still a copy of the launcher here. Whatever goes wrong is told to the launcher through
-``error_fd``, a pipe that a successful exec closes: silence means the program runs.
+The program is spawned, not forked: the kernel lends it our memory until it runs, so a start costs
+what it costs the smallest of processes. What cannot be asked of a spawn, the caller has already:
+niceness, and being the one who adopts what the program leaves.
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import signal
 
-from shoal.worker.proctree import PR_SET_PDEATHSIG, become_subreaper, prctl
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-CATCHABLE = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+    from collections.abc import Iterator, Mapping, Sequence
 
 HINTS = {
     errno.ENOEXEC: "not a program of this machine; a script needs a first line such as #!/bin/sh",
     errno.E2BIG: "an argument or environment value exceeds 128 KiB, or all of them the stack limit",
     errno.EACCES: "permission denied; is it executable, and may this user enter its folder?",
 }
+_NO_ROOM = (errno.EAGAIN, errno.ENOMEM)
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
+_HOME = "/"  # a folder that somebody is in cannot be unmounted
 
 
 class CannotStart(Exception):
@@ -31,71 +30,60 @@ class CannotStart(Exception):
 
 
 class Program:
-    """What to run and where: the part of a launch message that concerns the child."""
+    """What to run and where: the part of a launch message that concerns its start."""
 
-    def __init__(self, message: dict[str, object]) -> None:
-        argv, env, stdin_path = message["argv"], message["env"], message.get("stdin_path")
+    def __init__(self, launch: Mapping[str, object]) -> None:
+        argv, env, stdin_path = launch["argv"], launch["env"], launch.get("stdin_path")
         assert isinstance(argv, list)
         assert isinstance(env, dict)
         self.argv: list[str] = argv
         self.env: dict[str, str] = env
-        self.cwd = str(message["cwd"])
-        self.log_path = str(message["log_path"])
+        self.cwd = str(launch["cwd"])
+        self.log_path = str(launch["log_path"])
         self.stdin_path = os.devnull if stdin_path is None else str(stdin_path)
 
 
-def run_child(
-    program: Program,
-    launcher_pid: int,
-    altered: Sequence[int],
-    niceness: int,
-    error_fd: int,
-    filtered: int | None,
-) -> None:
-    """Turn this copy of the launcher into the attempt's program. Never returns.
+def altered_signals() -> list[int]:
+    """Return the signals whose action the calling process has changed."""
+    catchable = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+    return [number for number in catchable if signal.getsignal(number) is not signal.SIG_DFL]
 
-    ``altered`` are the signals whose action the launcher changed; all signals are blocked. The
-    program writes to ``filtered`` if there is a filter in front of its log.
+
+def start(program: Program, altered: Sequence[int], filtered: int | None) -> int:
+    """Start the program; return its number. Raises CannotStart.
+
+    It gets the default actions of the ``altered`` signals, and writes to ``filtered`` if there is
+    a filter in front of its log. Opening its standard input may block.
     """
+    source = _open_input(program.stdin_path)
     try:
-        os.setsid()
-        os.setpriority(os.PRIO_PROCESS, 0, niceness)
-        _die_with(launcher_pid)
-        become_subreaper()
-        _connect_streams(program.log_path, program.stdin_path, filtered)
-        _enter(program.cwd)
-        _reset_signals(altered)
-        _exec(program.argv, program.env)
-    except CannotStart as error:
-        _tell(error_fd, str(error))
-    except BaseException as error:  # noqa: BLE001 - the parent must hear of everything
-        name = program.argv[0]
-        _tell(error_fd, f"cannot start {name!r}: {type(error).__name__}: {error}")
+        log = _open_output(program.log_path)  # also for a filter: it cannot tell that this fails
+        try:
+            _enter(program.cwd)
+            output = log if filtered is None else filtered
+            return _run(program, [(source, 0), (output, 1), (output, 2)], altered)
+        finally:
+            os.chdir(_HOME)
+            os.close(log)
     finally:
-        os._exit(127)
+        os.close(source)
 
 
-def _die_with(launcher_pid: int) -> None:
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != launcher_pid:  # it died before we asked to be told
-        os._exit(127)
-
-
-def _connect_streams(log_path: str, stdin_path: str, filtered: int | None) -> None:
+def _open_input(path: str) -> int:
     try:
-        source = os.open(stdin_path, os.O_RDONLY)
+        return os.open(path, os.O_RDONLY)
     except OSError as error:
-        raise CannotStart(f"cannot read standard input from {stdin_path}: {_why(error)}") from error
+        raise CannotStart(f"cannot read standard input from {path}: {_why(error)}") from error
+
+
+def _open_output(path: str) -> int:
     try:
-        log = open_log(log_path)  # also for a filter: it cannot tell that this fails
+        return open_log(path)
     except OSError as error:
         raise CannotStart(
-            f"cannot open the log file {log_path}: {_why(error)}; "
+            f"cannot open the log file {path}: {_why(error)}; "
             "check space and permissions of the worker's log folder"
         ) from error
-    os.dup2(source, 0)
-    for stream in (1, 2):
-        os.dup2(log if filtered is None else filtered, stream)
 
 
 def open_log(path: str) -> int:
@@ -115,27 +103,57 @@ def _enter(cwd: str) -> None:
         raise CannotStart(f"cannot enter the working directory {cwd}: {_why(error)}") from error
 
 
-def _reset_signals(altered: Sequence[int]) -> None:
-    """Give the program a fresh start: default actions, nothing blocked.
-
-    Until here all signals were blocked, so none that the launcher sent meanwhile is lost.
-    """
-    for number in altered:
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-
-
-def _exec(argv: list[str], env: dict[str, str]) -> None:
-    program = argv[0]
+def _run(program: Program, streams: list[tuple[int, int]], altered: Sequence[int]) -> int:
+    name = program.argv[0]
     try:
-        os.execvpe(program, argv, env)  # noqa: S606 - no shell on purpose
+        return _spawn_first(_candidates(name, program.env), program, streams, altered)
     except OSError as error:
-        raise CannotStart(
-            f"cannot run {program!r}: {_exec_failure(program, env, error)}"
-        ) from error
+        if error.errno in _NO_ROOM:
+            raise CannotStart(f"cannot start another process: {_why(error)}") from error
+        why = _spawn_failure(name, program.env, error)
+        raise CannotStart(f"cannot run {name!r}: {why}") from error
 
 
-def _exec_failure(program: str, env: dict[str, str], error: OSError) -> str:
+def _candidates(name: str, env: Mapping[str, str]) -> Iterator[str]:
+    """Yield where the program may be. A spawn only to find out would cost as much as any."""
+    if "/" in name:
+        yield name
+        return
+    for folder in env.get("PATH", os.defpath).split(os.pathsep):
+        yield os.path.join(folder, name)
+
+
+def _spawn_first(
+    paths: Iterator[str],
+    program: Program,
+    streams: list[tuple[int, int]],
+    altered: Sequence[int],
+) -> int:
+    """Spawn the first that is a program. Raises OSError as execvp(3) does: of several errors the
+    first that is not about a file that does not exist.
+    """
+    actions = [(os.POSIX_SPAWN_DUP2, fd, number) for fd, number in streams]
+    failure: OSError | None = None
+    for path in paths:
+        try:
+            os.stat(path)
+            return os.posix_spawn(
+                path,
+                program.argv,
+                program.env,
+                file_actions=actions,
+                setsid=True,
+                setsigmask=(),
+                setsigdef=altered,
+            )
+        except OSError as error:
+            if failure is None or failure.errno in _NOT_THERE:
+                failure = error
+    assert failure is not None
+    raise failure
+
+
+def _spawn_failure(program: str, env: Mapping[str, str], error: OSError) -> str:
     if error.errno == errno.ENOENT:
         if "/" not in program:
             return f"no such program in PATH={env.get('PATH', os.defpath)}"
@@ -146,7 +164,3 @@ def _exec_failure(program: str, env: dict[str, str], error: OSError) -> str:
 
 def _why(error: OSError) -> str:
     return error.strerror or str(error)
-
-
-def _tell(error_fd: int, message: str) -> None:
-    os.write(error_fd, json.dumps(message).encode())

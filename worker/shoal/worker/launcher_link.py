@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 READ_SIZE = 1 << 16  # bytes
 
 
@@ -26,10 +30,14 @@ class AgentLink:
         """Whether the agent reads more slowly than we send."""
         return bool(self._unsent) and not self.closed
 
-    def send(self, kind: str, **fields: object) -> None:
+    def send(self, message: Mapping[str, object]) -> None:
         """Queue one message; ``flush`` sends it."""
+        self.forward(json.dumps(message).encode() + b"\n")
+
+    def forward(self, line: bytes) -> None:
+        """Queue one message that is written already, with its line's end."""
         if not self.closed:
-            self._unsent += json.dumps({"type": kind, **fields}).encode() + b"\n"
+            self._unsent += line
 
     def flush(self) -> None:
         """Send as much as the agent takes now."""
@@ -43,8 +51,10 @@ class AgentLink:
                 return
             del self._unsent[:sent]
 
-    def receive(self) -> list[dict[str, object]]:
-        """Return the messages that are complete; sets ``closed`` at the agent's end."""
+    def receive(self) -> list[bytes]:
+        """Return the lines that are complete, without their ends; sets ``closed`` at the agent's
+        end.
+        """
         while not self.closed:
             try:
                 chunk = os.read(self.fd, READ_SIZE)
@@ -55,6 +65,8 @@ class AgentLink:
             if not chunk:
                 self.closed = True
             self._unread += chunk
+            if len(chunk) < READ_SIZE:
+                break  # the end, or all there was
         *lines, rest = bytes(self._unread).split(b"\n")
         self._unread = bytearray(rest)
-        return [json.loads(line) for line in lines]
+        return lines

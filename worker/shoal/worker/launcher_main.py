@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
     proctree.become_subreaper()
     proctree.rename(LAUNCHER)
     board.show(os.getpid())
-    Launcher(agent_fd, lives, board, niceness).run()
+    Launcher(agent_fd, lives, board, niceness, held).run()
     return 0
 
 

@@ -1,143 +1,97 @@
-"""Exit records on stable storage, without the launcher ever waiting for a disk.
-
-A slow disk must not keep the launcher from enforcing a lease, so a short-lived forked child writes
-and syncs. Everything that ends while one child is at work goes to the next child together: one
-start and, on most file systems, one journal commit for many records.
-"""
+"""Exit records on stable storage. Whoever stores one waits for the disk, so it is a shim."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections import namedtuple
 
-from shoal.worker.launcher_attempt import FAILED, SUCCEEDED
 from shoal.worker.launcher_masking import Masker
 from shoal.worker.outputs import BadOutput, collect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
 
-    from shoal.worker.launcher_attempt import Attempt
+SUCCEEDED, FAILED, KILLED = "SUCCEEDED", "FAILED", "KILLED"
 
-# What of a record is found out while it is stored.
-_FOUND_OUT = ("log_bytes", "output_count", "outcome", "reason")
+#: How an attempt ended. ``started`` is in seconds since the Unix epoch, ``status`` the wait status
+#: of its main process, ``kill_reason`` None if nobody wanted it to end, ``notes`` are sentences
+#: for the reason of the record.
+End = namedtuple("End", "started took_s status max_rss_kb cpu_s kill_reason timed_out notes")
 
 
-class Job:
-    """The record of one attempt, to be stored, and what became of it.
+def masks_of(launch: Mapping[str, object]) -> list[str]:
+    """Return what log and outputs of an attempt must not show."""
+    masks = launch.get("masks", [])
+    assert isinstance(masks, list)
+    return masks
 
-    ``error`` says why the record is not stored; ``log_error`` why the log may be incomplete.
+
+def record_of(launch: Mapping[str, object], end: End) -> dict[str, object]:
+    """Return what is stored and reported. Instants are seconds since the Unix epoch.
+
+    ``max_rss_kb`` is never below the size of a shim: the kernel counts the process from its
+    beginning, before it became the program.
     """
-
-    def __init__(self, attempt: Attempt) -> None:
-        self.attempt, self.id = attempt, attempt.id
-        self.record = attempt.record()
-        self.record_path, self.log_path = attempt.record_path, attempt.log_path
-        self.error: str | None = None
-        self.log_error: str | None = None
-
-    @property
-    def news(self) -> list[object]:
-        """What storing it has found out, for ``judge`` in another process."""
-        found = [self.record.get(name) for name in _FOUND_OUT]
-        return [self.error, self.log_error, *found]
-
-    def judge(self, news: list[Any]) -> None:
-        """Note what became of record, log and outputs."""
-        self.error, self.log_error, *found = news
-        self.record.update(zip(_FOUND_OUT, found, strict=True))
+    signal_number = end.status & 0x7F
+    exit_code = None if signal_number else end.status >> 8
+    return {
+        "id": launch["id"],
+        "outcome": _outcome(end, exit_code),
+        "exit_code": exit_code,
+        "signal": signal_number or None,
+        "reason": "; ".join([_reason(end, exit_code, signal_number), *end.notes]),
+        "timed_out": end.timed_out,
+        "started_at": end.started,
+        "finished_at": end.started + end.took_s,
+        "max_rss_kb": end.max_rss_kb,
+        "cpu_s": round(end.cpu_s, 6),
+        "context": launch.get("context"),
+    }
 
 
-class RecordWriter:
-    """Stores records in batches, one batch at a time."""
-
-    def __init__(self) -> None:
-        self._waiting: list[Job] = []
-        self._at_work: list[Job] = []
-        self._results = bytearray()
-        self._pipe: int | None = None
-
-    def add(self, job: Job) -> None:
-        self._waiting.append(job)
-
-    def start(self) -> tuple[int, int] | None:
-        """Begin the next batch if there is one and none is at work.
-
-        Returns the helper's number and the descriptor that becomes readable at the batch's end,
-        None if no batch was begun. Raises
-        OSError when no process can be started; then ``store_here`` takes the jobs.
-        """
-        if self._pipe is not None or not self._waiting:
-            return None
-        read_end, write_end = os.pipe()
-        os.set_blocking(read_end, False)
-        try:
-            pid = os.fork()
-        except OSError:
-            os.close(read_end)
-            os.close(write_end)
-            raise
-        if pid == 0:
-            _work(self._waiting, write_end)
-        os.close(write_end)
-        self._at_work, self._waiting = self._waiting, []
-        self._pipe = read_end
-        return pid, read_end
-
-    def store_here(self) -> list[Job]:
-        """Store what waits in the calling process, for a machine that has no room for another."""
-        done, self._waiting = self._waiting, []
-        _store(done)
-        return done
-
-    def finished(self) -> list[Job]:
-        """Return the batch that has just ended, nothing while it is still at work."""
-        assert self._pipe is not None
-        while True:
-            try:
-                chunk = os.read(self._pipe, 65536)
-            except BlockingIOError:
-                return []
-            if not chunk:
-                break
-            self._results += chunk
-        os.close(self._pipe)
-        done, self._at_work, self._pipe = self._at_work, [], None
-        lines = bytes(self._results).splitlines()
-        self._results.clear()
-        for index, job in enumerate(done):
-            if index < len(lines):
-                job.judge(json.loads(lines[index]))
-            else:
-                job.error = "the process that stores exit records was killed"
-        return done
+def _outcome(end: End, exit_code: int | None) -> str:
+    if end.timed_out:
+        return FAILED
+    if end.kill_reason is not None:
+        return KILLED
+    return SUCCEEDED if exit_code == 0 else FAILED
 
 
-def _work(jobs: list[Job], write_end: int) -> None:
-    """Store all jobs and send one line per job. Never returns."""
-    try:
-        _store(jobs)
-        report = "".join(json.dumps(job.news) + "\n" for job in jobs).encode()
-        while report:
-            report = report[os.write(write_end, report) :]
-    finally:
-        os._exit(0)
+def _reason(end: End, exit_code: int | None, signal_number: int) -> str:
+    if end.kill_reason is not None:
+        return str(end.kill_reason)
+    if signal_number:
+        return f"ended by signal {signal_number}"
+    return f"exit code {exit_code}"
 
 
-def _store(jobs: list[Job]) -> None:
-    for job in jobs:
-        job.record["log_bytes"] = 0
-        job.log_error = _attempted(job.log_path, _sync_log, job)
-        outputs = _take_outputs(job)
-        whole = {**job.record, "outputs": outputs}
-        job.error = _attempted(job.record_path, write_record, job.record_path, whole)
-    for folder in {os.path.dirname(job.record_path) for job in jobs}:
-        if error := _attempted(folder, sync_folder, folder):
-            for job in jobs:
-                if os.path.dirname(job.record_path) == folder:
-                    job.error = job.error or error
+def store(launch: Mapping[str, object], end: End) -> dict[str, object]:
+    """Store the end of the attempt that was launched so. Returns the message for the agent.
+
+    The log is synced before the record, and the folder of the record after it.
+    """
+    record = record_of(launch, end)
+    log_path, path = str(launch["log_path"]), str(launch["record_path"])
+    record["log_bytes"] = 0
+    log_error = _attempted(log_path, _sync_log, log_path, record)
+    outputs = _take_outputs(launch, record)
+    folder = os.path.dirname(path)
+    error = _attempted(path, write_record, path, {**record, "outputs": outputs})
+    error = error or _attempted(folder, sync_folder, folder)
+    return exited(record, error, log_error)
+
+
+def exited(
+    record: dict[str, object], error: str | None, log_error: str | None = None
+) -> dict[str, object]:
+    """Return the message about an end. ``error`` says why its record is not stored."""
+    if log_error:
+        record["reason"] = f"{record['reason']}; the log may be incomplete: {log_error}"
+    if error:
+        record["reason"] = f"{record['reason']}; cannot store the exit record: {error}"
+    return {"type": "exited", "durable": error is None, "record": record}
 
 
 def _attempted(path: str, step: Callable[..., None], *arguments: object) -> str | None:
@@ -148,27 +102,27 @@ def _attempted(path: str, step: Callable[..., None], *arguments: object) -> str 
     return None
 
 
-def _take_outputs(job: Job) -> dict[str, str]:
+def _take_outputs(launch: Mapping[str, object], record: dict[str, object]) -> dict[str, str]:
     """Return the outputs of an attempt that has ended well; unusable ones make it fail."""
-    attempt, outputs = job.attempt, dict[str, str]()
-    path = attempt.output_path
-    if path is not None and job.record["outcome"] == SUCCEEDED:
+    path, outputs = launch.get("output_path"), dict[str, str]()
+    if path is not None and record["outcome"] == SUCCEEDED:
+        masks, refused = masks_of(launch), str(launch.get("refused_outputs", ""))
         try:
-            outputs = collect(str(path), job.log_path, attempt.refused_outputs, attempt.masks)
+            outputs = collect(str(path), str(launch["log_path"]), refused, masks)
         except (BadOutput, OSError) as error:
-            reason = Masker(attempt.masks).mask(f"its outputs cannot be used: {error}")
-            job.record.update(outcome=FAILED, reason=reason)
-    job.record["output_count"] = len(outputs)
+            reason = Masker(masks).mask(f"its outputs cannot be used: {error}")
+            record.update(outcome=FAILED, reason=reason)
+    record["output_count"] = len(outputs)
     return outputs
 
 
-def _sync_log(job: Job) -> None:
+def _sync_log(path: str, record: dict[str, object]) -> None:
     try:
-        fd = os.open(job.log_path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:  # the task removed its own log
         return
     try:
-        job.record["log_bytes"] = os.fstat(fd).st_size
+        record["log_bytes"] = os.fstat(fd).st_size
         os.fdatasync(fd)
     finally:
         os.close(fd)

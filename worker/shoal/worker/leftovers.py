@@ -1,8 +1,8 @@
 """Task processes of an earlier life of this worker that outlived all their guards.
 
-That takes a kill of agent, guards and launcher in one instant, by somebody who knows them all. The
-processes that detached then are known by their environment alone: each attempt has the path of
-its parameters file there, which lies in this worker's own folder. Names, working directories and
+That takes a kill of agent, guards, launcher and shims in one instant, by somebody who knows them
+all. What is left then is known by its environment alone: each attempt has the path of its
+parameters file there, which lies in this worker's own folder. Names, working directories and
 process numbers prove nothing, so they are not looked at.
 """
 

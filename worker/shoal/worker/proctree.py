@@ -18,6 +18,7 @@ PRECEDENCE = -20  # the highest: see setpriority(2)
 PR_SET_PDEATHSIG = 1
 PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
+_PIDFD_SIGNAL_PROCESS_GROUP = 1 << 2
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,24 +107,42 @@ def all_below(roots: Iterable[int], processes: list[Process]) -> list[Process]:
     return found
 
 
-def signal_exactly(process: Process, number: int) -> None:
-    """Send a signal to that very process; do nothing if it has ended. Raises PermissionError.
+def signal_exactly(process: Process, *numbers: int) -> None:
+    """Send signals to that very process; do nothing if it has ended. Raises PermissionError.
 
     The process is pinned by a descriptor first and compared afterwards, so its number cannot be
     handed to somebody else in between.
     """
+    _signal_pinned(process, numbers, 0)
+
+
+def signal_group(leader: Process, *numbers: int) -> bool:
+    """Send signals to the group of that very process, dead or alive; return whether that was done.
+
+    It cannot be done once its parent has reaped it, nor on kernels before 6.9.
+    """
+    try:
+        return _signal_pinned(leader, numbers, _PIDFD_SIGNAL_PROCESS_GROUP)
+    except OSError:
+        return False
+
+
+def _signal_pinned(process: Process, numbers: Iterable[int], flags: int) -> bool:
     try:
         pin = os.pidfd_open(process.pid)
     except ProcessLookupError:
-        return
+        return False
     try:
         now = read_process(process.pid)
-        if now is not None and now.start == process.start:
-            signal.pidfd_send_signal(pin, number)
+        if now is None or now.start != process.start:
+            return False
+        for number in numbers:
+            signal.pidfd_send_signal(pin, number, None, flags)
     except ProcessLookupError:
-        pass
+        return False
     finally:
         os.close(pin)
+    return True
 
 
 def kill_below(is_root: Callable[[int], bool]) -> None:
