@@ -38,6 +38,7 @@ from shoal.master import messages
 from shoal.master.admission import Gate
 from shoal.master.alarm import Alarm
 from shoal.master.beginning import begin
+from shoal.master.definitions import Definitions
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner, Quarantined
 from shoal.sql import Database, UnitOfWork
@@ -201,14 +202,17 @@ class Scanner:
         """Return what the commands ask for, and why some cannot be carried out, by command."""
         new: list[NewInstance] = []
         refused: dict[int, str] = {}
+        definitions = Definitions(uow)
         for command in commands:
             try:
-                new.append(await self._new_instance(uow, command))
+                new.append(await self._new_instance(uow, definitions, command))
             except (NotFound, _Unusable) as error:
                 refused[command.id] = str(error)
         return new, refused
 
-    async def _new_instance(self, uow: UnitOfWork, command: Command) -> NewInstance:
+    async def _new_instance(
+        self, uow: UnitOfWork, definitions: Definitions, command: Command
+    ) -> NewInstance:
         now = self._clock()
         if command.type is CommandType.RERUN:
             assert command.instance_id is not None
@@ -230,7 +234,7 @@ class Scanner:
                 selection=source.selection,
                 admitted_at=now,
             )
-        version = await uow.workflows.version(command.workflow_id, command.version)
+        version = await definitions.version(command.workflow_id, command.version)
         if command.selection is not None:
             unknown = command.selection.unknown(task.name for task in version.spec.tasks)
             if unknown:
@@ -239,7 +243,7 @@ class Scanner:
         try:
             launched = launch(
                 version.spec.parameters,
-                await uow.projects.parameters(version.project),
+                await definitions.parameters(version.project),
                 command.parameters,
                 # One text for many runs may hold dates; what somebody typed for one run is data,
                 # as is what a parent has rendered.

@@ -33,6 +33,7 @@ from shoal.proto.vault import Vault
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import DatabaseUnavailable
 from shoal.sql.tables import schedule
+from tests.integration.master.statements import noted_writes
 from tests.waiting import DEADLINE_S, eventually
 
 
@@ -305,6 +306,25 @@ async def test_new_instance_begins_in_the_transaction_that_creates_it(site: Site
     async with site.working():
         await eventually(lambda: site.actions == [(run.id, Enqueue(("a", 1)))])
     assert site.database.writers == before + 1
+
+
+@pytest.mark.parametrize("site", ["sqlite"], indirect=True)
+async def test_many_starts_of_a_workflow_cost_no_more_statements_than_a_few(site: Site) -> None:
+    workflow_id = await site.publish()
+    await site.engine.take({0: 1}, "m")
+    scanner = Scanner(site.database, site.engine, utc_now, 60.0, 500)
+    statements = await noted_writes(site.database)
+    costs = []
+    for count in (1, 3, 40):  # the first one reads the definition
+        new = [NewCommand(CommandType.START, 0, f"{count}-{n}", workflow_id) for n in range(count)]
+        async with site.database.unit_of_work() as uow:
+            await uow.commands.add_many(new, utc_now())
+            await uow.commit()
+        statements.clear()
+        await scanner.scan([0])
+        costs.append(len(statements))
+    assert len(site.engine.runs) == 44
+    assert costs[2] == costs[1] > 0
 
 
 async def test_new_instance_that_cannot_be_decided_is_created_and_quarantined(

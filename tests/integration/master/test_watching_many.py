@@ -8,8 +8,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, event
-
 from shoal.core.model import WorkflowSpec
 from shoal.core.run import Action, Run, Watch
 from shoal.core.states import TaskState
@@ -18,6 +16,7 @@ from shoal.master.engine import Engine
 from shoal.master.main import utc_now
 from shoal.sql import Database
 from shoal.sql.dependencies import Wait
+from tests.integration.master.statements import noted_reads
 from tests.integration.sql.given import PARTITIONS, created, published
 from tests.waiting import DEADLINE_S, eventually
 
@@ -69,20 +68,6 @@ async def opened(tmp_path: Path) -> AsyncIterator[Site]:
         finally:
             working.cancel()
             await eventually(working.done)
-
-
-async def noted_reads(database: Database) -> list[str]:
-    """Return the reading statements from now on, as they come."""
-    statements: list[str] = []
-
-    def count(connection: Connection) -> None:
-        @event.listens_for(connection.engine, "before_cursor_execute")
-        def _note(_: object, __: object, statement: str, *___: object) -> None:
-            statements.append(statement)
-
-    async with database.unit_of_work(read_only=True) as uow:
-        await uow.connection.run_sync(count)
-    return statements
 
 
 async def test_look_at_many_costs_few_queries(tmp_path: Path) -> None:
