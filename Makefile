@@ -5,7 +5,7 @@ UV := $(BIN)/uv
 # --find-links and indexes come from the machine's own pip/uv configuration, never from here.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet
 
-.PHONY: help demo test chaos check fmt lock proto clean bench-queue mutations model
+.PHONY: help demo test chaos check fmt lock proto clean bench bench-budget bench-queue mutations model
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -60,6 +60,23 @@ mutations: .venv/dev  ## take out each safety check in turn: some test must noti
 CASES ?= 100000
 model: .venv/dev  ## decide against the independent reference model, CASES random cases
 	$(BIN)/python -m tests.unit.core.reference --cases $(CASES) --seed $(or $(SEED),1)
+
+# Everything that docs/performance.md shows, and into it. QUICK=--quick leaves out the largest workloads.
+bench: .venv/dev  ## all figures of docs/performance.md, on a machine without other work (half an hour)
+	sh tests/provision.sh
+	mkdir -p bench/results
+	$(BIN)/python bench/engine.py $(QUICK)
+	$(BIN)/python bench/engine.py $(QUICK) --masters 2 --workers 2 --only WIDE --no-idle --name engine-2x2
+	$(BIN)/python bench/profile.py --top 12 >bench/results/profile.md
+	$(BIN)/python bench/counts.py >bench/results/counts.md
+	$(BIN)/python bench/growth.py
+	$(BIN)/python bench/scale_model.py
+	$(BIN)/python bench/document.py
+
+# After a change that makes tasks cheaper: from then on they must not become dearer again.
+bench-budget: .venv/dev  ## write what a task costs now to bench/budget.json
+	$(BIN)/python bench/counts.py --record
+	$(BIN)/python bench/guard.py --record
 
 bench-queue: .venv/run  ## claim latency and throughput with up to a million tasks waiting (minutes)
 	$(BIN)/python bench/queue.py

@@ -29,7 +29,7 @@ def main() -> None:
     add = parser.add_argument
     add("--engine", type=Path, default=RESULTS / "engine.json", help="the measured costs")
     add("--two", type=Path, default=RESULTS / "engine-2x2.json", help="two of each, for comparison")
-    add("--workload", default="WIDE 10,000")
+    add("--workload", help="whose costs are taken; default: the last WIDE there is")
     add("--output", type=Path, default=RESULTS, help="folder of the results")
     given = parser.parse_args()
     costs = Costs.measured(given.engine, given.workload, "postgresql")

@@ -34,20 +34,22 @@ class Costs:
     join_ms: float = 0.01  # a request to the group of masters, for each member of it
 
     @classmethod
-    def measured(cls, engine: Path, workload: str, database: str) -> "Costs":
+    def measured(cls, engine: Path, workload: str | None, database: str) -> "Costs":
         """Return the costs that bench/engine.py has written for a workload.
 
-        Raises SystemExit if it has not.
+        None: for the last WIDE there is. Raises SystemExit if there is none.
         """
         lines = json.loads(engine.read_text(encoding="utf-8"))["lines"]
         found: list[Mapping[str, Any]] = [
             line["cpu_ms"]
             for line in lines
-            if (line["workload"], line["database"]) == (workload, database)
+            if line["database"] == database and line["workload"].startswith(workload or "WIDE")
         ]
         if not found:
-            raise SystemExit(f"{engine} has no {workload} on {database}; run bench/engine.py")
-        cpu = found[0]
+            raise SystemExit(
+                f"{engine} has no {workload or 'WIDE'} on {database}; run bench/engine.py"
+            )
+        cpu = found[-1]
         return cls(
             master=cpu["master"],
             agent=cpu["worker agent"],
