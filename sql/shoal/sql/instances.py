@@ -36,7 +36,7 @@ class Instances:
         self._connection = connection
         self._plans = plans
         self._events = events
-        self._changes = InstanceChanges(connection, events)
+        self._changes = InstanceChanges(connection)
 
     async def create(self, new: Sequence[NewInstance]) -> list[Run]:
         """Store instances, each with a WAITING attempt of every task, and return their runs.
@@ -154,8 +154,9 @@ class Instances:
         elif states:
             walks = [[c.state == state, *period] for state in sorted(set(states))]
         found = await walk_newest(self._connection, [c.created_at, c.id], walks, limit)
-        query = _instances().where(Among(c.id, numbers("ids")))
-        rows = await self._connection.rows(query, {"ids": [row.id for row in found]})
+        if not found:
+            return []
+        rows = await self._connection.rows(_WITH_IDS, {"ids": [row.id for row in found]})
         return sorted(map(_instance, rows), key=attrgetter("created_at", "id"), reverse=True)
 
     async def counts(self, project: str | None = None) -> dict[WorkflowState, int]:
@@ -179,25 +180,32 @@ class Instances:
 
     async def task_counts(self, ids: Collection[int]) -> dict[int, dict[TaskState, int]]:
         """Return how many tasks of each instance are in each state, by their newest attempts."""
-        t, later = task_instance.c, task_instance.alias("later")
-        superseded = (
-            select(later.c.id)
-            .where(
-                later.c.workflow_instance_id == t.workflow_instance_id,
-                later.c.position == t.position,
-                later.c.attempt > t.attempt,
-            )
-            .exists()
-        )
-        query = select(t.workflow_instance_id, t.state, func.count().label("tasks")).group_by(
-            t.workflow_instance_id, t.state
-        )
         counts: dict[int, dict[TaskState, int]] = {instance_id: {} for instance_id in ids}
-        for chunk in batched(sorted(ids), _IDS_PER_QUERY):
-            of_these = query.where(t.workflow_instance_id.in_(chunk), ~superseded)
-            for row in await self._connection.rows(of_these):
+        if counts:
+            for row in await self._connection.rows(_TASK_COUNTS, {"ids": sorted(counts)}):
                 counts[row.workflow_instance_id][TaskState(row.state)] = row.tasks
         return counts
+
+
+def _task_counts() -> Select[Any]:
+    t, later = task_instance.c, task_instance.alias("later")
+    superseded = (
+        select(later.c.id)
+        .where(
+            later.c.workflow_instance_id == t.workflow_instance_id,
+            later.c.position == t.position,
+            later.c.attempt > t.attempt,
+        )
+        .exists()
+    )
+    return (
+        select(t.workflow_instance_id, t.state, func.count().label("tasks"))
+        .where(Among(t.workflow_instance_id, numbers("ids")), ~superseded)
+        .group_by(t.workflow_instance_id, t.state)
+    )
+
+
+_TASK_COUNTS = _task_counts()
 
 
 def _period(
@@ -224,6 +232,9 @@ def _instances() -> Select[Any]:
         .join_from(workflow_instance, workflow, workflow.c.id == workflow_instance.c.workflow_id)
         .join(tables.project, tables.project.c.id == workflow_instance.c.project_id)
     )
+
+
+_WITH_IDS = _instances().where(Among(workflow_instance.c.id, numbers("ids")))
 
 
 def _instance(row: Row[Any]) -> Instance:

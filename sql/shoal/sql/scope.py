@@ -4,11 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, select
+from sqlalchemy import Column, ColumnElement, bindparam, select
 
 from shoal.sql import tables
 from shoal.sql.connection import Connection
 from shoal.sql.tables import workflow_instance
+
+_PROJECT = select(tables.project.c.id).where(tables.project.c.name == bindparam("project"))
+_WORKFLOWS = select(tables.workflow.c.id).where(tables.workflow.c.name == bindparam("workflow"))
+_WORKFLOW_OF_PROJECT = _WORKFLOWS.join(tables.project).where(
+    tables.project.c.name == bindparam("project")
+)
 
 
 @dataclass(frozen=True)
@@ -29,12 +35,10 @@ async def scope(connection: Connection, project: str | None, workflow: str | Non
     The ids are looked up first, instead of joining: an index on them is then the way.
     """
     c = workflow_instance.c
+    names = {"project": project, "workflow": workflow}
     if workflow is not None:
-        query = select(tables.workflow.c.id).where(tables.workflow.c.name == workflow)
-        if project is not None:
-            query = query.join(tables.project).where(tables.project.c.name == project)
-        return Scope(c.workflow_id, [row.id for row in await connection.rows(query)])
+        query = _WORKFLOWS if project is None else _WORKFLOW_OF_PROJECT
+        return Scope(c.workflow_id, [row.id for row in await connection.rows(query, names)])
     if project is not None:
-        query = select(tables.project.c.id).where(tables.project.c.name == project)
-        return Scope(c.project_id, [row.id for row in await connection.rows(query)])
+        return Scope(c.project_id, [row.id for row in await connection.rows(_PROJECT, names)])
     return None

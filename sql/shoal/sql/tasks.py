@@ -82,8 +82,9 @@ class Tasks:
         home = await scope(self._connection, project, workflow)
         search = TaskSearch(self._connection, frozenset(states), worker, home)
         ids, before_id = await search.newest(before_id, limit)
-        query = _tasks().where(Among(task_instance.c.id, numbers("ids")))
-        found = [_task(row) for row in await self._connection.rows(query, {"ids": ids})]
+        if not ids:
+            return [], before_id
+        found = [_task(row) for row in await self._connection.rows(_WITH_IDS, {"ids": ids})]
         return sorted(found, key=attrgetter("id"), reverse=True), before_id
 
 
@@ -98,6 +99,9 @@ def _tasks() -> Select[Any]:
         .join(workflow, workflow.c.id == workflow_instance.c.workflow_id)
         .join(tables.project, tables.project.c.id == workflow_instance.c.project_id)
     )
+
+
+_WITH_IDS = _tasks().where(Among(task_instance.c.id, numbers("ids")))
 
 
 def _task(row: Row[Any]) -> TaskInstance:
