@@ -14,6 +14,7 @@ All instants named ``*_at`` are monotonic seconds (``time.monotonic``), except i
 from __future__ import annotations
 
 import json
+import signal
 import time
 
 from shoal.worker.launcher_records import End
@@ -92,7 +93,7 @@ class Attempt:
     def conclude(self) -> None:
         """Nothing of it is alive, and its shim did not live to say so."""
         if self.slate.stage < ENDED:
-            self.slate.lose(time.monotonic())
+            self.slate.end(signal.SIGKILL, time.monotonic())  # nobody has seen another end
         self.end = end_of(self.slate, self.kill_reason, self.timed_out, self._notes)
 
     def hand_over(self, shim: ShimHandle) -> bytes:

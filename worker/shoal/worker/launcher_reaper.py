@@ -91,7 +91,8 @@ class Reaper:
                 continue
             for attempt in self._attempts.values():
                 if attempt.pid == pid and attempt.slate.stage < ENDED:
-                    attempt.slate.end(status, time.monotonic(), usage)
+                    attempt.slate.end(status, time.monotonic())
+                    attempt.slate.charge(usage)
 
     def clear(self) -> list[Attempt]:
         """Kill what ended attempts left behind. Returns the attempts of which nothing is left.

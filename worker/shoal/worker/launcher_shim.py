@@ -28,7 +28,6 @@ from shoal.worker.launcher_records import End, store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import resource
     from collections.abc import Mapping, Sequence
     from typing import Any, NoReturn
 
@@ -140,8 +139,8 @@ class Shim:
         slate.run(pid)
         started = {"type": "started", "id": launch["id"], "pid": pid, "at": slate.started}
         self._report(REPORT, started)
-        status, usage = _wait_for(pid)
-        slate.end(status, time.monotonic(), usage)
+        slate.end(_status_of(pid), time.monotonic())  # known here before the kernel forgets it
+        slate.charge(os.wait4(pid, 0)[2])
         # The launcher says so before anybody is asked to end; then the rest may take its time.
         reasons = self._next_command() if slate.warned else None
         if not _is_alone(patient=reasons is not None) or self._filtered is not None:
@@ -178,12 +177,17 @@ def end_of(
     )
 
 
-def _wait_for(pid: int) -> tuple[int, resource.struct_rusage]:
-    """Return wait status and usage of that child. Orphans that end before it are reaped."""
+def _status_of(pid: int) -> int:
+    """Return the wait status of that child as soon as it has ended; do not reap it.
+
+    Orphans that end before it are reaped.
+    """
     while True:
-        ended, status, usage = os.wait4(-1, 0)
-        if ended == pid:
-            return status, usage
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        assert ended is not None
+        if ended.si_pid == pid:
+            return ended.si_status << 8 if ended.si_code == os.CLD_EXITED else ended.si_status
+        os.waitpid(ended.si_pid, 0)
 
 
 def _is_alone(*, patient: bool) -> bool:

@@ -6,7 +6,6 @@ It costs no system call, cannot get stuck, and the launcher can read it when the
 from __future__ import annotations
 
 import mmap
-import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ class Slate:
     def begin(self, stage: int, started: float, started_at: float) -> None:
         """Wipe it for another attempt."""
         values = self._values
-        values[_WARNED] = values[_PID] = values[_STATUS] = values[_ENDED_AT] = 0.0
+        values[_WARNED] = values[_PID] = values[_MAX_RSS_KB] = values[_CPU_S] = 0.0
         values[_STARTED], values[_STARTED_AT] = started, started_at
         values[_STAGE] = stage
 
@@ -45,18 +44,15 @@ class Slate:
         self._values[_PID] = pid
         self._values[_STAGE] = RUNNING
 
-    def end(self, status: int, ended_at: float, usage: resource.struct_rusage) -> None:
+    def end(self, status: int, ended_at: float) -> None:
         """The program has ended with that wait status."""
-        values = self._values
-        values[_STATUS], values[_ENDED_AT] = status, ended_at
-        values[_MAX_RSS_KB] = usage.ru_maxrss
-        values[_CPU_S] = usage.ru_utime + usage.ru_stime
-        values[_STAGE] = ENDED
-
-    def lose(self, ended_at: float) -> None:
-        """The program has ended unseen; that takes a kill of everything around it."""
-        self._values[_STATUS], self._values[_ENDED_AT] = signal.SIGKILL, ended_at
+        self._values[_STATUS], self._values[_ENDED_AT] = status, ended_at
         self._values[_STAGE] = ENDED
+
+    def charge(self, usage: resource.struct_rusage) -> None:
+        """Note what the program has used."""
+        self._values[_MAX_RSS_KB] = usage.ru_maxrss
+        self._values[_CPU_S] = usage.ru_utime + usage.ru_stime
 
     def clear(self) -> None:
         """Nothing of the attempt is alive."""
