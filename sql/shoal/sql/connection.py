@@ -11,10 +11,11 @@ from sqlalchemy import CursorResult, Executable, Row, Table, select, text
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
+from shoal.sql.prepared import Change, Values
 from shoal.sql.translation import FOREIGN, translate
 
 T = TypeVar("T")
-Values = Mapping[str, Any]
+Changes = Sequence[tuple[Change, Sequence[Values]]]
 
 # More rows of values than this in one statement are long work: some 20 µs each.
 MOST_SHORT_ROWS = 100
@@ -35,6 +36,9 @@ class Link(Protocol):
 
     async def run(self, work: Callable[[SyncConnection], T], length: Length) -> T:
         """Return what ``work`` makes of SQLAlchemy's connection."""
+
+    async def change(self, changes: Changes) -> list[int]:
+        """Make changes one after the other; return how many rows each has changed."""
 
     async def commit(self) -> None:
         """End the transaction; its changes are durable when this returns."""
@@ -81,6 +85,20 @@ class Connection:
             lambda connection: connection.execute(statement, values),
             Length.LONG if is_long else Length.SHORT,
         )
+
+    async def change(self, changes: Changes) -> list[int]:
+        """Run statements that a module holds, each with its rows of values, one after the other.
+
+        The rows of a statement have the same names. Returns how many rows each has changed; one
+        without values is left out, and has changed none. Raises SqlError.
+        """
+        self._check_open()
+        made = [(statement, rows) for statement, rows in changes if rows]
+        try:
+            counts = iter(await self._link.change(made))
+        except FOREIGN as error:
+            raise translate(error) from error
+        return [next(counts) if rows else 0 for _, rows in changes]
 
     async def rows(self, query: Executable, values: Values | None = None) -> Sequence[Row[Any]]:
         """Return all rows of a query."""
@@ -137,12 +155,15 @@ class Connection:
         return sorted(row.id for row in rows)
 
     async def _run(self, work: Callable[[SyncConnection], T], length: Length) -> T:
-        if self._over:
-            raise RuntimeError("this transaction is committed; open a new unit of work")
+        self._check_open()
         try:
             return await self._link.run(work, length)
         except FOREIGN as error:
             raise translate(error) from error
+
+    def _check_open(self) -> None:
+        if self._over:
+            raise RuntimeError("this transaction is committed; open a new unit of work")
 
 
 _LAST_ID = text("SELECT seq FROM sqlite_sequence WHERE name = :table")

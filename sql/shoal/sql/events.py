@@ -16,7 +16,7 @@ from shoal.core.records import ChangeEvent
 from shoal.sql.connection import Connection
 from shoal.sql.tables import event
 
-_INSERT = insert(event)
+INSERT_EVENT = insert(event)
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Events:
         """Store events. Never the first write of a transaction: see ``EventTail``."""
         if events:
             # vars(), not asdict(): that one copies the data deeply.
-            await self._connection.execute(_INSERT, [vars(one) for one in events])
+            await self._connection.execute(INSERT_EVENT, [vars(one) for one in events])
 
     async def after(
         self,

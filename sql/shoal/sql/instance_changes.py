@@ -1,22 +1,23 @@
 """Storing decisions: the statements behind ``Instances.save``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Table, Update, bindparam, func, insert, select, update
+from sqlalchemy import Table, bindparam, func, insert, select, update
 
 from shoal.core.run import Decision, Run
 from shoal.core.states import WorkflowState
 from shoal.sql.attempts import changing_values, new_values
 from shoal.sql.connection import Connection, batched
 from shoal.sql.errors import StaleRow
-from shoal.sql.events import Events, NewEvent
+from shoal.sql.events import INSERT_EVENT, NewEvent
 from shoal.sql.shapes import parent_json
 from shoal.sql.tables import IS_FINAL, task_instance, workflow_instance
 from shoal.sql.types import UtcDateTime
 
 Change = tuple[Run, Decision]
+_Row = dict[str, Any]
 NewIds = dict[tuple[int, str, int], int]  # (instance id, task, attempt number) -> task instance id
 
 _IDS_PER_QUERY = 500
@@ -43,9 +44,8 @@ _UPDATE_INSTANCE = (
 class InstanceChanges:
     """Writes what ``decide`` wants, for many runs in a handful of statements."""
 
-    def __init__(self, connection: Connection, events: Events) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._events = events
 
     async def save(self, changes: Sequence[Change], at: datetime) -> NewIds:
         """Store decisions that were made, and already applied, to these runs.
@@ -54,14 +54,23 @@ class InstanceChanges:
         the database, or an instance is not in the state from which its decision leads: then
         roll back and load the runs again. The caller has fenced the partitions.
         """
-        new_ids = await self._insert_attempts(changes)
-        await self._update_attempts(changes)
-        await self._update_instances(changes)
+        new_attempts, new_ids = await self._new_attempts(changes)
+        attempts, instances = list(_attempts(changes)), list(_instances(changes))
+        events = [event for one in changes for event in _events(one, new_ids, at)]
+        _, changed_attempts, changed_instances, _ = await self._connection.change(
+            [
+                (_INSERT_ATTEMPT, new_attempts),
+                (_UPDATE_ATTEMPT, attempts),
+                (_UPDATE_INSTANCE, instances),
+                (INSERT_EVENT, [vars(one) for one in events]),
+            ]
+        )
+        await self._require(task_instance, attempts, changed_attempts)
+        await self._require(workflow_instance, instances, changed_instances)
         await self._update_marks(changes)
-        await self._events.add([event for one in changes for event in _events(one, new_ids, at)])
         return new_ids
 
-    async def _insert_attempts(self, changes: Sequence[Change]) -> NewIds:
+    async def _new_attempts(self, changes: Sequence[Change]) -> tuple[list[_Row], NewIds]:
         new = [
             (run, attempt)
             for run, decision in changes
@@ -69,7 +78,7 @@ class InstanceChanges:
             if attempt.id is None
         ]
         if not new:
-            return {}
+            return [], {}
         ids = await self._connection.reserve_ids(task_instance, len(new))
         plans = {run.id: run.plan for run, _ in new}  # each looked through once
         positions = {
@@ -79,38 +88,8 @@ class InstanceChanges:
             new_values(row_id, run, positions[run.id][attempt.task], attempt)
             for (run, attempt), row_id in zip(new, ids, strict=True)
         ]
-        await self._connection.execute(_INSERT_ATTEMPT, rows)
         keys = [(run.id, attempt.task, attempt.number) for run, attempt in new]
-        return dict(zip(keys, ids, strict=True))
-
-    async def _update_attempts(self, changes: Sequence[Change]) -> None:
-        rows = [
-            {"row_id": attempt.id, **changing_values(attempt)}
-            for _, decision in changes
-            for attempt in decision.attempts.values()
-            if attempt.id is not None
-        ]
-        if not rows:
-            return
-        await self._update(task_instance, _UPDATE_ATTEMPT, rows)
-
-    async def _update_instances(self, changes: Sequence[Change]) -> None:
-        rows = [
-            {
-                "row_id": run.id,
-                "previous": decision.previous,
-                "state": decision.state,
-                "reason": decision.reason,
-                "first_start": decision.started_at,
-                "finished_at": decision.finished_at,  # None again when it is recovered
-                "first_success": (
-                    decision.finished_at if decision.state is WorkflowState.SUCCEEDED else None
-                ),
-            }
-            for run, decision in changes
-            if decision.state is not None
-        ]
-        await self._update(workflow_instance, _UPDATE_INSTANCE, rows)
+        return rows, dict(zip(keys, ids, strict=True))
 
     async def _update_marks(self, changes: Sequence[Change]) -> None:
         """Write what changes beside the state: the timeout that was reached, the parent."""
@@ -125,14 +104,9 @@ class InstanceChanges:
                 statement = update(workflow_instance).where(workflow_instance.c.id == run.id)
                 await self._connection.execute(statement.values(**values))
 
-    async def _update(
-        self, table: Table, statement: Update, rows: Sequence[dict[str, Any]]
-    ) -> None:
-        """Run a guarded update; raise StaleRow unless it changed every row."""
-        if not rows:
-            return
-        result = await self._connection.execute(statement, rows)
-        if result.rowcount != len(rows):
+    async def _require(self, table: Table, rows: Sequence[_Row], changed: int) -> None:
+        """Raise StaleRow unless a guarded update has changed every row."""
+        if changed != len(rows):
             wanted = {row["row_id"]: str(row["state"]) for row in rows}
             raise StaleRow(table.name, await self._differing(table, wanted) or wanted)
 
@@ -143,6 +117,30 @@ class InstanceChanges:
             query = select(table.c.id, table.c.state).where(table.c.id.in_(chunk))
             stored.update({row.id: row.state for row in await self._connection.rows(query)})
         return {row_id for row_id, state in wanted.items() if stored.get(row_id) != state}
+
+
+def _attempts(changes: Iterable[Change]) -> Iterator[_Row]:
+    """Yield the values for ``_UPDATE_ATTEMPT``."""
+    for _, decision in changes:
+        for attempt in decision.attempts.values():
+            if attempt.id is not None:
+                yield {"row_id": attempt.id, **changing_values(attempt)}
+
+
+def _instances(changes: Iterable[Change]) -> Iterator[_Row]:
+    """Yield the values for ``_UPDATE_INSTANCE``."""
+    for run, decision in changes:
+        if decision.state is not None:
+            succeeded = decision.state is WorkflowState.SUCCEEDED
+            yield {
+                "row_id": run.id,
+                "previous": decision.previous,
+                "state": decision.state,
+                "reason": decision.reason,
+                "first_start": decision.started_at,
+                "finished_at": decision.finished_at,  # None again when it is recovered
+                "first_success": decision.finished_at if succeeded else None,
+            }
 
 
 def _events(change: Change, new_ids: NewIds, at: datetime) -> Iterator[NewEvent]:

@@ -36,7 +36,7 @@ class Instances:
         self._connection = connection
         self._plans = plans
         self._events = events
-        self._changes = InstanceChanges(connection, events)
+        self._changes = InstanceChanges(connection)
 
     async def create(self, new: Sequence[NewInstance]) -> list[Run]:
         """Store instances, each with a WAITING attempt of every task, and return their runs.

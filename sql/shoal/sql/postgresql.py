@@ -10,11 +10,12 @@ from typing import Any, TypeVar, cast
 from psycopg import Error
 from sqlalchemy import URL, event
 from sqlalchemy import Connection as SyncConnection
-from sqlalchemy.exc import InvalidatePoolError
+from sqlalchemy.exc import DBAPIError, InvalidatePoolError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from shoal.sql.connection import Connection, Length
+from shoal.sql.connection import Changes, Connection, Length
+from shoal.sql.prepared import prepared, tell
 from shoal.sql.quick_connection import QuickConnection
 from shoal.sql.translation import FOREIGN, translate
 
@@ -87,6 +88,30 @@ class _PostgresqlLink:
     async def run(self, work: Callable[[SyncConnection], T], length: Length) -> T:
         """Return what ``work`` makes of the connection; the event loop goes on meanwhile."""
         return await self._connection.run_sync(work)
+
+    async def change(self, changes: Changes) -> list[int]:
+        """Make changes one after the other; return how many rows each has changed."""
+        sync, dialect = self._connection.sync_connection, self._connection.dialect
+        assert sync is not None, "it is started"
+        counts = []
+        try:
+            for change, values in changes:
+                statement = prepared(change, tuple(values[0]), dialect)
+                rows = statement.rows(values)
+                tell(sync, statement, rows)
+                async with self._driver.cursor() as cursor:
+                    if len(rows) == 1:
+                        await cursor.execute(statement.text, rows[0])
+                    else:
+                        await cursor.executemany(statement.text, rows)
+                    counts.append(cursor.rowcount)
+        except Error as error:
+            if self._driver.closed:
+                await self._connection.invalidate(error)
+            raise DBAPIError.instance(
+                None, None, error, Error, hide_parameters=True, dialect=dialect
+            ) from error
+        return counts
 
     async def commit(self) -> None:
         """End the transaction; its changes are durable when this returns."""

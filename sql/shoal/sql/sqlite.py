@@ -20,9 +20,10 @@ from sqlalchemy import Connection as SyncConnection
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
-from shoal.sql.connection import Connection, Length
+from shoal.sql.connection import MOST_SHORT_ROWS, Changes, Connection, Length
 from shoal.sql.courier import Courier
 from shoal.sql.pause import SHORT_S, Pause
+from shoal.sql.prepared import prepared, tell
 from shoal.sql.sqlite_file import BUSY_TIMEOUT_MS
 from shoal.sql.translation import FOREIGN, all_in_use, sqlite_code, translate
 
@@ -195,6 +196,21 @@ class _SqliteLink:
             finally:
                 self._deadline_s = inf
         return await self._courier.call(partial(self._patiently, work))
+
+    async def change(self, changes: Changes) -> list[int]:
+        """Make changes one after the other; return how many rows each has changed."""
+        rows = sum(len(values) for _, values in changes)
+        length = Length.LONG if rows > MOST_SHORT_ROWS else Length.SHORT
+        return await self.run(lambda connection: self._change(connection, changes), length)
+
+    def _change(self, connection: SyncConnection, changes: Changes) -> list[int]:
+        counts = []
+        for change, values in changes:
+            statement = prepared(change, tuple(values[0]), connection.dialect)
+            rows = statement.rows(values)
+            tell(connection, statement, rows)
+            counts.append(self._raw.executemany(statement.text, rows).rowcount)
+        return counts
 
     def _patiently(self, work: Callable[[SyncConnection], T]) -> T:
         """Work in the courier's thread, where waiting holds nobody up."""

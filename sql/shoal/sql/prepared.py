@@ -1,0 +1,65 @@
+"""Statements that are executed again and again: translated once, given to the driver directly.
+
+SQLAlchemy's way of executing a statement costs several times what SQLite takes for it. Here it
+only translates: the statement to SQL, and how each value is stored. Values, errors and what
+listeners are told are as on SQLAlchemy's own way.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Delete, Dialect, Insert, Update
+from sqlalchemy.exc import StatementError
+from sqlalchemy.sql.compiler import SQLCompiler
+
+Values = Mapping[str, Any]
+Change = Insert | Update | Delete
+
+
+class Prepared:
+    """One statement, translated for rows of values with certain names."""
+
+    def __init__(self, statement: Change, names: tuple[str, ...], dialect: Dialect) -> None:
+        compiled = statement.compile(dialect=dialect, column_keys=names, for_executemany=True)
+        assert isinstance(compiled, SQLCompiler)
+        self.text = str(compiled)
+        self._statement = statement  # keeps its id, by which we are found, from being used again
+        self._is_positional = compiled.positional
+        processors = {
+            name: bind.type.dialect_impl(dialect).bind_processor(dialect)
+            for name, bind in compiled.binds.items()
+        }
+        order = compiled.positiontup if compiled.positional else processors
+        self._columns = [(name, processors[name]) for name in order or ()]
+
+    def rows(self, values: Sequence[Values]) -> list[Any]:
+        """Return rows as the driver wants them. Raises StatementError for what cannot be stored."""
+        columns = self._columns
+        try:
+            if self._is_positional:
+                return [
+                    tuple([one[n] if of is None else of(one[n]) for n, of in columns])
+                    for one in values
+                ]
+            return [
+                {n: one[n] if of is None else of(one[n]) for n, of in columns} for one in values
+            ]
+        except Exception as error:
+            raise StatementError(str(error), None, None, error) from error
+
+
+_known: dict[tuple[int, tuple[str, ...], str], Prepared] = {}
+
+
+def prepared(statement: Change, names: tuple[str, ...], dialect: Dialect) -> Prepared:
+    """Return a statement that a module holds, for rows of values with these names."""
+    key = (id(statement), names, dialect.name)
+    if (found := _known.get(key)) is None:
+        found = _known[key] = Prepared(statement, names, dialect)
+    return found
+
+
+def tell(connection: Connection, statement: Prepared, rows: Sequence[Any]) -> None:
+    """Tell those who listen to SQLAlchemy what is about to be executed."""
+    for listener in connection.engine.dispatch.before_cursor_execute:
+        listener(connection, None, statement.text, rows, None, len(rows) > 1)
