@@ -43,6 +43,11 @@ class SpawnLimit:
     count_ms: float
     clock_ms: float
 
+    @property
+    def share(self) -> float:
+        """The part of the processors that the starters got; 1 on a machine without other work."""
+        return min(1.0, self.all * self.cpu_ms / 1e3 / self.starters)
+
     @classmethod
     def median(cls, several: "Sequence[SpawnLimit]") -> "SpawnLimit":
         """Return the medians of several measurements."""

@@ -1,0 +1,37 @@
+"""What the report of whole clusters says, and when it says that its figures say little."""
+
+import pytest
+
+from bench.cluster import Size
+from bench.engine_report import TASKS, Idle, Line, markdown, without_tasks
+from bench.processes import BENCH, LAUNCHER
+from bench.spawn_limit import SpawnLimit
+
+QUIET = SpawnLimit(one=900, all=1_800, starters=2, cpu_ms=1.0, count_ms=1.2, clock_ms=2.9)
+BUSY = SpawnLimit(one=90, all=180, starters=2, cpu_ms=1.0, count_ms=1.2, clock_ms=2.9)
+CPU = {"master": 1.0, LAUNCHER: 2.0, BENCH: 0.5}
+LINES = [
+    Line("sqlite", "WIDE 200", {"tasks_per_s": 600.0}, [], without_tasks(CPU, 1.2)),
+    Line("sqlite", "TRIGGER", {"median_ms": 9.0, "p99_ms": 40.0}, [], without_tasks(CPU, 2.9)),
+]
+IDLE = [Idle("sqlite", {"master": 100 * 2**20}, {"master": 0.5})]
+
+
+def test_every_workload_stands_beside_the_limit_and_its_goal() -> None:
+    text = markdown(QUIET, LINES, IDLE, Size())
+    assert "| WIDE 200 | ≥ 1,000 tasks/s | sqlite | 600 | 1.7 x short | 1,129 | met |" in text
+    assert "| WIDE 200 | sqlite | 600 | 1 / 3.0 | | |  | 3.00 | 3.0 | 667 |" in text
+    assert "| TRIGGER | sqlite | | | 9.0 | 8.1 | 40.0 | 3.00 | 3.0 | 667 |" in text
+    assert "| sqlite | 100, 0.50 % | 100, 0.50 % |" in text
+    assert "other work" not in text
+
+
+def test_a_busy_machine_is_told_of() -> None:
+    assert "got 9% of the processors" in markdown(BUSY, LINES, [], Size())
+
+
+def test_what_tasks_do_themselves_is_apart_from_what_starts_them() -> None:
+    found = without_tasks(CPU, 1.2)
+    assert found[LAUNCHER] == pytest.approx(0.8)
+    assert found[TASKS] == 1.2
+    assert without_tasks(CPU, 3.0)[LAUNCHER] == 0.0
