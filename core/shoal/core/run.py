@@ -67,6 +67,9 @@ class Doom(StrEnum):
     TIMEOUT = "TIMEOUT"  # a task that the master runs has reached its timeout
 
 
+_NOTHING: Mapping[str, Any] = {}  # one for all attempts, of which there may be millions
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One attempt of one task: a task instance. ``id`` is None until it is stored.
@@ -94,8 +97,8 @@ class Attempt:
     forced: bool = False  # taken for a success by request
     doomed: Doom | None = None  # it is being ended; its report is awaited
     warned_at: datetime | None = None  # when it was found to run longer than its timeout
-    outputs: Mapping[str, str] = field(default_factory=dict)
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    detail: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
 
     @property
     def finished(self) -> bool:

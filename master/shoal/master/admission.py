@@ -160,7 +160,7 @@ class Admission:
         self._ring = ring
 
     async def at_end_of(self, uow: UnitOfWork, runs: Sequence[Run]) -> "_AfterEnds":
-        """Take part in a transaction that stores the end of ``runs``; see ``engine.Ending``."""
+        """Take part in a transaction that stores the end of ``runs``; see ``batch.Ending``."""
         policies = await uow.admission.lock_of([run.id for run in runs])
         return _AfterEnds(Gate(uow, policies), self._ring)
 

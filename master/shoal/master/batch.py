@@ -1,7 +1,9 @@
-"""What goes through the engine: events on their way, and what a batch of them decides."""
+"""What goes through the engine: events on their way, what a batch of them decides, what it ends."""
 
 import asyncio
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
 
 from shoal.core.commands import Command
 from shoal.core.errors import ShoalError
@@ -61,3 +63,13 @@ class Change:
             overdue=before.overdue + decision.overdue,
             parent=decision.parent or before.parent,
         )
+
+
+class Ending(Protocol):
+    """Part of one transaction that stores the end of runs; made before anything is written."""
+
+    async def write(self, at: datetime) -> None:
+        """Write what follows from the ends, which are written by now."""
+
+    def committed(self) -> None:
+        """Tell whom it concerns. A hint: it must not fail."""

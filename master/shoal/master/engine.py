@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Protocol
 
 import structlog
 
@@ -27,7 +26,7 @@ from shoal.core.errors import ShoalError
 from shoal.core.events import Begun, Event, TimeReached
 from shoal.core.run import Decision, Run
 from shoal.core.states import OPEN_WORKFLOW
-from shoal.master.batch import Change, Item
+from shoal.master.batch import Change, Ending, Item
 from shoal.master.errors import NotOwner, NotStored, Quarantined
 from shoal.master.messages import Messenger
 from shoal.master.outbox import Outbox, Perform
@@ -39,17 +38,7 @@ log = structlog.get_logger()
 LEAVING = "this master is leaving; ask the partition's next owner"
 
 Clock = Callable[[], datetime]
-AtEnd = Callable[[UnitOfWork, Sequence[Run]], Awaitable["Ending"]]
-
-
-class Ending(Protocol):
-    """Part of one transaction that stores the end of runs; made before anything is written."""
-
-    async def write(self, at: datetime) -> None:
-        """Write what follows from the ends, which are written by now."""
-
-    def committed(self) -> None:
-        """Tell whom it concerns. A hint: it must not fail."""
+AtEnd = Callable[[UnitOfWork, Sequence[Run]], Awaitable[Ending]]
 
 
 class Engine:
@@ -159,9 +148,19 @@ class Engine:
 
     def post(self, partition: int, instance_id: int, event: Event) -> None:
         """Hand over an event whose fate nobody waits for: the sweeper heals what is lost."""
-        done = asyncio.get_running_loop().create_future()
+        self.hand_over(partition, instance_id, event)
+
+    def hand_over(
+        self, partition: int, instance_id: int, event: Event, command: Command | None = None
+    ) -> asyncio.Future[Run]:
+        """Hand over an event at once; what is returned ends as ``submit`` does."""
+        done: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
         done.add_done_callback(_retrieve)
-        self._inbox.put_nowait(Item(partition, instance_id, event, done))
+        if self._over:
+            done.set_exception(NotStored(LEAVING))
+        else:
+            self._inbox.put_nowait(Item(partition, instance_id, event, done, command))
+        return done
 
     def wake(self, instance_id: int) -> None:
         """Let a run look at its delays, if it is still here."""
@@ -178,11 +177,7 @@ class Engine:
 
         Raises NotOwner, NotStored, Quarantined, or NotFound if there is no such instance.
         """
-        if self._over:
-            raise NotStored(LEAVING)
-        done: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
-        self._inbox.put_nowait(Item(partition, instance_id, event, done, command))
-        return await done
+        return await self.hand_over(partition, instance_id, event, command)
 
     async def work(self) -> None:
         """Run for ever; at the end nobody is left waiting for an answer."""

@@ -45,16 +45,22 @@ class MasterRpc(MasterServiceServicer):
         context: grpc.aio.ServicerContext[pb.FetchRequest, pb.FetchResponse],
     ) -> pb.FetchResponse:
         """Grant claimed attempts: each is stored as CLAIMED before its payload leaves."""
-        verdicts = await asyncio.gather(
-            *(self._fetch(request.worker_id, ref) for ref in request.attempts)
-        )
+        worker = request.worker_id
+        # All are handed over before the first is waited for: one transaction serves them.
+        claims = [(ref, self._claim(worker, ref)) for ref in request.attempts]
+        verdicts = [await self._grant(worker, ref, claim) for ref, claim in claims]
         failpoints.hit("fetch.before_reply")
         return pb.FetchResponse(verdicts=verdicts)
 
-    async def _fetch(self, worker: str, ref: pb.AttemptRef) -> pb.FetchVerdict:
+    def _claim(self, worker: str, ref: pb.AttemptRef) -> asyncio.Future[Run]:
         event = TaskClaimed(ref.task_instance_id, worker, self._clock())
+        return self._engine.hand_over(ref.partition, ref.workflow_instance_id, event)
+
+    async def _grant(
+        self, worker: str, ref: pb.AttemptRef, claim: asyncio.Future[Run]
+    ) -> pb.FetchVerdict:
         try:
-            run = await self._engine.submit(ref.partition, ref.workflow_instance_id, event)
+            run = await claim
         except NotOwner as error:
             return _refused(ref, pb.Refusal.NOT_OWNER, error)
         except (NotFound, Quarantined) as error:  # else it would wait in a worker's slot for ever
@@ -114,33 +120,43 @@ class MasterRpc(MasterServiceServicer):
         context: grpc.aio.ServicerContext[pb.ReportRequest, pb.ReportResponse],
     ) -> pb.ReportResponse:
         """Store reports; the verdicts say which ones the worker may forget."""
-        verdicts = await asyncio.gather(
-            *(self._report(request.worker_id, report) for report in request.reports)
-        )
+        worker = request.worker_id
+        handed = [(report, self._take(worker, report)) for report in request.reports]
+        verdicts = [await _verdict(worker, report, taken) for report, taken in handed]
         failpoints.hit("report.before_reply")
         return pb.ReportResponse(verdicts=verdicts)
 
-    async def _report(self, worker: str, report: pb.Report) -> pb.ReportVerdict:
-        ref = report.attempt
-        verdict = pb.ReportVerdict(task_instance_id=ref.task_instance_id)
+    def _take(self, worker: str, report: pb.Report) -> asyncio.Future[Run] | None:
+        """Hand over what a report says; None if its kind is unknown."""
         event = _event(worker, report, self._clock())
         if event is None:  # of a newer worker: a newer master will understand it
             log.warning("report of an unknown kind", worker=worker, kind=report.kind)
-            verdict.kind = pb.ReportVerdict.RETRY
-            return verdict
-        try:
-            run = await self._engine.submit(ref.partition, ref.workflow_instance_id, event)
-        except NotOwner:
-            verdict.kind = pb.ReportVerdict.NOT_OWNER
-        except NotFound:
-            verdict.kind = pb.ReportVerdict.SUPERSEDED
-        except ShoalError:
-            verdict.kind = pb.ReportVerdict.RETRY
-        else:
-            attempt = run.attempt_by_id(ref.task_instance_id)
-            mine = attempt is not None and attempt.worker == worker
-            verdict.kind = pb.ReportVerdict.COMMITTED if mine else pb.ReportVerdict.SUPERSEDED
+            return None
+        ref = report.attempt
+        return self._engine.hand_over(ref.partition, ref.workflow_instance_id, event)
+
+
+async def _verdict(
+    worker: str, report: pb.Report, taken: asyncio.Future[Run] | None
+) -> pb.ReportVerdict:
+    ref = report.attempt
+    verdict = pb.ReportVerdict(task_instance_id=ref.task_instance_id)
+    if taken is None:
+        verdict.kind = pb.ReportVerdict.RETRY
         return verdict
+    try:
+        run = await taken
+    except NotOwner:
+        verdict.kind = pb.ReportVerdict.NOT_OWNER
+    except NotFound:
+        verdict.kind = pb.ReportVerdict.SUPERSEDED
+    except ShoalError:
+        verdict.kind = pb.ReportVerdict.RETRY
+    else:
+        attempt = run.attempt_by_id(ref.task_instance_id)
+        mine = attempt is not None and attempt.worker == worker
+        verdict.kind = pb.ReportVerdict.COMMITTED if mine else pb.ReportVerdict.SUPERSEDED
+    return verdict
 
 
 def _event(worker: str, report: pb.Report, now: datetime) -> TaskStarted | TaskEnded | None:

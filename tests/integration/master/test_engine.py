@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import update
@@ -35,6 +36,8 @@ from shoal.sql.errors import DatabaseUnavailable
 from shoal.sql.tables import schedule
 from tests.integration.master.statements import noted_writes
 from tests.waiting import DEADLINE_S, eventually
+
+NO_CONTEXT: Any = None  # of a gRPC call; the service does not look at it
 
 
 class Unsteady(Database):
@@ -228,7 +231,7 @@ async def test_claim_of_a_quarantined_instance_is_refused_and_takes_no_slot(site
     )
     async with site.working():
         rpc = MasterRpc(site.engine, utc_now, site.database, Vault(Path("none")))
-        verdict = await rpc._fetch("w", ref)
+        verdict = await rpc._grant("w", ref, rpc._claim("w", ref))
         assert verdict.refusal.kind == pb.Refusal.SUPERSEDED
         await site.engine.take({0: 2}, "m")  # the next owner tries again
         taken = await site.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))
@@ -325,6 +328,31 @@ async def test_many_starts_of_a_workflow_cost_no_more_statements_than_a_few(site
         costs.append(len(statements))
     assert len(site.engine.runs) == 44
     assert costs[2] == costs[1] > 0
+
+
+async def test_attempts_of_one_call_are_stored_in_one_transaction(site: Site) -> None:
+    runs = await site.runs(8)
+    await site.engine.take({0: 1}, "m")
+    rpc = MasterRpc(site.engine, utc_now, site.database, Vault(Path("none")))
+    refs = [
+        pb.AttemptRef(
+            task_instance_id=run.attempts["a"].id or 0, workflow_instance_id=run.id, partition=0
+        )
+        for run in runs
+    ]
+    async with site.working():
+        await eventually(lambda: len(site.actions) == len(runs))
+        before = site.database.writers
+        fetched = await rpc.Fetch(pb.FetchRequest(worker_id="w", attempts=refs), NO_CONTEXT)
+        assert site.database.writers == before + 1
+        ends = [pb.Report(attempt=ref, kind=pb.SUCCEEDED) for ref in refs]
+        reported = await rpc.Report(pb.ReportRequest(worker_id="w", reports=ends), NO_CONTEXT)
+        assert site.database.writers == before + 2
+    granted = [v.payload.task_instance_id for v in fetched.verdicts]
+    assert granted == [ref.task_instance_id for ref in refs]
+    assert [v.task_instance_id for v in reported.verdicts] == granted
+    assert {v.kind for v in reported.verdicts} == {pb.ReportVerdict.COMMITTED}
+    assert not site.engine.runs
 
 
 async def test_new_instance_that_cannot_be_decided_is_created_and_quarantined(
