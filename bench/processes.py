@@ -33,6 +33,7 @@ class Process:
     pid: int
     parent: int
     kind: str
+    name: str
     cpu_s: float  # its own and that of all children it has waited for
 
 
@@ -94,7 +95,7 @@ def _read(pid: int) -> Process | None:
     name, _, rest = stat.partition(" (")[2].rpartition(") ")
     fields = rest.split()
     ticks = sum(int(field) for field in fields[11:15])  # utime, stime, cutime, cstime
-    return Process(pid, int(fields[1]), _kind(f"{command} {name}"), ticks * _TICK_S)
+    return Process(pid, int(fields[1]), _kind(f"{command} {name}"), name, ticks * _TICK_S)
 
 
 def _kind(text: str) -> str:

@@ -14,7 +14,8 @@ from bench.report import machine
 from bench.sampling import Sampler, Samples
 from bench.scenarios import many, wide
 
-SAMPLED = ("master", "worker agent", "launcher and tasks", "api")
+SAMPLED = ("master", "worker agent", processes.LAUNCHER, "api")
+LAUNCHER_NAME = "shoal-launcher"  # what its process calls itself
 
 
 def main() -> None:
@@ -36,8 +37,12 @@ def main() -> None:
     ):
         wide(50).run(cluster)
         samplers = {
-            process.kind: Sampler(process.pid, Path(folder) / f"{process.pid}.raw")
-            for process in _newest(processes.below(os.getpid()))
+            process.kind: Sampler(
+                process.pid,
+                Path(folder) / f"{process.pid}.raw",
+                family=process.kind == processes.LAUNCHER,
+            )
+            for process in _sampled(processes.below(os.getpid()))
         }
         figures = workload.run(cluster)
         found = {kind: sampler.stop() for kind, sampler in samplers.items()}
@@ -51,9 +56,10 @@ def main() -> None:
     sys.stdout.write(f"\n{machine()}\n")
 
 
-def _newest(found: list[processes.Process]) -> list[processes.Process]:
-    """Return one process of each kind that is Python: of launchers the innermost."""
-    kinds = {process.kind: process for process in sorted(found, key=lambda p: p.pid)}
+def _sampled(found: list[processes.Process]) -> list[processes.Process]:
+    """Return one process of each kind that is Python: of launchers the one that has the shims."""
+    others = [p for p in found if p.kind != processes.LAUNCHER or p.name == LAUNCHER_NAME]
+    kinds = {process.kind: process for process in others}
     return [kinds[kind] for kind in SAMPLED if kind in kinds]
 
 

@@ -9,8 +9,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+_NO_FUNCTIONS = ("process ", "thread ")
 RATE = 200  # samples a second
-_OPTIONS = ("--gil", "--threads", "--nonblocking", "--format", "raw", "--duration", "3600", "-o")
+_OPTIONS = (
+    "--gil",
+    "--threads",
+    "--nonblocking",
+    "--format",
+    "raw",
+    "--duration",
+    "3600",
+    "-o",
+)
 _NOT_FOUND = (
     "py-spy is not installed; it is one of the test tools: make .venv/dev, or pip install py-spy"
 )
@@ -26,16 +36,20 @@ class Samples:
 
 
 class Sampler:
-    """Samples one process from ``start`` to ``stop``, the time on the processor only."""
+    """Samples one process from its making to ``stop``, the time on the processor only.
 
-    def __init__(self, pid: int, output: Path) -> None:
+    ``family``: those that it starts as well, as far as they are Python.
+    """
+
+    def __init__(self, pid: int, output: Path, *, family: bool = False) -> None:
         program = Path(sys.executable).with_name("py-spy")
         found = str(program) if program.exists() else shutil.which("py-spy")
         if found is None:
             raise SystemExit(_NOT_FOUND)
         self._output = output
+        options = [*(["--subprocesses"] if family else []), *_OPTIONS, str(output)]
         self._process = subprocess.Popen(
-            [found, "record", "--pid", str(pid), "--rate", str(RATE), *_OPTIONS, str(output)],
+            [found, "record", "--pid", str(pid), "--rate", str(RATE), *options],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -44,6 +58,8 @@ class Sampler:
         """End, and return what was seen."""
         self._process.send_signal(signal.SIGINT)
         self._process.wait(60)
+        if not self._output.exists():  # the process was never seen at work
+            return read(())
         return read(self._output.read_text(encoding="utf-8").splitlines())
 
 
@@ -54,9 +70,11 @@ def read(lines: Iterable[str]) -> Samples:
     total = 0
     for line in lines:
         stack, _, number = line.rpartition(" ")
-        frames = [_function(frame) for frame in stack.split(";")]
+        frames = [_function(f) for f in stack.split(";") if not f.startswith(_NO_FUNCTIONS)]
         count = int(number)
         total += count
+        if not frames:
+            continue
         own[frames[-1]] += count
         for name in set(frames):
             inclusive[name] += count
