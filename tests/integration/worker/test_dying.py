@@ -106,8 +106,9 @@ async def test_nothing_survives_if_up_to_four_of_five_are_killed_in_one_instant(
         "shims": [child.pid for child in children(launcher_pid)],
     }
     assert len({pid for each in pids.values() for pid in each}) == 4 + 2
-    for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped first: none can act on another's end
-        for victim in victims:
+    # Stopped first, and killed from below: nobody can act on another's end, as those who live do.
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for victim in reversed(victims):
             for pid in pids[victim]:
                 os.kill(pid, number)
     await eventually(lambda: not site.survivors())
