@@ -49,9 +49,9 @@ class Head:
         self._window: list[Entry] = []  # in order
         self._complete = False  # the window reaches to the end of the queue
         self._reach: Entry | None = None  # else to this entry, which it may have lost since
-        self._bell: tuple[int, int] | None = (
-            None  # its czxid and version, if we know all until then
-        )
+        # The bell's czxid and version, if we know of all puts until then; tasks of later ones.
+        self._bell: tuple[int, int] | None = None
+        self._foreseen: set[int] = set()
         self._lists: dict[str, tuple[int, list[str]]] = {}  # long lists: path -> (pzxid, sorted)
         self._lists_needed = FIRST_AT_ONCE  # by the last reading
         self._blocked: dict[int, float] = {}  # task instance -> until when
@@ -191,9 +191,11 @@ class Head:
         if not self._window:
             self._true_at = now  # no entry of ours has waited here for others to take it
         known = {entry.task_instance_id for entry in self._window} | self._blocked.keys()
+        known |= self._foreseen
+        self._foreseen = set()
         for entry in (entry for put in puts for entry in put.entries):
             if self._is_within_reach(entry) and entry.task_instance_id not in known:
-                known.add(entry.task_instance_id)  # a put that is made in two goes tells it twice
+                known.add(entry.task_instance_id)  # it may have been put twice
                 insort(self._window, entry)
         if len(self._window) > MOST_WINDOW:
             del self._window[MOST_WINDOW:]
@@ -230,6 +232,8 @@ class Head:
         self._complete = len(window) < count
         self._reach = window[-1] if window else None
         self._window = [entry for entry in window if entry.task_instance_id not in self._blocked]
+        # A put that came while we read will be told of, and we may have claimed it by then.
+        self._foreseen = {e.task_instance_id for e in window} if self.rung.is_set() else set()
         self._read_took_s = time.monotonic() - now
         patience_s = max(PATIENCE_S, READINGS * self._read_took_s)
         if self._overtaken and now > self._looked_at + patience_s:

@@ -54,24 +54,22 @@ class Putter:
             self._teller(group).told(news, rung)
 
     async def _put_singly(self, group: str, batch: Sequence[Entry]) -> None:
-        """One request for each node and the bell, sent together; nodes may exist already."""
+        """One request for each node and the bell, sent together; nodes may exist already.
+
+        The bell tells nothing, since not all of it may be true.
+        """
         root = layout.queue(group)
         left = list(batch)
         while left:
             root_was_known = root in self._known
             buckets = self.create_buckets(left)
             made = [self._session.create(entry.path) for entry in left]
-            bell, news = self._teller(group).bell(left)
-            ringing = self._session.set(root, bell.data)
-            _, rung, *results = await asyncio.gather(
-                buckets, ringing, *made, return_exceptions=True
-            )
+            bell = self._session.set(root, b"")
+            _, rung, *results = await asyncio.gather(buckets, bell, *made, return_exceptions=True)
             if isinstance(rung, BaseException) and not (
                 isinstance(rung, NoNode) and root_was_known  # the tree was made anew: so do we
             ):
                 raise rung
-            if isinstance(rung, Stat):
-                self._teller(group).told(news, rung)
             again = []
             for entry, result in zip(left, results, strict=True):
                 if isinstance(result, NoNode):
