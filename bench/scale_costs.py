@@ -30,7 +30,7 @@ class Costs:
     name_ms: float = 0.0003  # and so much more for each name in a list
     answer_ms: float = 0.06  # an answer of ZooKeeper the processor of whoever asked
     trip_ms: float = 0.2  # there and back between two machines
-    load_ms: float = 0.5  # taking over an open instance
+    load_ms: float = 0.62  # taking over an open instance
     join_ms: float = 0.01  # a request to the group of masters, for each member of it
 
     @classmethod
