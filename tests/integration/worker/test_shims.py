@@ -17,7 +17,7 @@ from shoal.worker.launcher_shims import MOST_IDLE
 from shoal.worker.launching import Launcher
 from tests.integration.worker.agent_kit import children
 from tests.integration.worker.attempt_site import Site, alive, parent_of, shown
-from tests.waiting import eventually
+from tests.waiting import DEADLINE_S, eventually
 
 SLEEP = "echo ready; exec sleep 1000"
 ESCAPE = f"trap '' TERM; ( setsid env -i /bin/sh -c '{SLEEP}' & ) ; {SLEEP}"
@@ -82,7 +82,7 @@ async def test_attempt_whose_shim_is_killed_ends_with_all_its_processes_and_no_o
     launched = await launcher.launch(site.marked("a", ESCAPE))
     await site.until_ready("a", 2)
     os.kill(parent_of(launched.pid), signal.SIGKILL)
-    record = await launched.wait()
+    record = await asyncio.wait_for(launched.wait(), DEADLINE_S)
     assert not site.survivors()
     assert (record.outcome, record.signal) == (Outcome.FAILED, signal.SIGKILL)
     assert record.durable

@@ -109,16 +109,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     mutation(
-        "a killed shim takes the end of its attempt along",
-        Promise.NOTHING_LOST,
-        _LAUNCHER,
-        ("self._reaper.inherit(attempt)", "pass"),
-        (
-            f"{_TESTS}/test_shims.py::"
-            "test_attempt_whose_shim_is_killed_ends_with_all_its_processes_and_no_other",
-        ),
-    ),
-    mutation(
         "guards leave alone what a killed launcher left",
         Promise.KILLED_MEANS_DEAD,
         _GUARD,
