@@ -15,6 +15,8 @@ from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
+import uvloop
+
 from shoal.client.local.lean_structlog import structlog
 from shoal.client.local.log_setup import configure_logging
 from shoal.client.local.state import read_state
@@ -45,7 +47,8 @@ def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
         # What is loaded by now stays: collections of garbage, during which everything stands
         # still, need not look through it each time.
         gc.freeze()
-        asyncio.run(serving)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(serving)
     except ShoalError as error:
         print(f"shoal {role}: {error}", file=sys.stderr)
         return EXIT_FAILED
