@@ -66,7 +66,7 @@ def _goals(limit: SpawnLimit, lines: Sequence[Line], idle: Sequence[Idle]) -> st
             "pss_mib": sum(one.pss.values()) / 2**20,
             "cpu_percent": sum(one.cpu_percent.values()),
         }
-    return goals.table(limit, found)
+    return goals.table(limit, found, quiet=limit.share >= _QUIET)
 
 
 def _rates(limit: SpawnLimit, lines: Sequence[Line]) -> str:

@@ -70,8 +70,13 @@ GOALS = (
 )
 
 
-def table(limit: SpawnLimit, found: Mapping[tuple[str, str], Mapping[str, float]]) -> str:
-    """Return each goal beside what is measured; ``found`` is by workload and database."""
+def table(
+    limit: SpawnLimit, found: Mapping[tuple[str, str], Mapping[str, float]], *, quiet: bool
+) -> str:
+    """Return each goal beside what is measured; ``found`` is by workload and database.
+
+    Only what a ``quiet`` machine has shown says anything about another machine.
+    """
     text = (
         "| workload | goal | database | measured | | on the goals' machine | |\n"
         "| --- | --- | --- | ---: | --- | ---: | --- |\n"
@@ -81,7 +86,7 @@ def table(limit: SpawnLimit, found: Mapping[tuple[str, str], Mapping[str, float]
             if workload != goal.workload or goal.figure not in figures:
                 continue
             value = figures[goal.figure]
-            scaled = goal.scaled(value, limit)
+            scaled = goal.scaled(value, limit) if quiet else None
             there = "| |" if scaled is None else f"{_number(scaled)} | {goal.gap(scaled)} |"
             text += (
                 f"| {goal.workload} | {goal.text} | {database} | {_number(value)} "
