@@ -41,7 +41,7 @@ MUTATIONS: tuple[Mutation, ...] = (
             "            found = {",
             "            )\n            found = {",
         ),
-        (f"{_SQL}::test_slot_that_is_being_taken_is_not_taken_back[postgresql]",),
+        (f"{_SQL}::test_slot_that_is_being_taken_is_not_taken_back",),
     ),
     mutation(
         "slots are given in the order of asking",
