@@ -131,6 +131,12 @@ class FakeMaster(MasterServiceServicer):
     async def vacate(self, partition: int) -> None:
         await self.session.delete(layout.owner(partition))
 
+    async def unclaimed(self, task_instance_id: int) -> None:
+        """Return when nobody claims that task (any more). Workers release a moment later."""
+        async with asyncio.timeout(DEADLINE_S):
+            while await self.queue.claimed([task_instance_id]):
+                await asyncio.sleep(0.01)
+
     async def submit(
         self,
         kind: str,

@@ -17,12 +17,6 @@ def starts(file: Path) -> str:
     return file.read_text() if file.exists() else ""
 
 
-async def unclaimed(master: FakeMaster, number: int) -> None:
-    async with asyncio.timeout(DEADLINE_S):
-        while await master.queue.claimed([number]):
-            await asyncio.sleep(0.01)
-
-
 async def test_refused_attempt_is_not_run_and_its_claim_is_released(
     master: FakeMaster, worker: InProcessWorker, tmp_path: Path
 ) -> None:
@@ -31,7 +25,7 @@ async def test_refused_attempt_is_not_run_and_its_claim_is_released(
     master.table.tasks[number].state = "KILLED"
     await master.queue.put([master.table.tasks[number].entry])
     await eventually(lambda: number in master.fetched)
-    await unclaimed(master, number)
+    await master.unclaimed(number)
     after = await master.submit("SHELL", {"script": "true"})
     await master.table.ended(after)
     assert not mark.exists()
@@ -60,7 +54,7 @@ async def test_lost_reply_is_repeated_and_the_attempt_runs_once(
 
     await eventually(lambda: len(ends()) >= 2)
     await eventually(lambda: spool(cluster.data) == [])
-    await unclaimed(master, number)
+    await master.unclaimed(number)
     assert task.committed == 1
     assert starts(ledger) == "x\n"
 
@@ -159,6 +153,6 @@ async def test_running_attempt_that_the_master_gave_up_is_ended(
     master.open.set()
     task = await granted
     task.worker = "somebody else"  # STARTED will be answered SUPERSEDED
-    await unclaimed(master, number)
+    await master.unclaimed(number)
     assert task.report is None
     assert spool(cluster.data) == []

@@ -1,6 +1,5 @@
 """Results that no master has committed yet."""
 
-import asyncio
 import signal
 from pathlib import Path
 
@@ -11,13 +10,6 @@ from tests.integration.worker.agent_kit import InProcessWorker, WorkerProcess, t
 from tests.waiting import DEADLINE_S, eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
-
-
-async def unclaimed(master: FakeMaster, number: int) -> None:
-    """Return when nobody claims that task any more."""
-    async with asyncio.timeout(DEADLINE_S):
-        while await master.queue.claimed([number]):
-            await asyncio.sleep(0.01)
 
 
 async def test_claim_is_held_until_the_result_is_committed(
@@ -36,12 +28,12 @@ async def test_claim_is_held_until_the_result_is_committed(
     later = await master.submit("SHELL", {"script": "true"})
     assert later % 4 != number % 4
     await master.table.ended(later, timeout_s=DEADLINE_S)
-    await unclaimed(master, later)
+    await master.unclaimed(later)
     assert await master.queue.claimed([number]) == {number}
 
     master.owned.add(number % 4)
     await master.table.ended(number, timeout_s=DEADLINE_S)
-    await unclaimed(master, number)
+    await master.unclaimed(number)
 
 
 async def test_result_that_the_disk_refuses_is_reported_all_the_same(
@@ -80,5 +72,5 @@ async def test_result_that_was_neither_stored_nor_reported_ends_as_a_loss(
         assert await master.queue.claimed([number]) == {number}
         worker.signal(signal.SIGKILL)
         await worker.wait()
-    await unclaimed(master, number)
+    await master.unclaimed(number)
     assert master.table.tasks[number].state == "RUNNING"  # for the master to declare LOST
