@@ -118,7 +118,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
         (
             f"{_TESTS}/test_dying.py::"
-            "test_a_killed_launcher_takes_its_attempts_along_and_is_replaced",
+            "test_nothing_survives_if_up_to_four_of_five_are_killed_in_one_instant[launcher+shims]",
         ),
     ),
     mutation(
