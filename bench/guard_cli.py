@@ -19,7 +19,7 @@ from bench.engine_cli import RESULTS
 from bench.quiet import log_warnings_to_stderr
 from bench.scenarios import Workload, many, wide
 
-ROUNDS = 4
+ROUNDS = 6
 SECTION = "processor"
 # ZooKeeper's compiler works longest at the start: its requests are counted instead.
 KINDS = ("master", "worker agent", "launcher and tasks", "api")
