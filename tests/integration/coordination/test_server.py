@@ -50,6 +50,21 @@ async def test_data_survives_a_kill(server: ZooKeeperServer) -> None:
     assert four_letter_word("127.0.0.1", server.port, "ruok") == b""
 
 
+async def test_data_that_other_settings_wrote_is_read(
+    server: ZooKeeperServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An update of Shoal must not cost anybody a cluster."""
+    plain = [flag for flag in server_module.JVM_FLAGS if not flag.startswith("-Dzookeeper.")]
+    with monkeypatch.context() as before:
+        before.setattr(server_module, "JVM_FLAGS", plain)
+        with server:
+            async with connect(f"{server.address}/chroot") as session:
+                await session.create("/kept", b"data")
+    with server:
+        async with connect(f"{server.address}/chroot") as session:
+            assert (await session.get("/kept")).data == b"data"
+
+
 def test_server_listens_on_loopback_alone_and_says_little(zookeeper: ZooKeeperServer) -> None:
     assert four_letter_word("127.0.0.1", zookeeper.port, "ruok", DEADLINE_S) == b"imok"
     answer = four_letter_word("127.0.0.1", zookeeper.port, "envi", DEADLINE_S)

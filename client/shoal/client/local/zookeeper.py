@@ -46,6 +46,8 @@ JARS = (
     "log4j-core",
 )
 # Small and quick to start: one compiler level, one collector thread, memory given back when idle.
+# Nothing here may change how data is stored: digest.enabled=false, for one, would make the server
+# refuse the folders of all clusters that there are.
 JVM_FLAGS = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
@@ -64,8 +66,6 @@ JVM_FLAGS = (
     # A request passes through fewer threads: the selector's own does the reading and writing.
     "-Dzookeeper.nio.numSelectorThreads=1",
     "-Dzookeeper.nio.numWorkerThreads=0",
-    # A checksum over the whole tree, kept to compare servers of an ensemble: this one is alone.
-    "-Dzookeeper.digest.enabled=false",
 )
 LOG_CONFIG = """\
 status = error
