@@ -94,7 +94,9 @@ class Launcher:
         self._link.flush()
         while self._closing is None or self._attempts or self._link.wants_to_write:
             self._wait()
-            self._check_deadlines(time.monotonic())
+            now = time.monotonic()
+            self._check_deadlines(now)
+            self._shims.thin_out(now)
             for attempt in self._reaper.clear():
                 attempt.conclude()
                 if attempt.filter is not None:
@@ -131,6 +133,8 @@ class Launcher:
         until = [self._deadlines[0][0]] if self._deadlines else []
         if self._lease is not None and not self._lease_lost:
             until.append(self._lease)
+        if (thinned_at := self._shims.next_deadline) is not None:
+            until.append(thinned_at)
         if not until:
             return None
         return max(0, int((min(until) - time.monotonic()) * 1000) + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import time
 
 from shoal.worker.launcher_child import altered_signals
 from shoal.worker.launcher_shim import LAST, Shim, be_shim
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
     from shoal.worker.launcher_attempt import Attempt
     from shoal.worker.launcher_masking import Filter
 
-#: So many shims may wait for their next attempt; those that become idle beside them are ended.
+#: So many shims may wait for their next attempt for ever. Any beside them has ``LINGER_S`` to get
+#: one, since a fork costs more than all else about a short attempt.
 MOST_IDLE = max(8, 2 * (os.cpu_count() or 1))
+LINGER_S = 3.0
 _READ_SIZE = 1 << 16  # bytes
 
 
@@ -31,6 +34,7 @@ class ShimHandle:
         #: Whether there was no room for all of a command.
         self.blocked = False
         self.closed = False
+        self.idle_since = 0.0  # monotonic seconds
         self._unsent = bytearray()
         self._unread = b""
         for fd in (commands, reports):
@@ -85,7 +89,7 @@ class Shims:
         """
         self._poll, self._started, self._niceness, self._held = poll, started, niceness, held
         self._altered = altered_signals()
-        self._idle: list[ShimHandle] = []
+        self._idle: list[ShimHandle] = []  # the last that became idle is the next to be taken
         self._by_fd: dict[int, ShimHandle] = {}
 
     def take(self) -> ShimHandle:
@@ -141,10 +145,21 @@ class Shims:
     def give_back(self, shim: ShimHandle) -> None:
         """Its attempt is over: keep it for another one, or let it end."""
         shim.attempt = None
-        if shim.once or len(self._idle) >= MOST_IDLE:
+        if shim.once:
             self.discard(shim)
         else:
+            shim.idle_since = time.monotonic()
             self._idle.append(shim)
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When ``thin_out`` has something to do, if nothing happens before."""
+        return self._idle[0].idle_since + LINGER_S if len(self._idle) > MOST_IDLE else None
+
+    def thin_out(self, now: float) -> None:
+        """End the shims that nobody has needed lately, but for a few."""
+        while (deadline := self.next_deadline) is not None and deadline <= now:
+            self.discard(self._idle[0])
 
     def discard(self, shim: ShimHandle) -> None:
         """Forget a shim that is dead, or is to end as soon as it is idle."""
