@@ -19,7 +19,7 @@ _TASK: Mapping[str, frozenset[str]] = {
     "UP_FOR_RETRY": _EARLY | _NOT_RUN,
     "PAUSED": _EARLY | _NOT_RUN,
     "QUEUED": _EARLY | _NOT_RUN | {"CLAIMED"},
-    "CLAIMED": _RESULTS | {"RUNNING"},
+    "CLAIMED": _RESULTS | _NOT_RUN | {"RUNNING", "QUEUED", "PAUSED"},
     "RUNNING": _RESULTS,
     **dict.fromkeys(("SUCCEEDED", "FAILED", "KILLED", "LOST", "SKIPPED"), frozenset()),
 }

@@ -35,6 +35,20 @@ class TaskClaimed:
 
 
 @dataclass(frozen=True)
+class TaskReturned:
+    """``worker`` has not begun with the attempt, and wants somebody else to take it.
+
+    ``queued_at`` is the attempt's when the worker got it: it names this one hold, for the same
+    worker may take the attempt again later.
+    """
+
+    task_instance_id: int
+    worker: str
+    queued_at: datetime
+    at: datetime
+
+
+@dataclass(frozen=True)
 class TaskStarted:
     """The attempt's process runs."""
 
@@ -183,6 +197,7 @@ Event = (
     Begun
     | TimeReached
     | TaskClaimed
+    | TaskReturned
     | TaskStarted
     | TaskEnded
     | Admitted

@@ -67,6 +67,7 @@ class TaskSignal(StrEnum):
     HOLD = "HOLD"  # the instance is being paused
     RELEASE = "RELEASE"  # the instance goes on
     CLAIM = "CLAIM"  # a worker asks for the payload
+    RETURN = "RETURN"  # the worker has not begun, and will not
     START = "START"  # the worker started the process; or the master works on it from now on
     SUCCEED = "SUCCEED"
     FAIL = "FAIL"
@@ -141,6 +142,7 @@ TASK_TRANSITIONS: Mapping[tuple[TaskState, TaskSignal], TaskState] = {
     (_T.QUEUED, _TS.HOLD): _T.PAUSED,
     (_T.QUEUED, _TS.SKIP): _T.SKIPPED,
     (_T.QUEUED, _TS.KILL): _T.KILLED,
+    (_T.CLAIMED, _TS.RETURN): _T.QUEUED,
     (_T.CLAIMED, _TS.START): _T.RUNNING,
     # Only of tasks that the master runs.
     (_T.RUNNING, _TS.HOLD): _T.PAUSED,

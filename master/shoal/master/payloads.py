@@ -99,6 +99,7 @@ def payload(
         epoch=epoch,
         timezone=run.timezone,
         secrets=secrets.used if secrets is not None else {},
+        queued_at=attempt.queued_at.timestamp() if attempt.queued_at else 0.0,
     )
 
 

@@ -8,7 +8,7 @@ import structlog
 
 from shoal.core import failpoints
 from shoal.core.errors import ShoalError
-from shoal.core.events import TaskClaimed, TaskEnded, TaskStarted
+from shoal.core.events import TaskClaimed, TaskEnded, TaskReturned, TaskStarted
 from shoal.core.run import Attempt, Run
 from shoal.core.scope import levels
 from shoal.core.states import TaskSignal, TaskState
@@ -155,15 +155,22 @@ async def _verdict(
     else:
         attempt = run.attempt_by_id(ref.task_instance_id)
         mine = attempt is not None and attempt.worker == worker
+        if report.kind == pb.RETURNED:  # while it claims the attempt, nobody else can have it
+            mine = attempt is not None and attempt.state is TaskState.QUEUED
         verdict.kind = pb.ReportVerdict.COMMITTED if mine else pb.ReportVerdict.SUPERSEDED
     return verdict
 
 
-def _event(worker: str, report: pb.Report, now: datetime) -> TaskStarted | TaskEnded | None:
+def _event(
+    worker: str, report: pb.Report, now: datetime
+) -> TaskStarted | TaskEnded | TaskReturned | None:
     """Return the event that ``report`` stands for; None if its kind is unknown."""
     at = _instant(report.at, now)
     if report.kind == pb.STARTED:
         return TaskStarted(report.attempt.task_instance_id, worker, at)
+    if report.kind == pb.RETURNED:
+        queued_at = _instant(report.queued_at, datetime.max.replace(tzinfo=UTC))
+        return TaskReturned(report.attempt.task_instance_id, worker, queued_at, now)
     if report.kind not in _ENDS:
         return None
     return TaskEnded(

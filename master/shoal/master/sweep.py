@@ -150,7 +150,9 @@ class Sweeper:
     @staticmethod
     def _is_still_held(run: Run, attempt: Attempt) -> bool:
         now = run.attempts[attempt.task]
-        return now.number == attempt.number and now.state in HELD_BY_WORKER
+        # Every hold has another ``queued_at``: it may have been returned and taken again meanwhile.
+        same = now.number == attempt.number and now.queued_at == attempt.queued_at
+        return same and now.state in HELD_BY_WORKER
 
     def _declare_lost(self, run: Run, attempt: Attempt) -> None:
         assert attempt.id is not None

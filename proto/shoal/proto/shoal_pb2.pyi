@@ -32,6 +32,8 @@ class _ReportKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReportKind
     SUCCEEDED: _ReportKind.ValueType  # 2
     FAILED: _ReportKind.ValueType  # 3
     KILLED: _ReportKind.ValueType  # 4
+    RETURNED: _ReportKind.ValueType  # 5
+    """it was not begun: COMMITTED means, put it back into the queue"""
 
 class ReportKind(_ReportKind, metaclass=_ReportKindEnumTypeWrapper): ...
 
@@ -40,6 +42,8 @@ STARTED: ReportKind.ValueType  # 1
 SUCCEEDED: ReportKind.ValueType  # 2
 FAILED: ReportKind.ValueType  # 3
 KILLED: ReportKind.ValueType  # 4
+RETURNED: ReportKind.ValueType  # 5
+"""it was not begun: COMMITTED means, put it back into the queue"""
 Global___ReportKind: _TypeAlias = ReportKind  # noqa: Y015
 
 @_typing.final
@@ -250,6 +254,7 @@ class Payload(_message.Message):
     EPOCH_FIELD_NUMBER: _builtins.int
     TIMEZONE_FIELD_NUMBER: _builtins.int
     SECRETS_FIELD_NUMBER: _builtins.int
+    QUEUED_AT_FIELD_NUMBER: _builtins.int
     workflow_instance_id: _builtins.int
     task_instance_id: _builtins.int
     partition: _builtins.int
@@ -267,6 +272,8 @@ class Payload(_message.Message):
     epoch: _builtins.int
     """fencing number of the partition's owner"""
     timezone: _builtins.str
+    queued_at: _builtins.float
+    """names this grant among those of the same attempt"""
     @_builtins.property
     def parameters(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """all that the task sees, rendered"""
@@ -294,10 +301,11 @@ class Payload(_message.Message):
         epoch: _builtins.int = ...,
         timezone: _builtins.str = ...,
         secrets: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        queued_at: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "epoch", b"epoch", "logical_time", b"logical_time", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "secrets", b"secrets", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "version", b"version", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "epoch", b"epoch", "logical_time", b"logical_time", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "queued_at", b"queued_at", "secrets", b"secrets", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "version", b"version", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -334,11 +342,14 @@ class Report(_message.Message):
     EXIT_CODE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     OUTPUTS_FIELD_NUMBER: _builtins.int
+    QUEUED_AT_FIELD_NUMBER: _builtins.int
     kind: Global___ReportKind.ValueType
     at: _builtins.float
     started_at: _builtins.float
     exit_code: _builtins.int
     reason: _builtins.str
+    queued_at: _builtins.float
+    """of an attempt that is RETURNED, as its payload said"""
     @_builtins.property
     def attempt(self) -> Global___AttemptRef: ...
     @_builtins.property
@@ -355,10 +366,11 @@ class Report(_message.Message):
         exit_code: _builtins.int | None = ...,
         reason: _builtins.str = ...,
         outputs: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        queued_at: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "attempt", b"attempt", "exit_code", b"exit_code"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "at", b"at", "attempt", b"attempt", "exit_code", b"exit_code", "kind", b"kind", "outputs", b"outputs", "reason", b"reason", "started_at", b"started_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "at", b"at", "attempt", b"attempt", "exit_code", b"exit_code", "kind", b"kind", "outputs", b"outputs", "queued_at", b"queued_at", "reason", b"reason", "started_at", b"started_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__exit_code: _TypeAlias = _typing.Literal["exit_code"]  # noqa: Y015
     _WhichOneofArgType__exit_code: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code"]  # noqa: Y015

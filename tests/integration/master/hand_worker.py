@@ -41,6 +41,16 @@ class HandWorker:
     ) -> "pb.ReportVerdict.Kind.ValueType":
         """Report one end, to whomever owns the partition, and return the verdict."""
         report = pb.Report(attempt=_ref(claim), kind=kind, at=1.7e9, exit_code=exit_code)
+        return await self._send(claim, report)
+
+    async def give_back(
+        self, claim: Claim, payload: pb.Payload
+    ) -> "pb.ReportVerdict.Kind.ValueType":
+        """Tell that the attempt was not begun, and return the verdict; its claim stands."""
+        report = pb.Report(attempt=_ref(claim), kind=pb.RETURNED, queued_at=payload.queued_at)
+        return await self._send(claim, report)
+
+    async def _send(self, claim: Claim, report: pb.Report) -> "pb.ReportVerdict.Kind.ValueType":
         request = pb.ReportRequest(worker_id=self.id, reports=[report])
         while True:
             address = await self._address(claim.entry.partition)

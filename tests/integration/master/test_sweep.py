@@ -15,6 +15,7 @@ from shoal.master.engine import Engine
 from shoal.master.main import utc_now
 from shoal.master.perform import queue_entry
 from shoal.master.sweep import Sweeper
+from shoal.proto import shoal_pb2 as pb
 from tests.integration.master.conftest import Bench
 from tests.unit.core.driving import START, spec
 from tests.waiting import DEADLINE_S
@@ -119,6 +120,35 @@ async def test_entries_of_other_masters_are_left_alone(bench: Bench) -> None:
     await queue.put([ours, theirs])
     await Sweeper(engine, queue, utc_now, 60.0).sweep()
     assert await queue.contains([ours, theirs]) == {theirs}
+
+
+async def test_task_that_was_returned_and_taken_again_meanwhile_is_not_lost(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workflow = await bench.publish({"a": {}})
+    taken_again = asyncio.Event()
+    look = TaskQueue.claimed
+
+    async def claimed(queue: TaskQueue, ids: Collection[int]) -> set[int]:
+        found = await look(queue, ids)
+        if claim.entry.task_instance_id in ids and not taken_again.is_set():
+            await worker.give_back(claim, payload)
+            await worker.queue.give_back([claim])
+            await worker.fetch(await worker.claim())
+            taken_again.set()
+            found.discard(claim.entry.task_instance_id)  # as seen between the two claims
+        return found
+
+    async with bench.master():
+        instance = await bench.start(workflow)
+        worker = await bench.worker("w1")
+        (claim,) = await worker.claim()
+        payload = (await worker.fetch([claim]))[0].payload
+        monkeypatch.setattr(TaskQueue, "claimed", claimed)
+        async with asyncio.timeout(DEADLINE_S):
+            await taken_again.wait()
+        assert await worker.report(claim, pb.SUCCEEDED) == pb.ReportVerdict.COMMITTED
+        assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
 
 
 async def test_long_queue_is_looked_at_in_parts(

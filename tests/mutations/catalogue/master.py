@@ -170,6 +170,36 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_CORE}::test_results_of_given_up_workers_and_repeated_results_change_nothing",),
     ),
     mutation(
+        "who returned an attempt before may return it again",
+        Promise.GUARDED_STATES,
+        _ENDING,
+        (
+            "if (attempt.worker, attempt.queued_at) != (event.worker, event.queued_at):",
+            "if attempt.worker != event.worker:",
+        ),
+        (f"{_CORE}::test_only_the_worker_that_holds_an_attempt_and_has_not_begun_returns_it",),
+    ),
+    mutation(
+        "an attempt that is to die is queued when it is returned",
+        Promise.GUARDED_STATES,
+        _ENDING,
+        (
+            "if must_die(draft, attempt):\n        finish(draft, task",
+            "if False:\n        finish(draft, task",
+        ),
+        (f"{_CORE}::test_attempt_that_is_returned_when_it_is_to_die_is_killed",),
+    ),
+    mutation(
+        "a later hold is taken for the one whose claim is gone",
+        Promise.ONE_LIVE_ATTEMPT,
+        _SWEEP,
+        (" and now.queued_at == attempt.queued_at", ""),
+        (
+            f"{_TESTS}/test_sweep.py::"
+            "test_task_that_was_returned_and_taken_again_meanwhile_is_not_lost[sqlite]",
+        ),
+    ),
+    mutation(
         "an attempt is claimed twice",
         Promise.ONE_LIVE_ATTEMPT,
         _ENDING,

@@ -12,6 +12,7 @@ from shoal.core.events import (
     SlotGranted,
     TaskClaimed,
     TaskEnded,
+    TaskReturned,
     TaskStarted,
     TimeReached,
 )
@@ -83,8 +84,18 @@ class Driver:
             self.history[key] = attempt
         for action in decision.actions:
             self._act(action)
+        if isinstance(event, TaskReturned):
+            self._see_returned(event.task_instance_id)
         self.check()
         return decision
+
+    def _see_returned(self, task_instance_id: int) -> None:
+        """Let go of what a worker has returned; it puts back itself what is queued."""
+        attempt = self.run.attempt_by_id(task_instance_id)
+        if attempt is not None and attempt.worker is None:
+            self.workers.pop(task_instance_id, None)
+            if attempt.state is TaskState.QUEUED:
+                self.queue[task_instance_id] = attempt.task
 
     def _act(self, action: object) -> None:
         match action:
@@ -129,12 +140,17 @@ class Driver:
 
     # -- workers -----------------------------------------------------------------------------
 
-    def claim(self, task: str, worker: str = "w1") -> int:
-        """A worker takes the task out of the queue and starts it."""
+    def take(self, task: str, worker: str) -> int:
+        """A worker takes the task out of the queue and does not begin yet."""
         task_id = next(i for i, t in self.queue.items() if t == task)
         del self.queue[task_id]
         self.workers[task_id] = worker
         self.send(TaskClaimed(task_id, worker, self.now))
+        return task_id
+
+    def claim(self, task: str, worker: str = "w1") -> int:
+        """A worker takes the task out of the queue and starts it."""
+        task_id = self.take(task, worker)
         self.send(TaskStarted(task_id, worker, self.now))
         return task_id
 

@@ -1,5 +1,6 @@
 """What a workflow instance does next, in examples."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -7,12 +8,15 @@ import pytest
 from shoal.core.decide import MAX_LOSSES
 from shoal.core.events import (
     Begun,
+    KillRequested,
     PauseRequested,
     RecoverRequested,
     ResumeRequested,
     StopRequested,
     TaskClaimed,
     TaskEnded,
+    TaskReturned,
+    TaskStarted,
 )
 from shoal.core.states import TaskSignal, TaskState, WorkflowState
 from tests.unit.core.driving import Driver, spec
@@ -101,6 +105,71 @@ def test_second_claim_of_one_attempt_changes_nothing() -> None:
     task_id = run.claim("a", "w1")
     assert run.send(TaskClaimed(task_id, "w2", run.now)).changes_nothing
     assert run.run.attempts["a"].worker == "w1"
+
+
+def test_attempt_that_its_worker_returns_is_queued_again_and_for_anybody() -> None:
+    run = Driver(spec({"a": {}}))
+    task_id = run.take("a", "w1")
+    first = run.run.attempts["a"]
+    run.send(returned(run, "a", "w1"))
+    again = run.run.attempts["a"]
+    assert (again.state, again.worker, again.number) == ("QUEUED", None, first.number)
+    assert first.queued_at is not None
+    assert again.queued_at is not None
+    assert again.queued_at > first.queued_at
+    run.send(TaskClaimed(task_id, "w2", run.now))
+    assert run.run.attempts["a"].worker == "w2"
+
+
+@pytest.mark.parametrize("wrong", ["worker", "hold", "state"])
+def test_only_the_worker_that_holds_an_attempt_and_has_not_begun_returns_it(wrong: str) -> None:
+    run = Driver(spec({"a": {}}))
+    task_id = run.take("a", "w1")
+    late = returned(run, "a", "w1")
+    if wrong == "worker":
+        late = replace(late, worker="w2")
+    elif wrong == "hold":  # it was returned before, and the same worker has taken it again
+        run.send(late)
+        run.send(TaskClaimed(task_id, "w1", run.now))
+    else:
+        run.send(TaskStarted(task_id, "w1", run.now))
+    assert run.send(late).changes_nothing
+
+
+def test_attempt_that_is_returned_when_it_is_to_die_is_killed() -> None:
+    run = Driver(spec({"a": {}, "b": {}}))
+    run.take("a", "w1")
+    run.send(KillRequested("a", run.now))
+    run.send(returned(run, "a", "w1"))
+    assert run.states()["a"] == "KILLED"
+    run.take("b", "w1")
+    run.send(StopRequested(run.now))
+    run.send(returned(run, "b", "w1"))
+    assert (run.states()["b"], run.run.state) == ("KILLED", "STOPPED")
+
+
+def test_attempt_that_is_returned_during_a_pause_is_held_by_it() -> None:
+    run = Driver(spec({"a": {}}))
+    run.take("a", "w1")
+    run.send(PauseRequested(run.now))
+    run.send(returned(run, "a", "w1"))
+    assert (run.states()["a"], run.run.state) == ("PAUSED", "PAUSED")
+
+
+def test_attempt_that_is_returned_after_a_failure_is_not_started_any_more() -> None:
+    run = Driver(spec({"a": {}, "b": {}}, on_failure="finish_running"))
+    run.take("b", "w1")
+    run.do("a", FAIL)
+    run.send(returned(run, "b", "w1"))
+    assert (run.states()["b"], run.run.state) == ("SKIPPED", "FAILED")
+
+
+def returned(run: Driver, task: str, worker: str) -> TaskReturned:
+    """The event of a worker that has not begun with the newest attempt of ``task``."""
+    attempt = run.run.attempts[task]
+    assert attempt.id is not None
+    assert attempt.queued_at is not None
+    return TaskReturned(attempt.id, worker, attempt.queued_at, run.now)
 
 
 def test_fail_fast_kills_the_running_and_starts_no_more() -> None:

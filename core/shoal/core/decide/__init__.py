@@ -30,6 +30,7 @@ from shoal.core.events import (
     StopRequested,
     TaskClaimed,
     TaskEnded,
+    TaskReturned,
     TaskStarted,
     TimeReached,
 )
@@ -50,6 +51,8 @@ def decide(run: Run, event: Event) -> Decision:
             clock.look(draft)
         case TaskClaimed():
             ending.claim(draft, event)
+        case TaskReturned():
+            ending.give_back(draft, event)
         case TaskStarted():
             ending.start(draft, event)
         case TaskEnded():

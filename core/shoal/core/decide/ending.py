@@ -9,7 +9,7 @@ from shoal.core.decide import deadlines
 from shoal.core.decide.children import Children
 from shoal.core.decide.draft import Draft
 from shoal.core.durations import format_duration
-from shoal.core.events import TaskClaimed, TaskEnded, TaskStarted
+from shoal.core.events import TaskClaimed, TaskEnded, TaskReturned, TaskStarted
 from shoal.core.logic.kinds import WITH_CHILDREN
 from shoal.core.model import FailureStrategy, RunWhen, TaskSpec
 from shoal.core.run import AskChild, Attempt, Doom, Kill, SkipCause, Withdraw
@@ -32,6 +32,29 @@ def claim(draft: Draft, event: TaskClaimed) -> None:
     attempt = draft.newest(event.task_instance_id)
     if attempt is not None and attempt.state is _T.QUEUED:
         draft.signal(attempt.task, TaskSignal.CLAIM, worker=event.worker)
+
+
+def give_back(draft: Draft, event: TaskReturned) -> None:
+    """A worker has not begun with the attempt: it is as if nobody had taken it yet.
+
+    The worker puts it into the queue itself, in the step that ends its claim.
+    """
+    attempt = draft.newest(event.task_instance_id)
+    if attempt is None or attempt.state is not _T.CLAIMED:
+        return
+    if (attempt.worker, attempt.queued_at) != (event.worker, event.queued_at):
+        return  # late: it was returned before, and taken again
+    task = attempt.task
+    if must_die(draft, attempt):
+        finish(draft, task, TaskSignal.KILL, reason="killed before it started")
+        return
+    # Every queueing has a time of its own, whatever the clock says.
+    queued_at = max(draft.at, event.queued_at + timedelta(microseconds=1))
+    draft.signal(task, TaskSignal.RETURN, worker=None, queued_at=queued_at)
+    if draft.state is _W.PAUSING:
+        draft.signal(task, TaskSignal.HOLD)
+    elif draft.failing and draft.rule(task) not in HANDLERS:
+        draft.skip(task, SkipCause.FAILING, "not started: another task failed")
 
 
 def start(draft: Draft, event: TaskStarted) -> None:

@@ -20,6 +20,8 @@ HAPPENINGS = (
     "retry at once",
     "retry with jitter",
     "lost and tried again",
+    "returned",
+    "returned late",
     "given up after losses",
     "forced",
     "disabled",

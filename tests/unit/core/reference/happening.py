@@ -64,6 +64,17 @@ class Reference(Running):
             attempt.state, attempt.worker = "CLAIMED", worker
             self.settle()
 
+    def give_back(self, key: Key, worker: str, queued: int) -> None:
+        """A worker has not begun with what was queued for the ``queued``-th time."""
+        attempt = self.current(key, "CLAIMED")
+        if attempt and (attempt.worker, attempt.returns) == (worker, queued):
+            if self.must_die(key[0]):
+                self.finish(key[0], "KILL")
+            else:
+                attempt.state, attempt.worker = "QUEUED", None
+                attempt.returns += 1
+            self.settle()
+
     def start(self, key: Key, worker: str) -> None:
         """Its process runs."""
         attempt = self.current(key, "CLAIMED")

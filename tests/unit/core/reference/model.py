@@ -46,6 +46,7 @@ class Try:
     exact: bool = True  # ``due`` waits for no random part
     slot: bool = False  # of its concurrency group
     worker: str | None = None
+    returns: int = 0  # by workers that had not begun
     started: float | None = None
     told_to_die: bool = False  # that cannot be taken back
     request: bool = False  # somebody asked to kill it

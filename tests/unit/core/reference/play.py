@@ -12,7 +12,7 @@ SIGNALS = ("SUCCEED",) * 6 + ("FAIL",) * 4 + ("LOSE",) * 2 + ("KILL",)
 BAD_DAY = ("LOSE",) * 12 + ("FAIL", "SUCCEED")  # whatever runs loses its worker
 VERDICTS = ("WAIT", "SUCCESS", "SUCCESS", "FAILURE", "SKIP")
 REQUESTS = ("pause", "resume", "resume", "stop", "recover", "rerun", "kill", "force", "force")
-STALE = ("claim", "start", "end", "grant", "depend", "child")
+STALE = ("claim", "return", "start", "end", "grant", "depend", "child")
 WORKERS = ("w1", "w2")
 SMALL = 3  # tasks: such an instance is asked for more
 STEPS = 2_000  # more than any case needs to end
@@ -47,6 +47,8 @@ def choose(world: World, dice: random.Random, signals: Sequence[str] = SIGNALS) 
     if what == "claim":
         return (what, dice.randrange(100), dice.choice(WORKERS))
     pick = dice.randrange(100)
+    if what == "start" and pick < 15:
+        return ("return", pick)
     if what == "end":
         return (what, pick, dice.choice(signals))
     if what == "depend":
@@ -119,6 +121,10 @@ def play(world: World, move: Move) -> None:
             if claimed := world.in_state("CLAIMED"):
                 key = claimed[pick % len(claimed)]
                 world.start(key, world.stored[key].worker or "")
+        case ("return", pick):
+            if claimed := world.in_state("CLAIMED"):
+                key = claimed[pick % len(claimed)]
+                world.give_back(key, world.stored[key].worker or "")
         case ("grant", pick):
             if asking := blocked(world):
                 world.grant(asking[pick % len(asking)])
@@ -158,6 +164,8 @@ def stale(world: World, pick: int, what: str) -> None:
         case "claim":
             if key not in world.queue:
                 world.claim(key, worker)
+        case "return":
+            world.give_back(key, world.stored[key].worker or worker, late=True)
         case "start":
             world.start(key, worker)
         case "end":

@@ -8,6 +8,7 @@ from shoal.core.states import (
     HELD_BY_WORKER,
     TASK_TRANSITIONS,
     WORKFLOW_TRANSITIONS,
+    TaskSignal,
     TaskState,
     WorkflowState,
 )
@@ -17,13 +18,18 @@ def _reachable() -> dict[TaskState, set[TaskState]]:
     """By state of an attempt: what one decision may make of it, in any number of steps."""
     found = {state: {state} for state in TaskState}
     for _ in TaskState:
-        for (before, _signal), after in TASK_TRANSITIONS.items():
+        for (before, signal), after in TASK_TRANSITIONS.items():
+            if signal is TaskSignal.RETURN:
+                continue  # below: nobody takes it again in the same decision
             for reached in found.values():
                 if before in reached:
                     reached.add(after)
+    found[TaskState.CLAIMED] |= RETURNED
     return found
 
 
+# What becomes of an attempt that its worker has returned.
+RETURNED = {TaskState.QUEUED, TaskState.PAUSED, TaskState.SKIPPED}
 REACHABLE = _reachable()
 STEPS = {(before, after) for (before, _), after in WORKFLOW_TRANSITIONS.items()}
 # Two steps in one decision: a request, and what it brings at once.
@@ -70,5 +76,6 @@ def _broken_attempt(before: Attempt, attempt: Attempt) -> Iterator[str]:
         yield f"{name}: {attempt.state} with the cause {attempt.skip_cause}"
     if attempt.state in HELD_BY_WORKER and attempt.worker is None and attempt.started_at is None:
         yield f"{name}: {attempt.state} by nobody"
-    if before.worker is not None and attempt.worker != before.worker:
+    returned = before.state is TaskState.CLAIMED and attempt.state in RETURNED
+    if before.worker is not None and attempt.worker != (None if returned else before.worker):
         yield f"{name}: taken from {before.worker}"
