@@ -5,6 +5,7 @@ from tests.mutations.mutation import Mutation, Promise, mutation
 _COORDINATOR = "coordination/shoal/coordination/group/coordinator.py"
 _PARTICIPANT = "coordination/shoal/coordination/group/participant.py"
 _CORE = "tests/unit/coordination/test_group_core.py"
+_STATIC = "tests/unit/coordination/test_group_static_members.py"
 _MEMBER = "tests/unit/coordination/test_group_participant.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -20,7 +21,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.FENCED_OWNERSHIP,
         _COORDINATOR,
         ("if member is not None and member.id != member_id:", "if False:"),
-        (f"{_CORE}::test_the_one_that_was_replaced_is_fenced",),
+        (f"{_STATIC}::test_the_one_that_was_replaced_is_fenced",),
     ),
     mutation(
         "anybody can assign",
