@@ -67,6 +67,7 @@ class Head:
         self.lock = asyncio.Lock()
         self.rung = asyncio.Event()  # there may be news since the last reading
         self.rung.set()
+        self.found = asyncio.Event()  # somebody has looked and found entries since a wait began
 
     # ------------------------------------------------------------------ choosing
 
@@ -150,6 +151,16 @@ class Head:
         """Read anew before the next claim."""
         self._read_at = float("-inf")
         self.rung.set()
+
+    @property
+    def first(self) -> Entry | None:
+        """The first entry that we know to wait."""
+        return self._window[0] if self._window else None
+
+    @property
+    def knows_first(self) -> bool:
+        """Whether nothing that we do not know of can come before ``first``."""
+        return not self.rung.is_set() and (bool(self._window) or self._complete)
 
     @property
     def may_have_entries(self) -> bool:

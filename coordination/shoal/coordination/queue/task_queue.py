@@ -21,8 +21,18 @@ in another session) holds up no other.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from contextlib import suppress
 from itertools import groupby
+from typing import Any
 
 import structlog
 
@@ -38,6 +48,7 @@ from shoal.coordination.nodes import Create, Delete
 from shoal.coordination.queue import survey
 from shoal.coordination.queue.claiming import Claiming
 from shoal.coordination.queue.entry import Claim, Entry
+from shoal.coordination.queue.handing_on import HandingOn, Moves
 from shoal.coordination.queue.head import Head
 from shoal.coordination.queue.putting import Putter
 from shoal.coordination.queue.survey import Position
@@ -60,6 +71,7 @@ class TaskQueue:
         self._heads: dict[str, Head] = {}
         self._putter = Putter(session)
         self._claiming = Claiming(session)
+        self._handing_on = HandingOn(session, self._claiming)
         self._giving_back: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------------ masters
@@ -134,9 +146,30 @@ class TaskQueue:
             rescue.add_done_callback(self._giving_back.discard)
             raise
 
+    def holds(self, task_instance_id: int) -> bool:
+        """Tell whether the present session claims it, as far as it knows."""
+        return self._claiming.holds(task_instance_id)
+
+    def hand_on(self, moves: Moves, worker_id: str) -> Coroutine[Any, Any, set[int]]:
+        """Let claims of this session become the claims of others, in one step for each.
+
+        The coroutine that is returned has to be run; it returns the new claims that stand. Until
+        then the old ones do, unless the session is lost. What ``release`` is told of them
+        meanwhile is done afterwards.
+        """
+        self._handing_on.begin(moves)
+        return self._hand_on(moves, worker_id)
+
+    async def _hand_on(self, moves: Moves, worker_id: str) -> set[int]:
+        new = await self._handing_on.move(moves, worker_id)
+        if unwanted := self._handing_on.unwanted(moves):
+            with suppress(SessionLost):  # then they are gone anyway
+                await self._session.retry(lambda: self.release(unwanted))
+        return new - unwanted
+
     async def release(self, task_instance_ids: Iterable[int]) -> None:
         """Drop claims of this session; those already gone are fine."""
-        ours = list(task_instance_ids)
+        ours = [i for i in task_instance_ids if not self._handing_on.postpone_release(i)]
         for start in range(0, len(ours), BATCH):
             await self._release(ours[start : start + BATCH])
 
@@ -170,13 +203,32 @@ class TaskQueue:
             left = again
         await self._each(self._ring, list(groups), NoNode)
 
+    def front(self, group: str) -> tuple[Entry | None, bool]:
+        """Return the first entry known to wait in ``group``, and whether none comes before it.
+
+        If that is not known, ``look`` helps. Entries that others have claimed since may count.
+        """
+        head = self._head(group)
+        return head.first, head.knows_first
+
+    async def look(self, group: str) -> None:
+        """Read what is first in ``group``, without claiming anything."""
+        head = self._head(group)
+        async with head.lock:
+            await head.choose(1)
+            if head.first is not None:
+                head.found.set()
+
     async def wait(self, *groups: str, timeout_s: float) -> bool:
         """Return True when one of ``groups`` may have entries, False after ``timeout_s``."""
         heads = [self._head(group) for group in groups]
         if any(head.may_have_entries for head in heads):
             return True
+        for head in heads:
+            head.found.clear()
         unblocks_in_s = min(head.unblocks_in_s for head in heads)
-        bells = [asyncio.create_task(head.rung.wait()) for head in heads]
+        news = [event for head in heads for event in (head.rung, head.found)]
+        bells = [asyncio.create_task(event.wait()) for event in news]
         try:
             done, _ = await asyncio.wait(
                 bells,
@@ -186,7 +238,7 @@ class TaskQueue:
             for head in heads:
                 if head.unblocks_in_s <= TIMER_S:
                     head.expire()  # the task that was still claimed may no longer be
-            return bool(done) or any(head.rung.is_set() for head in heads)
+            return bool(done) or any(event.is_set() for event in news)
         finally:
             for bell in bells:
                 bell.cancel()

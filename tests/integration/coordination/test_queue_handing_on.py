@@ -1,0 +1,161 @@
+"""Claims that become those of other tasks: at once or not at all, and nothing is held twice."""
+
+import asyncio
+
+import pytest
+
+from shoal.client.local.zookeeper import ZooKeeperServer
+from shoal.coordination import Entry, TaskQueue, ZkSession, layout, prepare
+from tests.integration.coordination.conftest import claim_request, connect
+from tests.proxy import TcpProxy
+from tests.waiting import DEADLINE_S, eventually
+from tests.zookeeper import expire_session
+
+
+def entry(task: int) -> Entry:
+    return Entry("default", 2, 1, 2, task, 0)
+
+
+@pytest.fixture
+async def tree(session: ZkSession) -> ZkSession:
+    await prepare(session, 4)
+    return session
+
+
+@pytest.fixture
+async def queue(tree: ZkSession) -> TaskQueue:
+    return TaskQueue(tree)
+
+
+async def holding(queue: TaskQueue, count: int) -> TaskQueue:
+    """Let ``queue`` claim tasks 0 to ``count`` - 1."""
+    await queue.put([entry(task) for task in range(count)])
+    assert len(await queue.claim("default", count, "w")) == count
+    return queue
+
+
+async def test_claims_become_those_of_other_tasks(queue: TaskQueue) -> None:
+    await holding(queue, 3)
+    assert await queue.hand_on({0: [10, 11], 2: [12]}, "w") == {10, 11, 12}
+    assert await queue.claims() == dict.fromkeys([1, 10, 11, 12], "w")
+    assert [task for task in range(13) if queue.holds(task)] == [1, 10, 11, 12]
+
+
+async def test_more_claims_than_fit_into_one_transaction_are_handed_on(queue: TaskQueue) -> None:
+    await holding(queue, 200)
+    moves = {task: [task + 1000] for task in range(200)}
+    assert await queue.hand_on(moves, "w") == set(range(1000, 1200))
+    assert set(await queue.claims()) == set(range(1000, 1200))
+
+
+async def test_both_are_never_missing_at_once(queue: TaskQueue, zk_chroot: str) -> None:
+    """Whoever reads the old claim before the new one finds one of them, at any time."""
+    await holding(queue, 1)
+    async with connect(zk_chroot) as other:
+        theirs = TaskQueue(other)
+        for old in range(30):
+            moving = asyncio.create_task(queue.hand_on({old: [old + 1]}, "w"))
+            while not moving.done():
+                found = await theirs.claimed([old])
+                assert found or await theirs.claimed([old + 1])
+            assert await moving == {old + 1}
+
+
+async def test_claim_that_somebody_else_holds_still_is_waited_for(
+    queue: TaskQueue, zk_chroot: str
+) -> None:
+    async with connect(zk_chroot) as other:
+        theirs = TaskQueue(other)
+        await holding(queue, 2)
+        await theirs.put([entry(10)])  # of an earlier life
+        await theirs.claim("default", 1, "other")
+        moving = asyncio.create_task(queue.hand_on({0: [10], 1: [11]}, "w"))
+        async with asyncio.timeout(DEADLINE_S):
+            while 11 not in await queue.claims():
+                assert not moving.done()
+        # The other one went on alone. Until ours is there the old one stays.
+        assert await queue.claims() == {0: "w", 11: "w", 10: "other"}
+        await queue.release([0])
+        assert await queue.claimed([0]) == {0}
+        await theirs.release([10])
+        assert await moving == {10, 11}
+        assert await queue.claims() == {10: "w", 11: "w"}
+
+
+async def test_lost_answer_does_not_count_as_a_failure(
+    queue: TaskQueue, proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    theirs = await holding(TaskQueue(proxied), 2)
+    zk_proxy.swallow_from = claim_request()
+    moving = asyncio.create_task(theirs.hand_on({0: [10], 1: [11]}, "w"))
+    async with asyncio.timeout(DEADLINE_S):
+        while not await queue.claimed([10]):
+            assert not moving.done()
+    zk_proxy.drop()
+    zk_proxy.heal()
+    assert await moving == {10, 11}
+    assert [task for task in (0, 1, 10, 11) if theirs.holds(task)] == [10, 11]
+
+
+async def test_nothing_is_handed_on_into_another_session(
+    queue: TaskQueue, proxied: ZkSession, zk_proxy: TcpProxy, zookeeper: ZooKeeperServer
+) -> None:
+    theirs = await holding(TaskQueue(proxied), 2)
+    zk_proxy.cut()
+    moving = asyncio.create_task(theirs.hand_on({0: [10], 1: [11]}, "w"))
+    await expire_session(proxied, zookeeper)
+    zk_proxy.heal()
+    assert await moving == set()
+    assert await queue.claims() == {}
+
+
+async def test_claim_that_is_not_ours_is_not_handed_on(queue: TaskQueue, tree: ZkSession) -> None:
+    await holding(queue, 2)
+    await tree.delete(layout.claim(0))
+    assert await queue.hand_on({0: [10], 1: [11]}, "w") == {11}
+    assert await queue.claims() == {11: "w"}
+
+
+async def test_claim_that_nobody_wants_any_more_goes_when_it_has_come(queue: TaskQueue) -> None:
+    await holding(queue, 1)
+    moving = queue.hand_on({0: [10, 11]}, "w")  # on its way
+    await queue.release([0, 10])
+    assert await queue.claimed([0]) == {0}
+    assert await moving == {11}
+    assert await queue.claims() == {11: "w"}
+
+
+async def test_front_is_known_until_the_bell_rings(queue: TaskQueue, zk_chroot: str) -> None:
+    assert queue.front("default") == (None, False)
+    await queue.look("default")
+    assert queue.front("default") == (None, True)
+    async with connect(zk_chroot) as other:
+        await TaskQueue(other).put([entry(2), entry(3)])
+    await eventually(lambda: not queue.front("default")[1])
+    await queue.look("default")
+    assert queue.front("default") == (entry(2), True)
+    assert len(await queue.claim("default", 2, "w")) == 2
+    assert queue.front("default") == (None, True)
+
+
+class Deaf(asyncio.Event):
+    """Is never set."""
+
+    def set(self) -> None:
+        """Do nothing."""
+
+
+async def test_whoever_waits_hears_of_what_somebody_looking_has_found(
+    queue: TaskQueue, zk_chroot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await queue.claim("default", 1, "w") == []
+    head = queue._head("default")
+    monkeypatch.setattr(head, "rung", Deaf())
+    waiting = asyncio.create_task(queue.wait("default", timeout_s=DEADLINE_S))
+    await asyncio.sleep(0)  # it waits
+    async with connect(zk_chroot) as other:
+        await TaskQueue(other).put([entry(2)])
+    monkeypatch.setattr(head, "_read_at", float("-inf"))
+    await queue.look("default")
+    assert queue.front("default") == (entry(2), True)
+    assert await waiting
