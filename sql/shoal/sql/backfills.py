@@ -47,7 +47,7 @@ class Backfills:
         self, asked: Command, request: BackfillRequest, plan: Plan, at: datetime
     ) -> Backfill:
         """Store the backfill that a command asks for, with all its runs."""
-        [row_id] = await self._connection.reserve_ids(backfill, 1)
+        [[row_id]] = await self._connection.reserve_ids({backfill: 1})
         await self._connection.execute(
             insert(backfill).values(
                 id=row_id,

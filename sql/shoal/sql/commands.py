@@ -5,9 +5,10 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, bindparam, func, select, update
+from sqlalchemy import Row, Select, bindparam, func, select, update
 
 from shoal.core.commands import Command, CommandState, CommandType, NewCommand
+from shoal.sql.among import Among, numbers
 from shoal.sql.connection import Connection, batched
 from shoal.sql.errors import InvalidValue, NotFound, StaleRow
 from shoal.sql.shapes import parent_json, parent_of, selection_json, selection_of
@@ -17,6 +18,14 @@ _IDS_PER_QUERY = 500
 _MAX_KEY = 255
 # The columns to set are those that the rows of values name.
 _SETTLE = update(command).where(command.c.id == bindparam("row_id"), IS_PENDING)
+_BY_ID = select(command).where(command.c.id == bindparam("id"))
+_PENDING = (
+    select(command)
+    .where(IS_PENDING, Among(command.c.partition, numbers("partitions")))
+    .order_by(command.c.id)
+    .limit(bindparam("limit"))
+)
+_PENDING_STARTS, _PENDING_REQUESTS = _PENDING.where(IS_START), _PENDING.where(IS_NO_START)
 
 _Outcome = tuple[int, int | None, str | None]  # command id, result instance id, reason
 
@@ -41,7 +50,7 @@ class Commands:
         keys = [one.idempotency_key for one in new]
         if not all(0 < len(key) <= _MAX_KEY for key in keys):
             raise InvalidValue(f"an idempotency key must have 1 to {_MAX_KEY} characters")
-        ids = await self._connection.reserve_ids(command, len(new))
+        [ids] = await self._connection.reserve_ids({command: len(new)})
         rows = [_values(one, row_id, at) for one, row_id in zip(new, ids, strict=True)]
         inserted = await self._connection.insert_new(command, ["idempotency_key"], rows)
         if inserted == len(rows):
@@ -69,32 +78,27 @@ class Commands:
 
     async def get(self, command_id: int) -> Command:
         """Return a command. Raises NotFound."""
-        row = await self._connection.first(select(command).where(command.c.id == command_id))
-        if row is None:
+        rows = await self._connection.fetch(_BY_ID, {"id": command_id})
+        if not rows:
             raise NotFound("command", command_id)
-        return _command(row)
+        return _command(rows[0])
 
     async def starts(self, partitions: Collection[int], limit: int) -> list[Command]:
         """Return the oldest pending commands of these partitions that make an instance.
 
         Without those that a sub-workflow waits for, which are among the ``requests``.
         """
-        return await self._pending(IS_START, partitions, limit)
+        return await self._pending(_PENDING_STARTS, partitions, limit)
 
     async def requests(self, partitions: Collection[int], limit: int) -> list[Command]:
         """Return the oldest pending commands of these partitions that are no ``starts``."""
-        return await self._pending(IS_NO_START, partitions, limit)
+        return await self._pending(_PENDING_REQUESTS, partitions, limit)
 
     async def _pending(
-        self, kind: ColumnElement[bool], partitions: Collection[int], limit: int
+        self, query: Select[Any], partitions: Collection[int], limit: int
     ) -> list[Command]:
-        query = (
-            select(command)
-            .where(IS_PENDING, kind, command.c.partition.in_(sorted(partitions)))
-            .order_by(command.c.id)
-            .limit(limit)
-        )
-        return [_command(row) for row in await self._connection.rows(query)]
+        values = {"partitions": sorted(partitions), "limit": limit}
+        return [_command(row) for row in await self._connection.fetch(query, values)]
 
     async def backlog(self, partitions: Collection[int] | None = None) -> dict[int, int]:
         """Return how many commands are pending, by partition; None: of all partitions."""
@@ -138,8 +142,8 @@ class Commands:
             {"row_id": one, "result_instance_id": result, "reason": reason, **values}
             for one, result, reason in sorted(outcomes, key=itemgetter(0))  # one order: no deadlock
         ]
-        result = await self._connection.execute(_SETTLE, rows)
-        if result.rowcount != len(rows):
+        [settled] = await self._connection.change([(_SETTLE, rows)])
+        if settled != len(rows):
             ids = {one for one, _, _ in outcomes}
             raise StaleRow("command", await self._settled_otherwise(outcomes, state, at) or ids)
 

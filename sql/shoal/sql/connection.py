@@ -7,11 +7,12 @@ from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection as SyncConnection
-from sqlalchemy import CursorResult, Executable, Row, Table, select, text
+from sqlalchemy import CursorResult, Executable, Insert, Row, Table, column, select, text
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from shoal.sql.prepared import Change, Values
+from shoal.sql.queries import Query
 from shoal.sql.translation import FOREIGN, translate
 
 T = TypeVar("T")
@@ -39,6 +40,9 @@ class Link(Protocol):
 
     async def change(self, changes: Changes) -> list[int]:
         """Make changes one after the other; return how many rows each has changed."""
+
+    async def fetch(self, query: Query, values: Values) -> list[Any]:
+        """Return the rows of a query as named tuples."""
 
     async def commit(self) -> None:
         """End the transaction; its changes are durable when this returns."""
@@ -100,6 +104,17 @@ class Connection:
             raise translate(error) from error
         return [next(counts) if rows else 0 for _, rows in changes]
 
+    async def fetch(self, query: Query, values: Values | None = None) -> list[Any]:
+        """Return all rows of a query that a module holds, as named tuples. Raises SqlError.
+
+        It costs a fraction of ``rows``, ``first`` and ``scalar``, which take any query.
+        """
+        self._check_open()
+        try:
+            return await self._link.fetch(query, values or {})
+        except FOREIGN as error:
+            raise translate(error) from error
+
     async def rows(self, query: Executable, values: Values | None = None) -> Sequence[Row[Any]]:
         """Return all rows of a query."""
         return await self._run(lambda c: c.execute(query, values).all(), Length.UNKNOWN)
@@ -140,19 +155,22 @@ class Connection:
         self, table: Table, key: Sequence[str], values: Values | Sequence[Values]
     ) -> int:
         """Insert rows but those whose unique ``key`` columns exist already; return how many."""
-        statement = _insert_new(self.dialect, table, tuple(key))
-        return (await self.execute(statement, values)).rowcount
+        rows = [values] if isinstance(values, Mapping) else values
+        [inserted] = await self.change([(_insert_new(self.dialect, table, tuple(key)), rows)])
+        return inserted
 
-    async def reserve_ids(self, table: Table, count: int) -> list[int]:
-        """Return ``count`` ascending row ids of ``table`` that nobody else will get.
+    async def reserve_ids(self, counts: Mapping[Table, int]) -> list[list[int]]:
+        """Return ascending row ids that nobody else will get, so many for each table, in order.
 
         So rows can refer to each other, and go out in bulk, before they are inserted.
         """
         if self.dialect == "sqlite":  # nobody else can write before we commit
-            last = await self.scalar(_LAST_ID, {"table": table.name}) or 0
-            return list(range(last + 1, last + 1 + count))
-        rows = await self.rows(_NEXT_IDS, {"table": table.name, "count": count})
-        return sorted(row.id for row in rows)
+            last: dict[str, int] = {row.name: row.seq for row in await self.fetch(_LAST_IDS)}
+            firsts = [(last.get(table.name, 0) + 1, count) for table, count in counts.items()]
+            return [list(range(first, first + count)) for first, count in firsts]
+        values = {"names": [table.name for table in counts], "counts": list(counts.values())}
+        rows = await self.fetch(_NEXT_IDS, values)
+        return [sorted(row.id for row in rows if row.name == table.name) for table in counts]
 
     async def _run(self, work: Callable[[SyncConnection], T], length: Length) -> T:
         self._check_open()
@@ -166,14 +184,16 @@ class Connection:
             raise RuntimeError("this transaction is committed; open a new unit of work")
 
 
-_LAST_ID = text("SELECT seq FROM sqlite_sequence WHERE name = :table")
+_LAST_IDS = text("SELECT name, seq FROM sqlite_sequence").columns(column("name"), column("seq"))
 _NEXT_IDS = text(
-    "SELECT nextval(pg_get_serial_sequence(:table, 'id')) AS id FROM generate_series(1, :count)"
-)
+    "SELECT wanted.name, nextval(pg_get_serial_sequence(wanted.name, 'id')) AS id"
+    " FROM unnest(CAST(:names AS text[]), CAST(:counts AS int[])) AS wanted (name, count),"
+    " generate_series(1, wanted.count)"
+).columns(column("name"), column("id"))
 
 
 @cache
-def _insert_new(dialect: str, table: Table, key: tuple[str, ...]) -> Executable:
+def _insert_new(dialect: str, table: Table, key: tuple[str, ...]) -> Insert:
     make = sqlite_insert if dialect == "sqlite" else postgresql_insert
     return make(table).on_conflict_do_nothing(index_elements=key)
 

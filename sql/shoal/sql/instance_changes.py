@@ -79,7 +79,7 @@ class InstanceChanges:
         ]
         if not new:
             return [], {}
-        ids = await self._connection.reserve_ids(task_instance, len(new))
+        [ids] = await self._connection.reserve_ids({task_instance: len(new)})
         plans = {run.id: run.plan for run, _ in new}  # each looked through once
         positions = {
             run_id: {task: i for i, task in enumerate(plan.tasks)} for run_id, plan in plans.items()

@@ -48,12 +48,13 @@ class Instances:
             return []
         plans = await self._plans.get(self._connection, [(n.workflow_id, n.version) for n in new])
         of = [plans[one.workflow_id, one.version] for one in new]
-        ids = await self._connection.reserve_ids(workflow_instance, len(new))
-        task_ids = iter(
-            await self._connection.reserve_ids(task_instance, sum(len(p.plan.tasks) for p in of))
+        tasks = sum(len(one.plan.tasks) for one in of)
+        ids, task_ids = await self._connection.reserve_ids(
+            {workflow_instance: len(new), task_instance: tasks}
         )
+        free = iter(task_ids)
         runs = [
-            _new_run(one, row_id, plan, task_ids)
+            _new_run(one, row_id, plan, free)
             for one, row_id, plan in zip(new, ids, of, strict=True)
         ]
         await self._connection.execute(

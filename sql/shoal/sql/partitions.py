@@ -84,7 +84,7 @@ class Partitions:
         """Raise Fenced unless these are the present epochs; they stay so until the commit."""
         if not epochs:
             return
-        rows = await self._connection.rows(_PRESENT, {"numbers": list(epochs)})
+        rows = await self._connection.fetch(_PRESENT, {"numbers": list(epochs)})
         present = {row.number: row.epoch for row in rows}
         if fenced := [n for n, epoch in epochs.items() if present.get(n) != epoch]:
             raise Fenced(fenced)

@@ -3,11 +3,12 @@
 import asyncio
 import select
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from math import inf
 from typing import Any, TypeVar, cast
 
-from psycopg import Error
+from psycopg import AsyncCursor, Error
 from sqlalchemy import URL, event
 from sqlalchemy import Connection as SyncConnection
 from sqlalchemy.exc import DBAPIError, InvalidatePoolError
@@ -15,7 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from shoal.sql.connection import Changes, Connection, Length
-from shoal.sql.prepared import prepared, tell
+from shoal.sql.prepared import Values, prepared, tell
+from shoal.sql.queries import Query, prepared_query
 from shoal.sql.quick_connection import QuickConnection
 from shoal.sql.translation import FOREIGN, translate
 
@@ -89,29 +91,55 @@ class _PostgresqlLink:
         """Return what ``work`` makes of the connection; the event loop goes on meanwhile."""
         return await self._connection.run_sync(work)
 
+    async def fetch(self, query: Query, values: Values) -> list[Any]:
+        """Return the rows of a query as named tuples."""
+        sync, dialect = self._sync(), self._connection.dialect
+        statement = prepared_query(query, dialect)
+        parameters = statement.parameters(values)
+        tell(sync, statement.text, parameters)
+        async with self._driven() as cursor:
+            await cursor.execute(statement.text, parameters)
+            found = await cursor.fetchall()
+        return statement.rows(found)
+
     async def change(self, changes: Changes) -> list[int]:
         """Make changes one after the other; return how many rows each has changed."""
-        sync, dialect = self._connection.sync_connection, self._connection.dialect
-        assert sync is not None, "it is started"
+        sync, dialect = self._sync(), self._connection.dialect
         counts = []
+        for change, values in changes:
+            statement = prepared(change, tuple(values[0]), dialect)
+            rows = statement.rows(values)
+            tell(sync, statement.text, rows, len(rows) > 1)
+            async with self._driven() as cursor:
+                if len(rows) == 1:
+                    await cursor.execute(statement.text, rows[0])
+                else:
+                    await cursor.executemany(statement.text, rows)
+                counts.append(cursor.rowcount)
+        return counts
+
+    def _sync(self) -> SyncConnection:
+        sync = self._connection.sync_connection
+        assert sync is not None, "it is started"
+        return sync
+
+    @asynccontextmanager
+    async def _driven(self) -> AsyncIterator[AsyncCursor[Any]]:
+        """Yield a cursor of the driver, whose errors become SQLAlchemy's."""
         try:
-            for change, values in changes:
-                statement = prepared(change, tuple(values[0]), dialect)
-                rows = statement.rows(values)
-                tell(sync, statement, rows)
-                async with self._driver.cursor() as cursor:
-                    if len(rows) == 1:
-                        await cursor.execute(statement.text, rows[0])
-                    else:
-                        await cursor.executemany(statement.text, rows)
-                    counts.append(cursor.rowcount)
+            async with self._driver.cursor() as cursor:
+                yield cursor
         except Error as error:
             if self._driver.closed:
                 await self._connection.invalidate(error)
             raise DBAPIError.instance(
-                None, None, error, Error, hide_parameters=True, dialect=dialect
+                None,
+                None,
+                error,
+                Error,
+                hide_parameters=True,
+                dialect=self._connection.dialect,
             ) from error
-        return counts
 
     async def commit(self) -> None:
         """End the transaction; its changes are durable when this returns."""

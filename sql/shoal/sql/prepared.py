@@ -59,7 +59,7 @@ def prepared(statement: Change, names: tuple[str, ...], dialect: Dialect) -> Pre
     return found
 
 
-def tell(connection: Connection, statement: Prepared, rows: Sequence[Any]) -> None:
+def tell(connection: Connection, text: str, values: Any, is_many: bool = False) -> None:
     """Tell those who listen to SQLAlchemy what is about to be executed."""
-    for listener in connection.engine.dispatch.before_cursor_execute:
-        listener(connection, None, statement.text, rows, None, len(rows) > 1)
+    for listener in connection.dispatch.before_cursor_execute:
+        listener(connection, None, text, values, None, is_many)

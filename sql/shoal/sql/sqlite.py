@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from math import inf
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import URL, create_engine
 from sqlalchemy import Connection as SyncConnection
@@ -23,7 +23,8 @@ from sqlalchemy.pool import NullPool
 from shoal.sql.connection import MOST_SHORT_ROWS, Changes, Connection, Length
 from shoal.sql.courier import Courier
 from shoal.sql.pause import SHORT_S, Pause
-from shoal.sql.prepared import prepared, tell
+from shoal.sql.prepared import Values, prepared, tell
+from shoal.sql.queries import Query, prepared_query
 from shoal.sql.sqlite_file import BUSY_TIMEOUT_MS
 from shoal.sql.translation import FOREIGN, all_in_use, sqlite_code, translate
 
@@ -190,12 +191,22 @@ class _SqliteLink:
             self._deadline_s = time.monotonic() + SHORT_S
             try:
                 return work(self._connection)
-            except OperationalError as error:
+            except (OperationalError, sqlite3.OperationalError) as error:
                 if sqlite_code(error) not in _TO_BE_DONE_AGAIN:
                     raise
             finally:
                 self._deadline_s = inf
         return await self._courier.call(partial(self._patiently, work))
+
+    async def fetch(self, query: Query, values: Values) -> list[Any]:
+        """Return the rows of a query as named tuples."""
+        return await self.run(lambda c: self._fetch(c, query, values), Length.UNKNOWN)
+
+    def _fetch(self, connection: SyncConnection, query: Query, values: Values) -> list[Any]:
+        statement = prepared_query(query, connection.dialect)
+        parameters = statement.parameters(values)
+        tell(connection, statement.text, parameters)
+        return statement.rows(self._raw.execute(statement.text, parameters))
 
     async def change(self, changes: Changes) -> list[int]:
         """Make changes one after the other; return how many rows each has changed."""
@@ -208,7 +219,7 @@ class _SqliteLink:
         for change, values in changes:
             statement = prepared(change, tuple(values[0]), connection.dialect)
             rows = statement.rows(values)
-            tell(connection, statement, rows)
+            tell(connection, statement.text, rows, len(rows) > 1)
             counts.append(self._raw.executemany(statement.text, rows).rowcount)
         return counts
 

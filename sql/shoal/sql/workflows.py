@@ -153,9 +153,10 @@ class Workflows:
     ) -> WorkflowVersion:
         if version is not None:
             values["version"] = version
-        row = await self._connection.first(query, values)
-        if row is None:
+        rows = await self._connection.fetch(query, values)
+        if not rows:
             raise NotFound("workflow", label)
+        [row] = rows
         key = (row.workflow_id, row.version)
         spec = (await self._plans.get(self._connection, [key]))[key].plan.spec
         return WorkflowVersion(
