@@ -245,6 +245,15 @@ async def test_every_exit_is_announced_even_if_the_listener_fails(site: Site) ->
     assert [entry["event"] for entry in logs] == ["exit callback failed"] * 2
 
 
+async def test_attempt_that_is_over_at_once_has_been_started(
+    launcher: Launcher, site: Site
+) -> None:
+    launched = await launcher.launch(site.request("a", "sh", "-c", "echo $$"))
+    record = await launched.wait()
+    assert launched.pid == int(site.log("a"))
+    assert launched.started_at == record.started_at
+
+
 async def test_a_closed_launcher_takes_no_attempts(site: Site) -> None:
     async with Launcher() as launcher:
         pass

@@ -14,7 +14,7 @@ import pytest
 from shoal.worker.attempt import ExitRecord, Outcome
 from shoal.worker.launcher_shim import SHIM
 from shoal.worker.launcher_shims import MOST_IDLE
-from shoal.worker.launching import Launcher
+from shoal.worker.launching import Launched, Launcher
 from tests.integration.worker.agent_kit import children
 from tests.integration.worker.attempt_site import Site, alive, parent_of, shown
 from tests.waiting import DEADLINE_S, eventually
@@ -150,12 +150,21 @@ async def test_timeout_of_an_attempt_that_is_over_does_not_hit_the_next_one(
     assert alive(second.pid)
 
 
-def store_in_vain(site: Site, attempt_id: str) -> Path:
-    """Let whoever stores that record wait for ever: for a reader."""
+def trap_of(site: Site, attempt_id: str) -> Path:
+    """Where a named pipe lets whoever stores that record wait for ever: for a reader."""
+    return site.spool / f".{attempt_id}.json.tmp"
+
+
+async def end_in_vain(launcher: Launcher, site: Site, attempt_id: str, script: str) -> Launched:
+    """Return an attempt that has ended, and whose end cannot be stored."""
     site.spool.mkdir(exist_ok=True)
-    trap = site.spool / f".{attempt_id}.json.tmp"
-    os.mkfifo(trap)
-    return trap
+    os.mkfifo(trap_of(site, attempt_id))
+    os.mkfifo(site.work / "gate")
+    request = site.request(attempt_id, "sh", "-c", f"read line < gate; {script}")
+    launched = await launcher.launch(request)
+    (site.work / "gate").write_text("\n")
+    await until_dead(launched.pid)
+    return launched
 
 
 async def until_stuck(launcher: Launcher, known: Collection[int] = ()) -> int:
@@ -179,11 +188,9 @@ def sleeps(pid: int) -> bool:
 async def test_end_is_stored_by_another_shim_if_the_first_dies_over_it(
     launcher: Launcher, site: Site
 ) -> None:
-    trap = store_in_vain(site, "a")
-    launched = await launcher.launch(site.request("a", "sh", "-c", "exit 4"))
-    await until_dead(launched.pid)
+    launched = await end_in_vain(launcher, site, "a", "exit 4")
     shim = await until_stuck(launcher)
-    trap.unlink()
+    trap_of(site, "a").unlink()
     os.kill(shim, signal.SIGKILL)
     record = await launched.wait()
     assert (record.exit_code, record.durable) == (4, True)
@@ -193,9 +200,7 @@ async def test_end_is_stored_by_another_shim_if_the_first_dies_over_it(
 async def test_end_that_nobody_could_store_is_reported_all_the_same(
     launcher: Launcher, site: Site
 ) -> None:
-    store_in_vain(site, "a")
-    launched = await launcher.launch(site.request("a", "sh", "-c", "exit 4"))
-    await until_dead(launched.pid)
+    launched = await end_in_vain(launcher, site, "a", "exit 4")
     first = await until_stuck(launcher)
     os.kill(first, signal.SIGKILL)
     os.kill(await until_stuck(launcher, {first}), signal.SIGKILL)
@@ -205,12 +210,10 @@ async def test_end_that_nobody_could_store_is_reported_all_the_same(
 
 
 async def test_disk_that_hangs_holds_up_no_other_attempt(launcher: Launcher, site: Site) -> None:
-    trap = store_in_vain(site, "a")
-    launched = await launcher.launch(site.request("a", "true"))
-    await until_dead(launched.pid)
+    launched = await end_in_vain(launcher, site, "a", "exit 0")
     await until_stuck(launcher)
     assert (await run(launcher, site, "b", "exit 5")).exit_code == 5
-    reader = os.open(trap, os.O_RDONLY)  # the disk answers again
+    reader = os.open(trap_of(site, "a"), os.O_RDONLY)  # the disk answers again
     assert (await launched.wait()).outcome is Outcome.SUCCEEDED
     os.close(reader)
 

@@ -47,11 +47,29 @@ def test_name_is_on_the_disk_before_the_record_counts_as_stored(
 ) -> None:
     folder = tmp_path / "spool"
     log = tmp_path / "7.log"
-    log.touch()
+    log.write_text("of an empty log there is nothing to lose")
     launch = {"id": "7", "log_path": str(log), "record_path": str(folder / "7.json")}
     message = store(launch, End(1.0, 0.1, 0, 1000, 0.01, None, False, []))
     assert message["durable"]
     assert steps == ["data 7.log", "sync .7.json.tmp", "name 7.json", "sync spool"]
+
+
+@pytest.mark.parametrize("removed", [False, True], ids=["empty", "removed"])
+def test_log_without_content_is_not_waited_for(
+    tmp_path: Path, steps: list[str], removed: bool
+) -> None:
+    path = tmp_path / "7.log"
+    log = os.open(path, os.O_WRONLY | os.O_CREAT)
+    if removed:
+        os.write(log, b"nobody can read this any more")
+        path.unlink()
+    launch = {"id": "7", "log_path": str(path), "record_path": str(tmp_path / "7.json")}
+    message = store(launch, End(1.0, 0.1, 0, 1000, 0.01, None, False, []), log)
+    os.close(log)
+    record = message["record"]
+    assert isinstance(record, dict)
+    assert record["log_bytes"] == 0
+    assert "data 7.log" not in steps
 
 
 def test_result_without_a_process_is_as_durable(tmp_path: Path, steps: list[str]) -> None:

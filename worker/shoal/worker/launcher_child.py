@@ -49,23 +49,18 @@ def altered_signals() -> list[int]:
     return [number for number in catchable if signal.getsignal(number) is not signal.SIG_DFL]
 
 
-def start(program: Program, altered: Sequence[int], filtered: int | None) -> int:
+def start(program: Program, altered: Sequence[int], output: int) -> int:
     """Start the program; return its number. Raises CannotStart.
 
-    It gets the default actions of the ``altered`` signals, and writes to ``filtered`` if there is
-    a filter in front of its log. Opening its standard input may block.
+    It gets the default actions of the ``altered`` signals, and writes to the descriptor ``output``.
+    Opening its standard input may block.
     """
     source = _open_input(program.stdin_path)
     try:
-        log = _open_output(program.log_path)  # also for a filter: it cannot tell that this fails
-        try:
-            _enter(program.cwd)
-            output = log if filtered is None else filtered
-            return _run(program, [(source, 0), (output, 1), (output, 2)], altered)
-        finally:
-            os.chdir(_HOME)
-            os.close(log)
+        _enter(program.cwd)
+        return _run(program, [(source, 0), (output, 1), (output, 2)], altered)
     finally:
+        os.chdir(_HOME)
         os.close(source)
 
 
@@ -76,7 +71,8 @@ def _open_input(path: str) -> int:
         raise CannotStart(f"cannot read standard input from {path}: {_why(error)}") from error
 
 
-def _open_output(path: str) -> int:
+def open_output(path: str) -> int:
+    """Open the log of an attempt, see ``open_log``. Raises CannotStart."""
     try:
         return open_log(path)
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections import namedtuple
 
 from shoal.worker.launcher_masking import Masker
@@ -67,15 +68,16 @@ def _reason(end: End, exit_code: int | None, signal_number: int) -> str:
     return f"exit code {exit_code}"
 
 
-def store(launch: Mapping[str, object], end: End) -> dict[str, object]:
+def store(launch: Mapping[str, object], end: End, log: int | None = None) -> dict[str, object]:
     """Store the end of the attempt that was launched so. Returns the message for the agent.
 
-    The log is synced before the record, and the folder of the record after it.
+    ``log`` is a descriptor of its log, if the caller has one. The log is synced before the record,
+    and the folder of the record after it.
     """
     record = record_of(launch, end)
     log_path, path = str(launch["log_path"]), str(launch["record_path"])
     record["log_bytes"] = 0
-    log_error = _attempted(log_path, _sync_log, log_path, record)
+    log_error = _attempted(log_path, _sync_log, log_path, log, record)
     outputs = _take_outputs(launch, record)
     folder = os.path.dirname(path)
     error = _attempted(path, write_record, path, {**record, "outputs": outputs})
@@ -108,7 +110,8 @@ def _take_outputs(launch: Mapping[str, object], record: dict[str, object]) -> di
     if path is not None and record["outcome"] == SUCCEEDED:
         masks, refused = masks_of(launch), str(launch.get("refused_outputs", ""))
         try:
-            outputs = collect(str(path), str(launch["log_path"]), refused, masks)
+            log = str(launch["log_path"]) if record["log_bytes"] else None
+            outputs = collect(str(path), log, refused, masks)
         except (BadOutput, OSError) as error:
             reason = Masker(masks).mask(f"its outputs cannot be used: {error}")
             record.update(outcome=FAILED, reason=reason)
@@ -116,16 +119,26 @@ def _take_outputs(launch: Mapping[str, object], record: dict[str, object]) -> di
     return outputs
 
 
-def _sync_log(path: str, record: dict[str, object]) -> None:
+def _sync_log(path: str, log: int | None, record: dict[str, object]) -> None:
+    if log is not None:
+        _sync(log, record)
+        return
     try:
         fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:  # the task removed its own log
         return
     try:
-        record["log_bytes"] = os.fstat(fd).st_size
-        os.fdatasync(fd)
+        _sync(fd, record)
     finally:
         os.close(fd)
+
+
+def _sync(log: int, record: dict[str, object]) -> None:
+    found = os.fstat(log)
+    if stat.S_ISREG(found.st_mode) and not (found.st_size and found.st_nlink):
+        return  # of an empty log there is nothing to lose but its name; or the task removed it
+    record["log_bytes"] = found.st_size
+    os.fdatasync(log)
 
 
 def write_record(path: str, record: Mapping[str, object]) -> None:

@@ -17,12 +17,13 @@ from __future__ import annotations
 import gc
 import json
 import os
+import select
 import signal
 import sys
 import time
 
 from shoal.worker import proctree
-from shoal.worker.launcher_child import CannotStart, Program, start
+from shoal.worker.launcher_child import CannotStart, Program, open_output, start
 from shoal.worker.launcher_guard import kill_children
 from shoal.worker.launcher_records import End, store
 
@@ -38,6 +39,9 @@ REPORT, LAST = b" ", b"."
 # From the kernel, when the launcher has died. Nobody else has a reason to send it.
 _LAUNCHER_DIED = signal.SIGUSR2
 _READ_SIZE = 1 << 16  # bytes
+#: That a program runs is reported so much later, or, if it has ended by then, together with its
+#: end: each report wakes the launcher and the agent.
+MOMENT_MS = 30
 
 
 def be_shim(shim: Shim, niceness: int, keep: Sequence[int]) -> NoReturn:
@@ -130,15 +134,28 @@ class Shim:
     # -- one attempt ------------------------------------------------------------------------
 
     def _attend(self, launch: Mapping[str, Any]) -> None:
-        slate = self._slate
         try:
-            pid = self._start(launch)
+            log = open_output(launch["log_path"])  # also for a filter: it cannot tell that it fails
         except CannotStart as error:
-            self._report(LAST, {"type": "failed", "id": launch["id"], "error": str(error)})
+            self._fail(launch, error)
             return
+        try:
+            self._run(launch, log)
+        except CannotStart as error:
+            self._fail(launch, error)
+        finally:
+            os.close(log)
+
+    def _fail(self, launch: Mapping[str, Any], error: CannotStart) -> None:
+        self._report(LAST, {"type": "failed", "id": launch["id"], "error": str(error)})
+
+    def _run(self, launch: Mapping[str, Any], log: int) -> None:
+        """Start the program, and see to its end. Raises CannotStart."""
+        slate, pid = self._slate, self._start(launch, log)
         slate.run(pid)
-        started = {"type": "started", "id": launch["id"], "pid": pid, "at": slate.started}
-        self._report(REPORT, started)
+        if not _ends_within(pid, MOMENT_MS):
+            started = {"type": "started", "id": launch["id"], "pid": pid, "at": slate.started}
+            self._report(REPORT, started)
         slate.end(_status_of(pid), time.monotonic())  # known here before the kernel forgets it
         slate.charge(os.wait4(pid, 0)[2])
         # The launcher says so before anybody is asked to end; then the rest may take its time.
@@ -146,11 +163,13 @@ class Shim:
         if not _is_alone(patient=reasons is not None) or self._filtered is not None:
             os._exit(0)
         slate.clear()
-        self._report(LAST, store(launch, end_of(slate, **reasons["why"] if reasons else {})))
+        end = end_of(slate, **reasons["why"] if reasons else {})
+        self._report(LAST, {**store(launch, end, log), "pid": pid})
 
-    def _start(self, launch: Mapping[str, Any]) -> int:
+    def _start(self, launch: Mapping[str, Any], log: int) -> int:
         try:
-            return start(Program(launch), self._altered, self._filtered)
+            output = log if self._filtered is None else self._filtered
+            return start(Program(launch), self._altered, output)
         except CannotStart:
             raise
         except Exception as error:  # the agent must hear of everything
@@ -175,6 +194,17 @@ def end_of(
         timed_out,
         notes,
     )
+
+
+def _ends_within(pid: int, timeout_ms: int) -> bool:
+    """Whether that child ends within so many milliseconds."""
+    pin = os.pidfd_open(pid)
+    try:
+        poll = select.poll()
+        poll.register(pin, select.POLLIN)
+        return bool(poll.poll(timeout_ms))
+    finally:
+        os.close(pin)
 
 
 def _status_of(pid: int) -> int:

@@ -13,7 +13,7 @@ Messages are JSON objects, one per line, over a socket pair.
 to the launcher         ``launch`` (the fields of LaunchRequest), ``kill`` id reason grace_s,
                         ``lease`` deadline patience_s, ``shutdown`` reason grace_s
 from the launcher       ``ready`` pid, ``started`` id pid at, ``failed`` id error,
-                        ``exited`` durable record
+                        ``exited`` durable record pid; of a short attempt that alone
 ======================  ====================================================================
 
 Everything here belongs to one event loop.
@@ -307,9 +307,8 @@ class Launcher:
                 launched = self._attempts.pop(message["id"])
                 launched._set_end(LaunchFailed(launched.id, message["error"]))
             case "exited":
-                self._handle_exit(
-                    ExitRecord.from_json(message["record"], durable=message["durable"])
-                )
+                record = ExitRecord.from_json(message["record"], durable=message["durable"])
+                self._handle_exit(record, message.get("pid", 0))
 
     def _serve(self, pid: int) -> None:
         """The process ``pid`` takes attempts from now on."""
@@ -318,8 +317,11 @@ class Launcher:
             self._write(self._lease)
         self._ready.set()
 
-    def _handle_exit(self, record: ExitRecord) -> None:
-        self._attempts.pop(record.id)._set_end(record)
+    def _handle_exit(self, record: ExitRecord, pid: int) -> None:
+        launched = self._attempts.pop(record.id)
+        if not launched.pid:  # over before it was worth a report of its own
+            launched._set_started(pid, record.started_at)
+        launched._set_end(record)
         if self._on_exit is not None:
             try:
                 self._on_exit(record)

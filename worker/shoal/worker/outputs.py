@@ -42,14 +42,15 @@ class BadOutput(Exception):
 
 
 def collect(
-    output_path: str, log_path: str, refused: str, masks: Sequence[str] = ()
+    output_path: str, log_path: str | None, refused: str, masks: Sequence[str] = ()
 ) -> dict[str, str]:
     """Return the outputs by name. ``refused``: a pattern of names that no output can have.
 
-    ``masks``, texts that must not be given on, are replaced. Raises BadOutput, OSError.
+    ``log_path`` is None if the log is empty. ``masks``, texts that must not be given on, are
+    replaced. Raises BadOutput, OSError.
     """
     found: dict[str, str] = {}
-    for name, value in _from_log(log_path):
+    for name, value in () if log_path is None else _from_log(log_path):
         _check(found, name, value, f"setValue({name}=…)", refused)
     for line, name, value in _from_file(output_path):
         _check(found, name, value, f"output file, line {line}", refused)
