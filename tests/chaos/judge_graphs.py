@@ -27,7 +27,10 @@ def judge(evidence: Evidence) -> Iterator[Offence]:
 
 
 def _queued_in_time(evidence: Evidence, instance: Instance) -> Iterator[Offence]:
-    """Replay the events: each task is queued only when its upstream tasks allow it."""
+    """Replay the events: each task is queued only when its upstream tasks allow it.
+
+    One that is handed on to whoever reports the end before it is queued and claimed at once.
+    """
     states = dict.fromkeys(instance.tasks, "WAITING")
     changes = [c for c in evidence.changes_of.get(instance.id, ()) if c.task in states]
     for _, group in groupby(changes, lambda change: change.at_s):
@@ -35,10 +38,14 @@ def _queued_in_time(evidence: Evidence, instance: Instance) -> Iterator[Offence]
         before = dict(states)
         states.update({change.task: change.state for change in together if change.task})
         for change in together:
-            if change.state != "QUEUED" or change.task is None:
+            if change.task is None or not _enters_queue(before[change.task], change.state):
                 continue
             before[change.task] = change.state
             yield from _queued(instance, instance.tasks[change.task], change, (before, states))
+
+
+def _enters_queue(before: str, after: str) -> bool:
+    return after == "QUEUED" or (after == "CLAIMED" and before != "QUEUED")
 
 
 def _queued(

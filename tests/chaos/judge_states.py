@@ -15,7 +15,7 @@ _EARLY = frozenset({"WAITING", "UP_FOR_RETRY", "PAUSED", "QUEUED"})
 _NOT_RUN = frozenset({"SKIPPED", "KILLED"})
 _RESULTS = frozenset({"SUCCEEDED", "FAILED", "KILLED", "LOST"})
 _TASK: Mapping[str, frozenset[str]] = {
-    "WAITING": _EARLY | _NOT_RUN,
+    "WAITING": _EARLY | _NOT_RUN | {"CLAIMED"},  # by whoever reports the end of the task before
     "UP_FOR_RETRY": _EARLY | _NOT_RUN,
     "PAUSED": _EARLY | _NOT_RUN,
     "QUEUED": _EARLY | _NOT_RUN | {"CLAIMED"},

@@ -5,10 +5,27 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from shoal.coordination.queue.entry import Place
 from shoal.core.commands import Command
 from shoal.core.errors import ShoalError
 from shoal.core.events import Event
 from shoal.core.run import Decision, Run
+
+
+@dataclass(slots=True)
+class Offer:
+    """What a worker would take of the tasks directly behind those whose end it reports."""
+
+    worker: str
+    group: str
+    room: int
+    before: Place | None  # of the first that waits in the group's queue, as far as the worker knows
+    taken: dict[int, int] = field(default_factory=dict)  # by the task instance that ended: so many
+
+    @property
+    def room_left(self) -> int:
+        """How many tasks it would take still."""
+        return self.room - sum(self.taken.values())
 
 
 @dataclass(slots=True)
@@ -20,6 +37,7 @@ class Item:
     event: Event
     done: asyncio.Future[Run]  # the run after the event was stored
     command: Command | None = None  # the request behind the event: its outcome is stored too
+    offer: Offer | None = None  # of the worker that reports it
 
     def answer(self, run: Run) -> None:
         """Tell whoever waits that the event is stored."""

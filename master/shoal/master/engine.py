@@ -23,11 +23,12 @@ from shoal.core.commands import Command
 from shoal.core.concurrency import slots_taken
 from shoal.core.decide import decide
 from shoal.core.errors import ShoalError
-from shoal.core.events import Begun, Event, TimeReached
+from shoal.core.events import Begun, Event, TaskClaimed, TaskEnded, TimeReached
 from shoal.core.run import Decision, Run
 from shoal.core.states import OPEN_WORKFLOW
-from shoal.master.batch import Change, Ending, Item
+from shoal.master.batch import Change, Ending, Item, Offer
 from shoal.master.errors import NotOwner, NotStored, Quarantined
+from shoal.master.hand_on import taken_by
 from shoal.master.messages import Messenger
 from shoal.master.outbox import Outbox, Perform
 from shoal.sql import Database, UnitOfWork
@@ -151,7 +152,12 @@ class Engine:
         self.hand_over(partition, instance_id, event)
 
     def hand_over(
-        self, partition: int, instance_id: int, event: Event, command: Command | None = None
+        self,
+        partition: int,
+        instance_id: int,
+        event: Event,
+        command: Command | None = None,
+        offer: Offer | None = None,
     ) -> asyncio.Future[Run]:
         """Hand over an event at once; what is returned ends as ``submit`` does."""
         done: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
@@ -159,7 +165,7 @@ class Engine:
         if self._over:
             done.set_exception(NotStored(LEAVING))
         else:
-            self._inbox.put_nowait(Item(partition, instance_id, event, done, command))
+            self._inbox.put_nowait(Item(partition, instance_id, event, done, command, offer))
         return done
 
     def wake(self, instance_id: int) -> None:
@@ -284,15 +290,25 @@ class Engine:
         for item in items:
             run = self.runs[item.instance_id]
             try:
-                decision = decide(run, item.event)
+                decision = self._decide(item.event, changes, run)
+                if isinstance(item.event, TaskEnded) and item.offer is not None:
+                    ended = item.event.task_instance_id
+                    for taken in taken_by(item.offer, run, ended, decision):
+                        claim = TaskClaimed(taken, item.offer.worker, self._clock())
+                        self._decide(claim, changes, run)
             except Exception as error:  # noqa: BLE001 - one bad run must not stop all others
                 self._quarantine(item, error)
                 continue
             if decision.refusal is not None and item.command is not None:
                 refusals[item.command.id] = decision.refusal
-            run.apply(decision)
-            changes.setdefault(run.id, Change(run)).add(decision)
         return changes, refusals
+
+    @staticmethod
+    def _decide(event: Event, changes: dict[int, Change], run: Run) -> Decision:
+        decision = decide(run, event)
+        run.apply(decision)
+        changes.setdefault(run.id, Change(run)).add(decision)
+        return decision
 
     def _quarantine(self, item: Item, error: Exception) -> None:
         """Leave a run alone whose state does not allow what happened: a defect, not an accident.

@@ -12,9 +12,12 @@ from shoal.core.events import TaskClaimed, TaskEnded, TaskReturned, TaskStarted
 from shoal.core.run import Attempt, Run
 from shoal.core.scope import levels
 from shoal.core.states import TaskSignal, TaskState
+from shoal.master.batch import Offer
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner, Quarantined
+from shoal.master.hand_on import behind
 from shoal.master.payloads import ProjectSecrets, may_use_secrets, payload
+from shoal.master.perform import queue_entry
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import MAX_MESSAGE_BYTES
 from shoal.proto.shoal_pb2_grpc import MasterServiceServicer
@@ -30,6 +33,7 @@ _ENDS = {
     pb.KILLED: TaskSignal.KILL,
 }
 _LARGEST_PAYLOAD = MAX_MESSAGE_BYTES - 64 * 1024  # bytes; an answer of one has to fit
+_MOST_GRANTED = MAX_MESSAGE_BYTES // 4  # bytes of payloads with the answer to reports
 
 
 class MasterRpc(MasterServiceServicer):
@@ -119,31 +123,63 @@ class MasterRpc(MasterServiceServicer):
         request: pb.ReportRequest,
         context: grpc.aio.ServicerContext[pb.ReportRequest, pb.ReportResponse],
     ) -> pb.ReportResponse:
-        """Store reports; the verdicts say which ones the worker may forget."""
-        worker = request.worker_id
-        handed = [(report, self._take(worker, report)) for report in request.reports]
-        verdicts = [await _verdict(worker, report, taken) for report, taken in handed]
-        failpoints.hit("report.before_reply")
-        return pb.ReportResponse(verdicts=verdicts)
+        """Store reports; the verdicts say which ones the worker may forget.
 
-    def _take(self, worker: str, report: pb.Report) -> asyncio.Future[Run] | None:
+        What stands right behind those that have ended is granted with the answer.
+        """
+        worker, offer = request.worker_id, _offer(request)
+        handed = [(report, self._take(worker, report, offer)) for report in request.reports]
+        answer = pb.ReportResponse()
+        for report, taken in handed:
+            verdict, run = await _verdict(worker, report, taken)
+            answer.verdicts.append(verdict)
+            if offer is not None and run is not None and report.kind in _ENDS:
+                await self._hand_on(answer, worker, run, report.attempt.task_instance_id)
+        failpoints.hit("report.before_reply")
+        return answer
+
+    async def _hand_on(
+        self, answer: pb.ReportResponse, worker: str, run: Run, task_instance_id: int
+    ) -> None:
+        """Grant what the worker holds behind an attempt: what was stored just now, or before.
+
+        It has to learn of all of it, for it lets go of the claim before with this answer. What
+        hinders a payload is the matter of its fetching.
+        """
+        for attempt in list(behind(run, task_instance_id, worker)):
+            grant = pb.Grant(
+                behind=task_instance_id, attempt=_ref(run, attempt), place=_place(run, attempt)
+            )
+            try:
+                made = await self._payload(run, attempt)
+            except Exception as error:  # noqa: BLE001 - as in Fetch, which tells what it is
+                log.info("payload not made yet", task_instance=attempt.id, why=str(error))
+            else:
+                if answer.ByteSize() + made.ByteSize() <= _MOST_GRANTED:
+                    grant.payload.CopyFrom(made)
+            answer.grants.append(grant)
+
+    def _take(
+        self, worker: str, report: pb.Report, offer: Offer | None
+    ) -> asyncio.Future[Run] | None:
         """Hand over what a report says; None if its kind is unknown."""
         event = _event(worker, report, self._clock())
         if event is None:  # of a newer worker: a newer master will understand it
             log.warning("report of an unknown kind", worker=worker, kind=report.kind)
             return None
         ref = report.attempt
-        return self._engine.hand_over(ref.partition, ref.workflow_instance_id, event)
+        return self._engine.hand_over(ref.partition, ref.workflow_instance_id, event, offer=offer)
 
 
 async def _verdict(
     worker: str, report: pb.Report, taken: asyncio.Future[Run] | None
-) -> pb.ReportVerdict:
+) -> tuple[pb.ReportVerdict, Run | None]:
+    """Return the verdict, and the run if the report is COMMITTED."""
     ref = report.attempt
     verdict = pb.ReportVerdict(task_instance_id=ref.task_instance_id)
     if taken is None:
         verdict.kind = pb.ReportVerdict.RETRY
-        return verdict
+        return verdict, None
     try:
         run = await taken
     except NotOwner:
@@ -158,7 +194,41 @@ async def _verdict(
         if report.kind == pb.RETURNED:  # while it claims the attempt, nobody else can have it
             mine = attempt is not None and attempt.state is TaskState.QUEUED
         verdict.kind = pb.ReportVerdict.COMMITTED if mine else pb.ReportVerdict.SUPERSEDED
-    return verdict
+        return verdict, run if mine else None
+    return verdict, None
+
+
+def _offer(request: pb.ReportRequest) -> Offer | None:
+    """Return what the worker would take with the answer; None if it takes nothing at all."""
+    if not request.HasField("hand_on"):
+        return None
+    told, before = request.hand_on, None
+    if told.HasField("before"):
+        place = told.before
+        before = (
+            place.workflow_priority,
+            place.workflow_instance_id,
+            place.task_priority,
+            place.task_instance_id,
+        )
+    return Offer(request.worker_id, told.group, told.room, before)
+
+
+def _ref(run: Run, attempt: Attempt) -> pb.AttemptRef:
+    assert attempt.id is not None
+    return pb.AttemptRef(
+        workflow_instance_id=run.id, task_instance_id=attempt.id, partition=run.partition
+    )
+
+
+def _place(run: Run, attempt: Attempt) -> pb.Place:
+    entry = queue_entry(run, attempt)
+    return pb.Place(
+        workflow_priority=entry.workflow_priority,
+        workflow_instance_id=entry.workflow_instance_id,
+        task_priority=entry.task_priority,
+        task_instance_id=entry.task_instance_id,
+    )
 
 
 def _event(

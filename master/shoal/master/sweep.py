@@ -36,6 +36,7 @@ from shoal.core.run import Attempt, Run
 from shoal.core.states import HELD_BY_WORKER, TaskSignal, TaskState
 from shoal.master.alarm import wait_for
 from shoal.master.engine import Clock, Engine
+from shoal.master.hand_on import held_before
 from shoal.master.perform import queue_entry
 
 log = structlog.get_logger()
@@ -106,6 +107,7 @@ class Sweeper:
         absent = [(run, a) for run, a in queued if entries[a.id] not in present]
         ids = [a.id for _, a in (*absent, *held) if a.id is not None]
         claimed = await self._queue.claimed(ids)
+        claimed |= await self._handed_on([(r, a) for r, a in held if a.id not in claimed])
         missing = [
             entries[a.id] for run, a in absent if a.id not in claimed and run.attempts[a.task] is a
         ]
@@ -115,6 +117,19 @@ class Sweeper:
         for run, attempt in held:
             if attempt.id not in claimed and self._is_still_held(run, attempt):
                 self._declare_lost(run, attempt)
+
+    async def _handed_on(self, unclaimed: Sequence[tuple[Run, Attempt]]) -> set[int]:
+        """Return those of ``unclaimed`` that are held all the same (see hand_on.py).
+
+        The claim of a task before stands for one that was handed on until it has its own, which
+        takes its place in one step: so neither, read in this order, means neither for good.
+        """
+        before = {a.id: held_before(run, a) for run, a in unclaimed if a.id is not None}
+        if not before:
+            return set()
+        standing = await self._queue.claimed({b for some in before.values() for b in some})
+        claimed = await self._queue.claimed(before)
+        return claimed | {own for own, some in before.items() if standing.intersection(some)}
 
     def _attempts(self, *states: TaskState) -> list[tuple[Run, Attempt]]:
         """Stored newest attempts in ``states`` of all open runs of this master."""

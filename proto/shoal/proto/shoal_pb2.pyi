@@ -384,44 +384,156 @@ class ReportRequest(_message.Message):
 
     WORKER_ID_FIELD_NUMBER: _builtins.int
     REPORTS_FIELD_NUMBER: _builtins.int
+    HAND_ON_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
     @_builtins.property
     def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___Report]: ...
+    @_builtins.property
+    def hand_on(self) -> Global___HandOn:
+        """absent: the worker takes nothing with the answer"""
+
     def __init__(
         self,
         *,
         worker_id: _builtins.str = ...,
         reports: _abc.Iterable[Global___Report] | None = ...,
+        hand_on: Global___HandOn | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["hand_on", b"hand_on"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reports", b"reports", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_on", b"hand_on", "reports", b"reports", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReportRequest: _TypeAlias = ReportRequest  # noqa: Y015
 
 @_typing.final
-class ReportResponse(_message.Message):
+class HandOn(_message.Message):
+    """What a worker would take, without the queue, of the tasks directly behind those whose end it
+    reports and whose claims it still holds.
+    """
+
     DESCRIPTOR: _descriptor.Descriptor
 
-    VERDICTS_FIELD_NUMBER: _builtins.int
+    GROUP_FIELD_NUMBER: _builtins.int
+    ROOM_FIELD_NUMBER: _builtins.int
+    BEFORE_FIELD_NUMBER: _builtins.int
+    group: _builtins.str
+    """of the worker"""
+    room: _builtins.int
+    """tasks that it would take"""
     @_builtins.property
-    def verdicts(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReportVerdict]:
-        """in the order of the reports"""
+    def before(self) -> Global___Place:
+        """of the first entry in its queue, behind which it takes nothing; absent: none"""
 
     def __init__(
         self,
         *,
-        verdicts: _abc.Iterable[Global___ReportVerdict] | None = ...,
+        group: _builtins.str = ...,
+        room: _builtins.int = ...,
+        before: Global___Place | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["before", b"before"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["before", b"before", "group", b"group", "room", b"room"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HandOn: _TypeAlias = HandOn  # noqa: Y015
+
+@_typing.final
+class Place(_message.Message):
+    """A place in the order of a group's queue."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WORKFLOW_PRIORITY_FIELD_NUMBER: _builtins.int
+    WORKFLOW_INSTANCE_ID_FIELD_NUMBER: _builtins.int
+    TASK_PRIORITY_FIELD_NUMBER: _builtins.int
+    TASK_INSTANCE_ID_FIELD_NUMBER: _builtins.int
+    workflow_priority: _builtins.int
+    workflow_instance_id: _builtins.int
+    task_priority: _builtins.int
+    task_instance_id: _builtins.int
+    def __init__(
+        self,
+        *,
+        workflow_priority: _builtins.int = ...,
+        workflow_instance_id: _builtins.int = ...,
+        task_priority: _builtins.int = ...,
+        task_instance_id: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["verdicts", b"verdicts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["task_instance_id", b"task_instance_id", "task_priority", b"task_priority", "workflow_instance_id", b"workflow_instance_id", "workflow_priority", b"workflow_priority"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Place: _TypeAlias = Place  # noqa: Y015
+
+@_typing.final
+class ReportResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERDICTS_FIELD_NUMBER: _builtins.int
+    GRANTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def verdicts(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReportVerdict]:
+        """in the order of the reports"""
+
+    @_builtins.property
+    def grants(self) -> _containers.RepeatedCompositeFieldContainer[Global___Grant]: ...
+    def __init__(
+        self,
+        *,
+        verdicts: _abc.Iterable[Global___ReportVerdict] | None = ...,
+        grants: _abc.Iterable[Global___Grant] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["grants", b"grants", "verdicts", b"verdicts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReportResponse: _TypeAlias = ReportResponse  # noqa: Y015
+
+@_typing.final
+class Grant(_message.Message):
+    """A task that is stored as CLAIMED by the worker that reports: run it. Until the worker has a claim
+    of its own for it, that of the task before it stands for both. Reporting again grants again.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BEHIND_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    PLACE_FIELD_NUMBER: _builtins.int
+    PAYLOAD_FIELD_NUMBER: _builtins.int
+    behind: _builtins.int
+    """the task instance whose end was reported"""
+    @_builtins.property
+    def attempt(self) -> Global___AttemptRef: ...
+    @_builtins.property
+    def place(self) -> Global___Place: ...
+    @_builtins.property
+    def payload(self) -> Global___Payload:
+        """absent: it could not be made now, or has no room in this answer: fetch it"""
+
+    def __init__(
+        self,
+        *,
+        behind: _builtins.int = ...,
+        attempt: Global___AttemptRef | None = ...,
+        place: Global___Place | None = ...,
+        payload: Global___Payload | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "payload", b"payload", "place", b"place"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "behind", b"behind", "payload", b"payload", "place", b"place"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Grant: _TypeAlias = Grant  # noqa: Y015
 
 @_typing.final
 class ReportVerdict(_message.Message):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from shoal.coordination import Claim, Owners, TaskQueue, ZkSession
 from shoal.proto import shoal_pb2 as pb
@@ -41,17 +42,41 @@ class HandWorker:
     ) -> "pb.ReportVerdict.Kind.ValueType":
         """Report one end, to whomever owns the partition, and return the verdict."""
         report = pb.Report(attempt=_ref(claim), kind=kind, at=1.7e9, exit_code=exit_code)
-        return await self._send(claim, report)
+        return (await self._report(claim, report, None)).verdicts[0].kind
 
     async def give_back(
         self, claim: Claim, payload: pb.Payload
     ) -> "pb.ReportVerdict.Kind.ValueType":
         """Tell that the attempt was not begun, and return the verdict; its claim stands."""
         report = pb.Report(attempt=_ref(claim), kind=pb.RETURNED, queued_at=payload.queued_at)
-        return await self._send(claim, report)
+        return (await self._report(claim, report, None)).verdicts[0].kind
 
-    async def _send(self, claim: Claim, report: pb.Report) -> "pb.ReportVerdict.Kind.ValueType":
-        request = pb.ReportRequest(worker_id=self.id, reports=[report])
+    async def report_and_take(
+        self,
+        claim: Claim,
+        room: int,
+        *,
+        kind: "pb.ReportKind.ValueType" = pb.SUCCEEDED,
+        before: pb.Place | None = None,
+    ) -> list[pb.Grant]:
+        """Report one end, offering to take ``room`` tasks behind it; return those granted."""
+        report = pb.Report(attempt=_ref(claim), kind=kind, at=1.7e9)
+        offer = pb.HandOn(group=claim.entry.group, room=room, before=before)
+        answer = await self._report(claim, report, offer)
+        assert answer.verdicts[0].kind == pb.ReportVerdict.COMMITTED
+        return list(answer.grants)
+
+    async def hand_on(self, claim: Claim, grants: Sequence[pb.Grant]) -> list[Claim]:
+        """Let the claim become those of the tasks that were granted behind it."""
+        entry = claim.entry
+        new = [grant.attempt.task_instance_id for grant in grants]
+        assert await self.queue.hand_on({entry.task_instance_id: new}, self.id) == set(new)
+        return [Claim(replace(entry, task_instance_id=number), self.id, 0) for number in new]
+
+    async def _report(
+        self, claim: Claim, report: pb.Report, offer: pb.HandOn | None
+    ) -> pb.ReportResponse:
+        request = pb.ReportRequest(worker_id=self.id, reports=[report], hand_on=offer)
         while True:
             address = await self._address(claim.entry.partition)
             answer = await call(
@@ -59,7 +84,7 @@ class HandWorker:
             )
             verdict = answer.verdicts[0].kind
             if verdict not in (pb.ReportVerdict.NOT_OWNER, pb.ReportVerdict.RETRY):
-                return verdict
+                return answer
             self._owners.forget(claim.entry.partition)
             await asyncio.sleep(0.02)
 

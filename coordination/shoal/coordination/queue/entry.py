@@ -19,6 +19,8 @@ from shoal.coordination import layout
 BUCKET = 1000
 HIGHEST, LOWEST = 0, 4
 
+Place = tuple[int, int, int, int]  # priority and id of the workflow instance, then of the task
+
 
 @dataclass(frozen=True, order=True, slots=True)
 class Entry:
@@ -44,6 +46,16 @@ class Entry:
             and 0 <= self.partition < layout.MOST_PARTITIONS
         ):
             raise ValueError(f"an id does not fit into its place: {self}")
+
+    @property
+    def place(self) -> Place:
+        """Where it stands in the order of its group's queue: smaller is earlier."""
+        return (
+            self.workflow_priority,
+            self.workflow_instance_id,
+            self.task_priority,
+            self.task_instance_id,
+        )
 
     @property
     def outer(self) -> str:

@@ -51,13 +51,12 @@ class HandingOn:
             self._unwanted.add(task_instance_id)
         return task_instance_id in self._coming or task_instance_id in self._going
 
-    async def move(self, moves: Moves, worker_id: str) -> set[int]:
-        """Hand claims on; return the new ones that stand.
+    async def move(self, moves: Moves, worker_id: str, generation: int) -> set[int]:
+        """Hand claims of session ``generation`` on; return the new ones that stand.
 
         A claim that is not handed on was lost together with the session, or somebody took it
         from us; a new claim that somebody else holds still is waited for.
         """
-        generation = self._session.generation
         try:
             done = [await self._some(some, worker_id, generation) for some in _parted(moves)]
         finally:

@@ -158,10 +158,10 @@ class TaskQueue:
         meanwhile is done afterwards.
         """
         self._handing_on.begin(moves)
-        return self._hand_on(moves, worker_id)
+        return self._hand_on(moves, worker_id, self._session.generation)
 
-    async def _hand_on(self, moves: Moves, worker_id: str) -> set[int]:
-        new = await self._handing_on.move(moves, worker_id)
+    async def _hand_on(self, moves: Moves, worker_id: str, generation: int) -> set[int]:
+        new = await self._handing_on.move(moves, worker_id, generation)
         if unwanted := self._handing_on.unwanted(moves):
             with suppress(SessionLost):  # then they are gone anyway
                 await self._session.retry(lambda: self.release(unwanted))

@@ -1,0 +1,222 @@
+"""Tasks that come with the answer to a report: stored, granted once more, and never lost."""
+
+import asyncio
+from collections.abc import Callable, Collection
+from typing import Any, cast
+
+import pytest
+
+from shoal.coordination import Claim, TaskQueue
+from shoal.core.commands import CommandType
+from shoal.core.events import TaskEnded
+from shoal.core.run import Attempt, Plan, Run
+from shoal.core.states import TaskSignal, TaskState, WorkflowState
+from shoal.master import rpc
+from shoal.master.engine import Engine
+from shoal.master.main import utc_now
+from shoal.master.sweep import Sweeper
+from shoal.proto import shoal_pb2 as pb
+from tests.integration.coordination.conftest import connect
+from tests.integration.master.conftest import Bench
+from tests.integration.master.hand_worker import HandWorker
+from tests.unit.core.driving import START, spec
+from tests.waiting import DEADLINE_S
+
+CHAIN = {"a": {}, "b": {"depends_on": ["a"]}, "c": {"depends_on": ["b"]}}
+FAN = {"a": {}, **{f"b{n}": {"depends_on": ["a"]} for n in range(5)}}
+
+
+async def holding_first(bench: Bench, name: str = "w") -> tuple[HandWorker, Claim]:
+    """A worker that holds the first task of an instance, granted."""
+    worker = await bench.worker(name)
+    (claim,) = await worker.claim()
+    await worker.fetch([claim])
+    return worker, claim
+
+
+async def states(bench: Bench, instance_id: int) -> dict[str, str]:
+    return {task.task: task.state.value for task in await bench.tasks(instance_id)}
+
+
+async def test_chain_runs_without_the_queue(bench: Bench) -> None:
+    workflow = await bench.publish(CHAIN)
+    async with bench.master():
+        instance = await bench.start(workflow)
+        worker, claim = await holding_first(bench)
+        for task in ("b", "c"):
+            (grant,) = await worker.report_and_take(claim, room=1)
+            assert grant.behind == claim.entry.task_instance_id
+            assert grant.payload.task == task
+            stored = {each.task: each for each in await bench.tasks(instance.id)}[task]
+            assert (stored.state, stored.worker) == (TaskState.CLAIMED, "w")
+            assert stored.queued_at is not None
+            assert await worker.queue.depth("default") == 0
+            (claim,) = await worker.hand_on(claim, [grant])
+        assert await worker.report_and_take(claim, room=1) == []
+        assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
+    assert {t.attempt for t in await bench.tasks(instance.id, all_attempts=True)} == {1}
+
+
+async def test_the_rest_goes_into_the_queue(bench: Bench) -> None:
+    workflow = await bench.publish(FAN)
+    async with bench.master():
+        instance = await bench.start(workflow)
+        worker, claim = await holding_first(bench)
+        grants = await worker.report_and_take(claim, room=2)
+        assert [grant.payload.task for grant in grants] == ["b0", "b1"]
+        claims = await worker.hand_on(claim, grants)
+        others = await (await bench.worker("other")).claim(5)
+        assert len(others) == 3
+        for each in claims:
+            assert await worker.report(each, pb.SUCCEEDED) == pb.ReportVerdict.COMMITTED
+        assert (await states(bench, instance.id))["b2"] == "QUEUED"
+
+
+async def test_whoever_offers_nothing_gets_nothing(bench: Bench) -> None:
+    workflow = await bench.publish(CHAIN)
+    async with bench.master():
+        await bench.start(workflow)
+        worker, claim = await holding_first(bench)
+        assert await worker.report(claim, pb.SUCCEEDED) == pb.ReportVerdict.COMMITTED
+        (entry,) = [each.entry for each in await worker.claim()]
+        # Nor does it overtake what waits.
+        await worker.fetch([Claim(entry, "w", 0)])
+        before = pb.Place(workflow_instance_id=entry.workflow_instance_id)
+        assert await worker.report_and_take(Claim(entry, "w", 0), 1, before=before) == []
+
+
+async def test_lost_answer_is_given_again_by_whoever_owns_the_partition(bench: Bench) -> None:
+    workflow = await bench.publish(FAN)
+    async with bench.master() as first:
+        instance = await bench.start(workflow)
+        worker, claim = await holding_first(bench)
+        grants = await worker.report_and_take(claim, room=2)
+        assert await worker.report_and_take(claim, room=0) == grants
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        async with bench.master():
+            again = await worker.report_and_take(claim, room=5)
+            assert [each.attempt for each in again] == [each.attempt for each in grants]
+            one, two = await worker.hand_on(claim, again)
+            assert await worker.report(one, pb.STARTED) == pb.ReportVerdict.COMMITTED
+            (left,) = await worker.report_and_take(claim, room=0)  # the other has begun
+            assert left.attempt.task_instance_id == two.entry.task_instance_id
+            other = await bench.worker("other")
+            assert await other.report(claim, pb.SUCCEEDED) == pb.ReportVerdict.SUPERSEDED
+    assert {t.attempt for t in await bench.tasks(instance.id, all_attempts=True)} == {1}
+
+
+async def test_what_was_handed_on_dies_with_its_worker(bench: Bench, zk_chroot: str) -> None:
+    workflow = await bench.publish(CHAIN)
+    async with bench.master(sweep_interval_s=0.02):
+        instance = await bench.start(workflow)
+        async with connect(zk_chroot, name="doomed") as session:
+            worker = await bench.worker("doomed", session)
+            (claim,) = await worker.claim()
+            await worker.fetch([claim])
+            (grant,) = await worker.report_and_take(claim, room=1)
+        async with asyncio.timeout(DEADLINE_S):
+            while (await states(bench, instance.id))["b"] == "CLAIMED":
+                await asyncio.sleep(0.01)
+        survivor = await bench.worker("survivor")
+        await survivor.work(2)
+        assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
+    lost = [
+        t for t in await bench.tasks(instance.id, all_attempts=True) if t.state is TaskState.LOST
+    ]
+    assert [t.id for t in lost] == [grant.attempt.task_instance_id]
+
+
+async def test_payload_that_cannot_be_made_is_left_to_fetching(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = {"depends_on": ["a"], "params": {"script": "true", "interpreter": "$[nonsense"}}
+    workflow = await bench.publish({"a": {}, "b": wrong, "c": {"depends_on": ["a"]}})
+    async with bench.master():
+        instance = await bench.start(workflow)
+        worker, claim = await holding_first(bench)
+        monkeypatch.setattr(rpc, "_MOST_GRANTED", 0)
+        grants = await worker.report_and_take(claim, room=2)
+        assert [each.HasField("payload") for each in grants] == [False, False]
+        b, c = await worker.hand_on(claim, grants)
+        refused, granted = await worker.fetch([b, c])
+        assert refused.refusal.kind == pb.Refusal.SUPERSEDED
+        assert granted.payload.task == "c"
+        assert (await states(bench, instance.id))["b"] == "FAILED"
+
+
+async def test_pause_lets_what_was_handed_on_run(bench: Bench) -> None:
+    workflow = await bench.publish(CHAIN)
+    async with bench.master():
+        instance = await bench.start(workflow)
+        worker, claim = await holding_first(bench)
+        (grant,) = await worker.report_and_take(claim, room=1)
+        await bench.command(CommandType.PAUSE, workflow, "pause", instance)
+        (claim,) = await worker.hand_on(claim, [grant])
+        assert await worker.report_and_take(claim, room=1) == []
+        assert (await states(bench, instance.id))["c"] == "PAUSED"
+
+
+# -- the sweeper ----------------------------------------------------------------------------------
+
+
+def handed_on(worker: str = "w") -> Run:
+    """A run whose task b (2) was handed on to ``worker`` behind a (1)."""
+    a = Attempt("a", 1, TaskState.SUCCEEDED, id=1, worker="w")
+    b = Attempt("b", 1, TaskState.CLAIMED, id=2, worker=worker, queued_at=START)
+    c = Attempt("c", 1, id=3)
+    attempts = {each.task: each for each in (a, b, c)}
+    return Run(7, Plan.of(spec(CHAIN)), WorkflowState.RUNNING, 0, attempts, START, START)
+
+
+class Claims:
+    """Claims that change between two looks; keeps what was asked."""
+
+    def __init__(self, *standing: set[int]) -> None:
+        self.standing = list(standing)
+        self.asked: list[set[int]] = []
+
+    async def contains(self, _entries: Collection[object]) -> set[object]:
+        return set()
+
+    async def claimed(self, task_instance_ids: Collection[int]) -> set[int]:
+        self.asked.append(set(task_instance_ids))
+        found = self.standing.pop(0) if len(self.standing) > 1 else self.standing[0]
+        return found & set(task_instance_ids)
+
+    async def page(self, after: Any, _most: int) -> tuple[list[object], Any]:
+        return [], after
+
+
+async def lost_by(run: Run, claims: Claims) -> list[int]:
+    """Sweep once; return which attempts were declared lost."""
+    posted: list[TaskEnded] = []
+    engine = cast("Engine", _Held(run, posted.append))
+    await Sweeper(engine, cast("TaskQueue", claims), utc_now, 60.0).sweep()
+    assert all(event.signal is TaskSignal.LOSE for event in posted)
+    return [event.task_instance_id for event in posted]
+
+
+class _Held:
+    """As much of an engine as a sweep looks at."""
+
+    def __init__(self, run: Run, take: Callable[[TaskEnded], None]) -> None:
+        self.runs, self._take = {run.id: run}, take
+        self.epochs: dict[int, int] = {}
+
+    def post(self, _partition: int, _instance_id: int, event: TaskEnded) -> None:
+        self._take(event)
+
+
+async def test_sweeper_spares_what_the_claim_before_stands_for() -> None:
+    assert await lost_by(handed_on(), Claims({1})) == []
+    assert await lost_by(handed_on(), Claims({2})) == []
+    assert await lost_by(handed_on(), Claims(set())) == [2]
+    assert await lost_by(handed_on("another"), Claims({1})) == [2]  # that one is not its worker's
+
+
+async def test_claim_that_is_handed_on_between_two_looks_is_found() -> None:
+    """It is old claim first, new claim then; each of three looks sees one state."""
+    moved = Claims({1}, set(), {2})  # nothing of 2 yet; then the claim moves; then the last look
+    assert await lost_by(handed_on(), moved) == []
+    assert moved.asked == [{2}, {1}, {2}]
