@@ -17,6 +17,7 @@ from shoal.sql.translation import FOREIGN, translate
 
 T = TypeVar("T")
 Changes = Sequence[tuple[Change, Sequence[Values]]]
+Judge = Callable[[list[Any]], None]  # raises if rows are not as they have to be
 
 # More rows of values than this in one statement are long work: some 20 µs each.
 MOST_SHORT_ROWS = 100
@@ -43,6 +44,9 @@ class Link(Protocol):
 
     async def fetch(self, query: Query, values: Values) -> list[Any]:
         """Return the rows of a query as named tuples."""
+
+    async def demand(self, query: Query, values: Values, judge: Judge) -> None:
+        """Have the rows of a query judged, now or together with what comes next."""
 
     async def commit(self) -> None:
         """End the transaction; its changes are durable when this returns."""
@@ -112,6 +116,18 @@ class Connection:
         self._check_open()
         try:
             return await self._link.fetch(query, values or {})
+        except FOREIGN as error:
+            raise translate(error) from error
+
+    async def demand(self, query: Query, values: Values, judge: Judge) -> None:
+        """Have the rows of a query that a module holds judged; for what costs no answer of its own.
+
+        What ``judge`` raises comes from here, or from whatever the transaction does next: before
+        anything is returned from that, and before anything is committed. Raises SqlError.
+        """
+        self._check_open()
+        try:
+            await self._link.demand(query, values, judge)
         except FOREIGN as error:
             raise translate(error) from error
 

@@ -1,6 +1,7 @@
 """Partitions: who may write what. The ``epoch`` of a partition fences its former owners."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from sqlalchemy import bindparam, func, select, update
 
@@ -81,10 +82,15 @@ class Partitions:
             raise Fenced(epochs)
 
     async def require(self, epochs: Mapping[int, int]) -> None:
-        """Raise Fenced unless these are the present epochs; they stay so until the commit."""
-        if not epochs:
-            return
-        rows = await self._connection.fetch(_PRESENT, {"numbers": list(epochs)})
-        present = {row.number: row.epoch for row in rows}
-        if fenced := [n for n, epoch in epochs.items() if present.get(n) != epoch]:
-            raise Fenced(fenced)
+        """Raise Fenced unless these are the present epochs; they stay so until the commit.
+
+        Fenced may come from what the transaction does next, at the latest from its commit.
+        """
+
+        def judge(rows: list[Any]) -> None:
+            present = {row.number: row.epoch for row in rows}
+            if fenced := [n for n, epoch in epochs.items() if present.get(n) != epoch]:
+                raise Fenced(fenced)
+
+        if epochs:
+            await self._connection.demand(_PRESENT, {"numbers": list(epochs)}, judge)

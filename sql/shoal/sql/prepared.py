@@ -63,3 +63,9 @@ def tell(connection: Connection, text: str, values: Any, is_many: bool = False) 
     """Tell those who listen to SQLAlchemy what is about to be executed."""
     for listener in connection.dispatch.before_cursor_execute:
         listener(connection, None, text, values, None, is_many)
+
+
+def tell_of_commit(connection: Connection) -> None:
+    """Tell those who listen to SQLAlchemy that a transaction is about to be committed."""
+    for listener in connection.dispatch.commit:
+        listener(connection)

@@ -20,7 +20,7 @@ from sqlalchemy import Connection as SyncConnection
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
-from shoal.sql.connection import MOST_SHORT_ROWS, Changes, Connection, Length
+from shoal.sql.connection import MOST_SHORT_ROWS, Changes, Connection, Judge, Length
 from shoal.sql.courier import Courier
 from shoal.sql.pause import SHORT_S, Pause
 from shoal.sql.prepared import Values, prepared, tell
@@ -207,6 +207,10 @@ class _SqliteLink:
         parameters = statement.parameters(values)
         tell(connection, statement.text, parameters)
         return statement.rows(self._raw.execute(statement.text, parameters))
+
+    async def demand(self, query: Query, values: Values, judge: Judge) -> None:
+        """Judge the rows of a query; another moment would be no cheaper."""
+        judge(await self.fetch(query, values))
 
     async def change(self, changes: Changes) -> list[int]:
         """Make changes one after the other; return how many rows each has changed."""

@@ -158,6 +158,7 @@ async def test_writer_that_is_cancelled_while_it_waits_keeps_no_connection(
 
         async with (one if same_process else two).unit_of_work() as first:
             await first.fence({0: 0})
+            await first.connection.check()
             for _ in range(3):
                 with pytest.raises(TimeoutError):
                     async with asyncio.timeout(0.1):

@@ -14,6 +14,12 @@ from tests.integration.sql.given import NOW, PARTITIONS, created, published
 from tests.waiting import DEADLINE_S
 
 
+async def _fence(database: Database, epochs: dict[int, int]) -> None:
+    async with database.unit_of_work() as uow:
+        await uow.fence(epochs)
+        await uow.commit()
+
+
 async def _raise(database: Database, epochs: dict[int, int], owner: str) -> None:
     async with database.unit_of_work() as uow:
         await uow.partitions.raise_epochs(epochs, owner)
@@ -79,22 +85,19 @@ async def test_owner_may_repeat_its_own_takeover(database: Database) -> None:
 async def test_unknown_partition_is_fenced(database: Database) -> None:
     with pytest.raises(Fenced):
         await _raise(database, {PARTITIONS: 1}, "m1")
-    async with database.unit_of_work() as uow:
-        with pytest.raises(Fenced):
-            await uow.fence({PARTITIONS: 0})
+    with pytest.raises(Fenced):
+        await _fence(database, {PARTITIONS: 0})
 
 
 async def test_fence_names_every_partition_that_was_lost(database: Database) -> None:
     await _raise(database, {0: 5, 1: 5, 2: 5}, "m1")
     await _raise(database, {0: 6, 2: 9}, "m2")
-    async with database.unit_of_work() as uow:
-        with pytest.raises(Fenced) as caught:
-            await uow.fence({0: 5, 1: 5, 2: 5})
+    with pytest.raises(Fenced) as caught:
+        await _fence(database, {0: 5, 1: 5, 2: 5})
     assert caught.value.partitions == {0, 2}
     assert not caught.value.retriable
-    async with database.unit_of_work() as uow:
-        await uow.fence({1: 5})
-        await uow.fence({})
+    await _fence(database, {1: 5})
+    await _fence(database, {})
 
 
 async def test_successor_waits_for_a_write_under_way(database: Database, ready_url: str) -> None:
@@ -113,6 +116,7 @@ async def test_successor_waits_for_a_write_under_way(database: Database, ready_u
 
         async with database.unit_of_work() as uow:
             await uow.fence({0: 1})
+            await uow.connection.check()
             taking = asyncio.create_task(take_over())
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(taken_over.wait(), 0.3)
@@ -129,8 +133,9 @@ async def test_fence_does_not_keep_out_the_same_owner(postgresql_copy: str) -> N
         database.unit_of_work() as one,
         database.unit_of_work() as two,
     ):
-        await one.fence({0: 0})
-        await asyncio.wait_for(two.fence({0: 0}), DEADLINE_S)
+        for uow in (one, two):
+            await uow.fence({0: 0})
+            await asyncio.wait_for(uow.connection.check(), DEADLINE_S)
 
 
 async def test_old_owner_writes_nothing_after_the_takeover(
@@ -158,8 +163,7 @@ async def test_old_owner_writes_nothing_after_the_takeover(
                     some_written.set()
             # A database that lets the old owner finish first must refuse it all the same.
             await taken_over.wait()
-            async with database.unit_of_work() as uow:
-                await uow.fence({0: 1})
+            await _fence(database, {0: 1})
 
         async def new_owner() -> int:
             await some_written.wait()

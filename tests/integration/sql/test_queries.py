@@ -83,7 +83,7 @@ async def test_connection_lost_in_a_query_is_retriable_and_the_next_one_works(
                     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
                 )
             with pytest.raises(DatabaseUnavailable) as caught:
-                await uow.partitions.require({1: 1})
+                await uow.commands.starts([1], 1)
         assert caught.value.retriable
         async with database.unit_of_work() as uow:
             assert await uow.commands.starts([1], 1) == []
