@@ -92,6 +92,7 @@ class FakeMaster(MasterServiceServicer):
         self.fetched: list[int] = []  # by those that were answered
         self.reports: list[pb.Report] = []
         self.report_calls = 0
+        self.fetches: list[int] = []  # how many tasks each Fetch call was about
         self.address = ""
         self.session: ZkSession
         self.queue: TaskQueue
@@ -207,6 +208,7 @@ class FakeMaster(MasterServiceServicer):
         self, request: pb.FetchRequest, context: Any
     ) -> pb.FetchResponse:
         self.asked += [ref.task_instance_id for ref in request.attempts]
+        self.fetches.append(len(request.attempts))
         await self.open.wait()
         verdicts = [self._fetch(ref, request.worker_id) for ref in request.attempts]
         self.table.note()
@@ -252,6 +254,8 @@ class FakeMaster(MasterServiceServicer):
         elif self.retries > 0:
             self.retries -= 1
             verdict.kind = pb.ReportVerdict.RETRY
+        elif report.kind == pb.RETURNED:
+            verdict.kind = self._take_back(report, task, worker)
         elif task is None or task.worker != worker or task.state not in ("CLAIMED", "RUNNING"):
             verdict.kind = pb.ReportVerdict.SUPERSEDED
         elif report.kind == pb.STARTED:
@@ -264,3 +268,13 @@ class FakeMaster(MasterServiceServicer):
             )
             task.committed += 1
         return verdict
+
+    def _take_back(
+        self, report: pb.Report, task: Task | None, worker: str
+    ) -> "pb.ReportVerdict.Kind.ValueType":
+        if task is None or task.state not in ("CLAIMED", "QUEUED"):
+            return pb.ReportVerdict.SUPERSEDED
+        if (task.worker, task.payload.queued_at) == (worker, report.queued_at):
+            task.state, task.worker = "QUEUED", ""
+            task.payload.queued_at += 1
+        return pb.ReportVerdict.COMMITTED if task.state == "QUEUED" else pb.ReportVerdict.SUPERSEDED

@@ -11,6 +11,8 @@ _RECORDS = "worker/shoal/worker/launcher_records.py"
 _RUNNER = "worker/shoal/worker/agent_runner.py"
 _REPORTING = "worker/shoal/worker/reporting.py"
 _HOME = "worker/shoal/worker/agent_home.py"
+_RETURNING = "worker/shoal/worker/returning.py"
+_LINE = "tests/unit/worker/test_start_line.py"
 _TESTS = "tests/integration/worker"
 _TELL_END = 'log.info(\n            "task ended",\n'
 
@@ -201,6 +203,55 @@ MUTATIONS: tuple[Mutation, ...] = (
         _RUNNER,
         (_TELL_END, f"self._drop_claims([attempt])\n        {_TELL_END}"),
         (f"{_TESTS}/test_agent_results.py::test_claim_is_held_until_the_result_is_committed",),
+    ),
+    mutation(
+        "more is started than there are slots",
+        Promise.ROOM,
+        "worker/shoal/worker/agent_attempts.py",
+        ("return self._occupied < self._slots", "return True"),
+        (f"{_LINE}::test_slots_are_given_in_the_order_of_the_queue_and_never_too_many",),
+    ),
+    mutation(
+        "what is granted starts in the order of arrival",
+        Promise.PROGRESS,
+        "worker/shoal/worker/start_line.py",
+        ("heappop(self._order)", "self._order.pop(0)"),
+        (f"{_LINE}::test_slots_are_given_in_the_order_of_the_queue_and_never_too_many",),
+    ),
+    mutation(
+        "a worker keeps what it cannot start",
+        Promise.PROGRESS,
+        "worker/shoal/worker/start_line.py",
+        ("self._give_back_since(now - PATIENCE_S)", "pass"),
+        (f"{_LINE}::test_who_waits_too_long_is_given_back",),
+    ),
+    mutation(
+        "what was killed in the start line starts all the same",
+        Promise.KILLED_MEANS_DEAD,
+        _RUNNER,
+        (
+            "if attempt.granted and not self._line.leave(attempt):\n"
+            "            await self._end_unwanted(attempt)",
+            "if attempt.granted:\n            await self._end_unwanted(attempt)",
+        ),
+        (f"{_TESTS}/test_agent_ahead.py::test_task_that_is_killed_while_it_waits_has_no_process",),
+    ),
+    mutation(
+        "what ended when it was returned goes back into the queue",
+        Promise.GUARDED_STATES,
+        _RETURNING,
+        ("self._put_back if committed else self._drop_claims", "self._put_back"),
+        (
+            "tests/unit/worker/test_returning.py::"
+            "test_entries_go_back_for_what_is_queued_again_and_claims_alone_for_the_rest",
+        ),
+    ),
+    mutation(
+        "claims of a lost session are given back",
+        Promise.ONE_LIVE_ATTEMPT,
+        _RETURNING,
+        ("self._asked.clear()", "pass"),
+        ("tests/unit/worker/test_returning.py::test_claims_of_a_lost_session_do_not_go_back",),
     ),
     mutation(
         "a running attempt that was given up goes on",

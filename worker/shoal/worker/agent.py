@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from shoal.coordination import Membership, SessionLost, SessionState, TaskQueue, ZkSession
+from shoal.coordination import Claim, Membership, SessionLost, SessionState, TaskQueue, ZkSession
 from shoal.coordination.errors import CoordinationError
 from shoal.core import failpoints
 from shoal.worker.agent_attempts import Attempt, Attempts
@@ -62,6 +62,8 @@ class Agent:
         self._leased_until = -1.0  # as the launcher knows it; monotonic seconds
         self._dropped: list[int] = []  # whose claims are to be released
         self._releasing = False
+        self._returned: list[Claim] = []  # that are to be queued again
+        self._putting_back = False
 
     def renew_lease(self) -> None:
         """Let attempts live as long as our session is proven to."""
@@ -81,6 +83,13 @@ class Agent:
         if not self._releasing:
             self._releasing = True
             self._tasks.create_task(self._release_dropped())
+
+    def put_back(self, attempts: Sequence[Attempt]) -> None:
+        """Put attempts that have not begun into the queue, in the background."""
+        self._returned += [attempt.claim for attempt in attempts]
+        if not self._putting_back:
+            self._putting_back = True
+            self._tasks.create_task(self._put_back_returned())
 
     async def run(
         self,
@@ -108,7 +117,7 @@ class Agent:
                     self._tasks.create_task(self._claim_in_every_session(claimer, runner)),
                     self._tasks.create_task(self._publish_load(member)),
                     self._tasks.create_task(
-                        self._disk.watch(lambda: member.update(self.member_data))
+                        self._disk.watch(lambda: self._tell_of_disk(member, runner))
                     ),
                 ]
                 await stop.wait()
@@ -116,6 +125,7 @@ class Agent:
                 for task in until_stop:
                     task.cancel()
                 await asyncio.wait(until_stop)
+                runner.start_no_more()
                 await self._drain(runner, at_once)
                 await _first(reporter.drained(), at_once.wait(), timeout_s=LAST_REPORTS_S)
         finally:
@@ -138,7 +148,7 @@ class Agent:
                 claiming.cancel()
                 await asyncio.wait([claiming])
             log.warning("session lost, ending all tasks", running=self._attempts.occupied)
-            await runner.interrupt_all(SESSION_LOST, 0.0)
+            await runner.lose_session(SESSION_LOST)
 
     async def _lost_or_failed(self, generation: int, claiming: "asyncio.Task[None]") -> None:
         """Return when the session is over. Raises what ``claiming`` raised."""
@@ -179,6 +189,21 @@ class Agent:
             await self._session.retry(lambda: self._queue.release(task_instance_ids))
             failpoints.hit("claim.after_release")
 
+    async def _put_back_returned(self) -> None:
+        try:
+            while self._returned:
+                claims, self._returned = self._returned, []
+                await self._put_back(claims)
+        finally:
+            self._putting_back = False
+
+    async def _put_back(self, claims: Sequence[Claim]) -> None:
+        # If the session is lost, the masters put them back.
+        with suppress(SessionLost):
+            failpoints.hit("return.before_put")
+            await self._session.retry(lambda: self._queue.give_back(claims))
+            failpoints.hit("return.after_put")
+
     # -- what others see --------------------------------------------------------------------
 
     @property
@@ -186,6 +211,12 @@ class Agent:
         """What the worker tells of itself in ZooKeeper."""
         paused = {"paused": self._disk.shortage} if self._disk.shortage else {}
         return {**self._about, "running": self._attempts.occupied, **paused}
+
+    async def _tell_of_disk(self, member: Membership, runner: Runner) -> None:
+        """Room on the disks has come or gone."""
+        if self._disk.shortage:
+            runner.give_back_waiting()
+        await member.update(self.member_data)
 
     async def _publish_load(self, member: Membership) -> None:
         """Keep ``running`` in the member's data true, at most a second late."""

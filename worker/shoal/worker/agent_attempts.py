@@ -2,21 +2,23 @@
 
 ::
 
-    claimed ──payload──▶ preparing ──▶ running ──▶ over ──committed──▶ (forgotten)
-       └── refused, given back, session lost ──▶ (forgotten)
+    claimed ──payload──▶ in line ──slot──▶ preparing ──▶ running ──▶ over ──committed──▶ (forgotten)
+       └────────────────────┴── refused, given back, session lost ──▶ (forgotten)
 
 Everything here belongs to the event loop; the claimer adds, the runner moves, the log service and
 the kill service read.
 """
 
 import asyncio
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from shoal.coordination import Claim
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.errors import AttemptEnded
 from shoal.worker.launching import Launched
+from shoal.worker.pace import Pace
 
 
 class Attempt:
@@ -26,6 +28,8 @@ class Attempt:
         self.claim = claim
         self.id = claim.entry.task_instance_id
         self.granted = False  # a master has sent the payload
+        self.has_slot = False
+        self.began_at = 0.0  # when it got its slot, in monotonic seconds
         self.kill_reason: str | None = None  # somebody wants it ended: the result is KILLED
         self.interrupted: str | None = None  # why it ends without any result: it will be LOST
         self.deserted: str | None = None  # its task type gave up while the process ran: FAILED
@@ -67,13 +71,21 @@ class Attempt:
 
 
 class Attempts:
-    """All held attempts, by task-instance id, and how many slots they take."""
+    """All held attempts, by task-instance id, and the slots: never more are taken than there are.
+
+    ``on_free_slot`` is called when a slot has become free, ``on_forget`` with who is forgotten.
+    """
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
         self._held: dict[int, Attempt] = {}
-        self._live = 0  # not over: each takes a slot
+        self._live = 0  # not over
+        self._occupied = 0  # slots
+        self._pace = Pace(slots)
         self._changed = asyncio.Event()
+        self._wanting = asyncio.Event()
+        self.on_free_slot: Callable[[], None] = lambda: None
+        self.on_forget: Callable[[Attempt], None] = lambda _: None
 
     def __iter__(self) -> Iterator[Attempt]:
         return iter(list(self._held.values()))
@@ -92,12 +104,23 @@ class Attempts:
     @property
     def occupied(self) -> int:
         """Slots in use."""
-        return self._live
+        return self._occupied
 
     @property
-    def free(self) -> int:
-        """Slots that may be filled."""
-        return max(0, self._slots - self._live)
+    def slot_is_free(self) -> bool:
+        return self._occupied < self._slots
+
+    @property
+    def room(self) -> int:
+        """How many more attempts the worker has use for in the next moment."""
+        return max(0, self._slots + self._pace.ahead - self._live)
+
+    @property
+    def wanted(self) -> int:
+        """How many to claim now: 0 while that would be few and no slot stands empty for it."""
+        ahead = self._pace.ahead
+        room = self._slots + ahead - self._live
+        return room if room > ahead or (room > 0 and 2 * room >= ahead) else 0
 
     def add(self, claim: Claim) -> Attempt:
         """Take a new claim in."""
@@ -107,11 +130,22 @@ class Attempts:
         self._note()
         return attempt
 
+    def take_slot(self, attempt: Attempt) -> None:
+        """Give ``attempt`` a slot until it is over. Look first whether one is free."""
+        assert self.slot_is_free
+        attempt.has_slot, attempt.began_at = True, time.monotonic()
+        self._occupied += 1
+        self._note()
+
     def end(self, attempt: Attempt) -> None:
         """Note that nothing of the attempt is alive: its slot is free."""
         if not attempt.over.is_set():
             attempt.over.set()
             self._live -= 1
+            if attempt.has_slot:
+                self._occupied -= 1
+                self._pace.note_end(attempt.began_at)
+                self.on_free_slot()
             self._note()
 
     def forget(self, attempt: Attempt) -> None:
@@ -119,15 +153,25 @@ class Attempts:
         self.end(attempt)
         if self._held.get(attempt.id) is attempt:
             del self._held[attempt.id]
+            self.on_forget(attempt)
             self._note()
 
     def _note(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+        if self.wanted:
+            self._wanting.set()
 
     async def changed(self) -> None:
         """Return after the next change. Look at the state first, without awaiting in between."""
         await self._changed.wait()
+
+    async def until_wanted(self) -> int:
+        """Return how many attempts to claim, as soon as it is worth while."""
+        while not (wanted := self.wanted):
+            self._wanting.clear()
+            await self._wanting.wait()
+        return wanted
 
     async def idle(self) -> None:
         """Return when no attempt is alive."""

@@ -8,11 +8,19 @@ for carries ``KILL_MARK`` in the reason that the launcher stores.
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from pydantic import ValidationError
+
+from shoal.core.parameters import RESERVED_PATTERN
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.agent_attempts import Attempt
 from shoal.worker.attempt import ExitRecord, Outcome
+from shoal.worker.context import OUTPUT_FILE
+from shoal.worker.launching import LaunchFailed
+from shoal.worker.outputs import BadOutput, collect
+from shoal.worker.spool import Spool
 
 KILL_MARK = "on request: "
 LONGEST_REASON = 2000  # characters
@@ -92,8 +100,40 @@ def result(record: ExitRecord) -> tuple[str, pb.Report]:
     return str(context["worker_id"]), report
 
 
+def with_outputs(record: ExitRecord, attempt: Attempt, spool: Spool) -> ExitRecord:
+    """Return the record with what the launcher has stored beside it. Blocks."""
+    try:
+        if record.durable:
+            return replace(record, outputs=spool.get(record.id)["outputs"])
+        # The disk has no room for a record; the task's own files are still there.
+        assert attempt.work_dir is not None
+        output_file, log_file = attempt.work_dir / OUTPUT_FILE, attempt.result_log
+        found = collect(str(output_file), str(log_file), RESERVED_PATTERN, attempt.masks)
+        return replace(record, outputs=found)
+    except (OSError, ValueError, KeyError, BadOutput) as error:
+        reason = f"its outputs were lost on this worker: {error}"
+        return replace(record, outcome=Outcome.FAILED, reason=reason)
+
+
 def reason_for_people(record: ExitRecord) -> str:
     """Return why the attempt ended as it did."""
     # A path in it may hold bytes that are no UTF-8, which no message can carry.
     reason = record.reason.removeprefix(KILL_MARK).encode("utf-8", "replace").decode("utf-8")
     return reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
+
+
+def describe(error: BaseException) -> str:
+    """Return why a task could not be run, in words for its author."""
+    match error:
+        case ValidationError():
+            problems = [
+                f"{'.'.join(map(str, item['loc'])) or 'params'}: {item['msg']}"
+                for item in error.errors(include_input=False, include_url=False)
+            ]
+            return "the task's params are wrong: " + "; ".join(problems)
+        case LaunchFailed():
+            return error.why
+        case OSError():
+            return f"the worker cannot prepare the task: {error}"
+        case _:
+            return str(error) or type(error).__name__

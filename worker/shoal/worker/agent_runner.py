@@ -23,15 +23,17 @@ from shoal.worker.agent_attempts import Attempt, Attempts
 from shoal.worker.agent_results import (
     KILL_MARK,
     as_json,
+    describe,
     reason_for_people,
     record_context,
     result,
     was_interrupted,
+    with_outputs,
     without_process,
 )
 from shoal.worker.attempt import ExitRecord, LaunchRequest, Outcome
 from shoal.worker.cleaning import Cleaner
-from shoal.worker.context import OUTPUT_FILE, AttemptContext, Prepared, prepare
+from shoal.worker.context import AttemptContext, Prepared, prepare
 from shoal.worker.disk_work import DiskWork
 from shoal.worker.launcher import LEASE_LOST
 from shoal.worker.launcher_masking import Masker
@@ -39,10 +41,11 @@ from shoal.worker.launching import Launcher, LauncherDied, LauncherUnavailable, 
 from shoal.worker.log_limit import LogLimit
 from shoal.worker.log_notes import append_line, in_file_only
 from shoal.worker.logs import LogStore
-from shoal.worker.outputs import BadOutput, collect
 from shoal.worker.reporting import Reporter
+from shoal.worker.returning import Returns
 from shoal.worker.secret_forms import forms
 from shoal.worker.spool import Spool
+from shoal.worker.start_line import StartLine
 
 log = structlog.get_logger()
 
@@ -66,7 +69,7 @@ class Runner:
     """Takes attempts from the payload to the result. Belongs to the event loop.
 
     ``renew_lease`` is called before each launch; ``drop_claims`` gets attempts that end without
-    a result, or that a master has settled.
+    a result, or that a master has settled, ``put_back`` those that are to be queued again.
     """
 
     def __init__(
@@ -80,18 +83,36 @@ class Runner:
         *,
         renew_lease: Callable[[], None],
         drop_claims: Callable[[Sequence[Attempt]], None],
+        put_back: Callable[[Sequence[Attempt]], None],
     ) -> None:
         self._around, self._attempts, self._launcher = surroundings, attempts, launcher
         self._reporter, self._tasks, self._log_limit = reporter, tasks, log_limit
         self._renew_lease, self._drop_claims = renew_lease, drop_claims
         self._disk_work = DiskWork()
         self._cleaner = Cleaner(surroundings.spool, self._disk_work, tasks)
+        self._returns = Returns(
+            surroundings.worker_id,
+            attempts,
+            reporter,
+            tasks,
+            put_back=put_back,
+            drop_claims=drop_claims,
+        )
+        self._line = StartLine(attempts, self._begin, self._returns.give_back)
 
     # -- from outside -----------------------------------------------------------------------
 
     def start(self, attempt: Attempt, payload: pb.Payload) -> None:
-        """Run an attempt that a master has granted."""
-        self._tasks.create_task(self._run(attempt, payload), name=f"attempt {attempt.id}")
+        """Run an attempt that a master has granted, as soon as there is a slot for it."""
+        self._line.add(attempt, payload)
+
+    def give_back_waiting(self) -> None:
+        """Let others have what waits for a slot."""
+        self._line.give_back_all()
+
+    def start_no_more(self) -> None:
+        """Give back what waits for a slot, and what will be granted from now on."""
+        self._line.close()
 
     def refuse(self, attempt: Attempt) -> None:
         """Let go of an attempt that nobody wants to run."""
@@ -103,24 +124,42 @@ class Runner:
         if attempt.over.is_set():
             return
         attempt.kill_reason = attempt.kill_reason or reason
-        if attempt.granted:
+        if attempt.granted and not self._line.leave(attempt):
             await self._end_unwanted(attempt)
         else:  # nothing has begun: it is over already
             await self._conclude(attempt, Outcome.KILLED, KILL_MARK + attempt.kill_reason)
 
     async def interrupt_all(self, reason: str, grace_s: float) -> None:
         """End all live attempts without results; return when nothing of them is alive."""
-        for attempt in self._attempts.live:
-            attempt.interrupted = attempt.interrupted or reason
-            if attempt.granted:
-                await self._end_process(attempt, reason, grace_s)
-            else:
-                self.refuse(attempt)
+        begun = [a for a in self._attempts.live if not self._interrupt_unbegun(a, reason)]
+        for attempt in begun:
+            await self._end_process(attempt, reason, grace_s)
         await self._attempts.idle()
+
+    def interrupt(self, attempt: Attempt, reason: str) -> None:
+        """End a live attempt without a result, soon."""
+        if not self._interrupt_unbegun(attempt, reason):
+            self._tasks.create_task(self._end_process(attempt, reason, 0.0))
+
+    def _interrupt_unbegun(self, attempt: Attempt, reason: str) -> bool:
+        """Have the attempt end without a result; tell whether it has, as nothing has begun."""
+        attempt.interrupted = attempt.interrupted or reason
+        unbegun = not attempt.granted or self._line.leave(attempt)
+        if unbegun:
+            self.refuse(attempt)
+        return unbegun
+
+    async def lose_session(self, reason: str) -> None:
+        """End all that was claimed in a session that is lost; return when nothing is alive."""
+        self._returns.give_up()
+        await self.interrupt_all(reason, 0.0)
 
     def settled(self, report: pb.Report, committed: bool) -> None:
         """A master has answered ``report``."""
         attempt = self._attempts.get(report.attempt.task_instance_id)
+        if report.kind == pb.RETURNED:
+            self._returns.settled(report, committed)
+            return
         if report.kind == pb.STARTED:
             if not committed and attempt is not None and not attempt.over.is_set():
                 self._tasks.create_task(self._stop_superseded(attempt))
@@ -131,6 +170,9 @@ class Runner:
             self._drop_claims([attempt])
 
     # -- one attempt ------------------------------------------------------------------------
+
+    def _begin(self, attempt: Attempt, payload: pb.Payload) -> None:
+        self._tasks.create_task(self._run(attempt, payload), name=f"attempt {attempt.id}")
 
     async def _run(self, attempt: Attempt, payload: pb.Payload) -> None:
         code: int | None = None
@@ -263,7 +305,7 @@ class Runner:
         if attempt.deserted is not None:
             record = replace(record, outcome=Outcome.FAILED, reason=attempt.deserted)
         elif record.output_count:
-            record = await asyncio.to_thread(self._with_outputs, attempt, record)
+            record = await asyncio.to_thread(with_outputs, record, attempt, self._around.spool)
             if attempt.over.is_set():
                 return
         failpoints.hit("record.after_exit")
@@ -280,20 +322,6 @@ class Runner:
             reason=reason_for_people(record),
             took_s=round(record.finished_at - record.started_at, 3),
         )
-
-    def _with_outputs(self, attempt: Attempt, record: ExitRecord) -> ExitRecord:
-        """Return the record with what the launcher has stored beside it. Blocks."""
-        try:
-            if record.durable:
-                return replace(record, outputs=self._around.spool.get(record.id)["outputs"])
-            # The disk has no room for a record; the task's own files are still there.
-            assert attempt.work_dir is not None
-            output_file, log_file = attempt.work_dir / OUTPUT_FILE, attempt.result_log
-            found = collect(str(output_file), str(log_file), RESERVED_PATTERN, attempt.masks)
-            return replace(record, outputs=found)
-        except (OSError, ValueError, KeyError, BadOutput) as error:
-            reason = f"its outputs were lost on this worker: {error}"
-            return replace(record, outcome=Outcome.FAILED, reason=reason)
 
     async def _fail(self, attempt: Attempt, payload: pb.Payload, error: BaseException) -> None:
         """The attempt failed before it had a process: say why, in its log, too."""
@@ -370,20 +398,3 @@ def _is_interruption(error: BaseException | None) -> bool:
             return error.why == LEASE_LOST or error.why.startswith(SHUTTING_DOWN)
         case _:
             return False
-
-
-def describe(error: BaseException) -> str:
-    """Return why a task could not be run, in words for its author."""
-    match error:
-        case ValidationError():
-            problems = [
-                f"{'.'.join(map(str, item['loc'])) or 'params'}: {item['msg']}"
-                for item in error.errors(include_input=False, include_url=False)
-            ]
-            return "the task's params are wrong: " + "; ".join(problems)
-        case LaunchFailed():
-            return error.why
-        case OSError():
-            return f"the worker cannot prepare the task: {error}"
-        case _:
-            return str(error) or type(error).__name__

@@ -1,4 +1,8 @@
-"""Claim waiting tasks for free slots, and have fetched from their masters what to run."""
+"""Claim waiting tasks for free slots, and have fetched from their masters what to run.
+
+A worker whose tasks are short claims more than it has free slots (pace.py): what is granted then
+waits in the start line for the next slot (start_line.py).
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -74,13 +78,13 @@ class Claimer:
                     fetcher.fetch(attempts)
 
     async def _claim_some(self) -> list[Attempt]:
-        """Claim for all free slots; wait for slots or the queue's bell if nothing is to be had."""
-        if not self._attempts.free:
-            await self._attempts.changed()
+        """Claim what there is room for; wait for room, or for the queue's bell if it is empty."""
+        wanted = await self._attempts.until_wanted()
+        if self._disk.shortage:
+            await self._disk.enough()
             return []
-        await self._disk.enough()
         failpoints.hit("claim.before_multi")
-        claims = await self._queue.claim(self._group, self._attempts.free, self._worker_id)
+        claims = await self._queue.claim(self._group, wanted, self._worker_id)
         if claims:
             failpoints.hit("claim.after_multi")
         else:

@@ -31,6 +31,8 @@ from shoal.worker.agent_runner import Runner, Surroundings
 from shoal.worker.attempt import ExitRecord
 from shoal.worker.claims import Claimer
 from shoal.worker.disk import DiskGuard
+from shoal.worker.fetching import Fetcher
+from shoal.worker.hand_on import HandOn
 from shoal.worker.launching import Launcher
 from shoal.worker.log_limit import LogLimit
 from shoal.worker.logs import LogStore
@@ -141,7 +143,22 @@ async def _run(
     about = _about(settings, home)
     async with asyncio.TaskGroup() as tasks:
         agent = Agent(settings, session, queue, launcher, attempts, tasks, disk, log_limit, about)
-        reporter = Reporter(masters, lambda report, committed: runner.settled(report, committed))
+        hand_on = HandOn(
+            session,
+            queue,
+            attempts,
+            tasks,
+            group=settings.group,
+            worker_id=worker_id,
+            room=lambda: None if stop.is_set() or disk.shortage else attempts.room,
+            start=lambda attempt, payload: runner.start(attempt, payload),
+            fetch=lambda granted: fetcher.fetch(granted),
+            interrupt=lambda attempt, reason: runner.interrupt(attempt, reason),
+        )
+        attempts.on_forget = hand_on.forgotten
+        reporter = Reporter(
+            masters, lambda report, committed: runner.settled(report, committed), hand_on
+        )
         runner = Runner(
             surroundings,
             attempts,
@@ -151,7 +168,9 @@ async def _run(
             log_limit,
             renew_lease=agent.renew_lease,
             drop_claims=agent.drop_claims,
+            put_back=agent.put_back,
         )
+        fetcher = Fetcher(tasks, masters, worker_id, runner.start, runner.refuse)
         claimer = Claimer(
             session,
             queue,

@@ -3,6 +3,9 @@
 Reports that wait while a call to the same master is under way go with the next one together. An
 end makes an unsent start of the same attempt superfluous, for it carries the start time too; so
 starts are held back for a moment, and of a short task the master hears and stores the end alone.
+
+With the ends goes an offer to take the tasks behind them, whose grants come with the answer
+(hand_on.py).
 """
 
 import asyncio
@@ -18,6 +21,7 @@ from shoal.core import failpoints
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import RpcError
 from shoal.worker.agent_masters import Masters, delay_s
+from shoal.worker.hand_on import HandOn
 
 log = structlog.get_logger()
 
@@ -50,8 +54,11 @@ OnSettled = Callable[[pb.Report, bool], None]
 class Reporter:
     """Holds all unanswered reports. ``run`` sends them; everything belongs to its loop."""
 
-    def __init__(self, masters: Masters, on_settled: OnSettled) -> None:
-        self._masters, self._on_settled = masters, on_settled
+    def __init__(
+        self, masters: Masters, on_settled: OnSettled, hand_on: HandOn | None = None
+    ) -> None:
+        """``hand_on``: takes what is granted with the answers; None: nothing is."""
+        self._masters, self._on_settled, self._hand_on = masters, on_settled, hand_on
         self._items: dict[tuple[int, bool], _Item] = {}
         self._busy: set[str] = set()  # masters with a call under way
         self._news = asyncio.Event()
@@ -59,6 +66,8 @@ class Reporter:
         self._empty.set()
         self._timer: asyncio.TimerHandle | None = None  # rings ``_news`` when something is due
         self._timer_at = math.inf  # monotonic seconds
+        if hand_on is not None:
+            hand_on.on_come = self._news.set
 
     def __len__(self) -> int:
         return len(self._items)
@@ -70,18 +79,25 @@ class Reporter:
             item.not_before = time.monotonic() + START_HELD_S
         else:
             self.drop_start(report.attempt.task_instance_id)
+            if self._hand_on is not None and item.key not in self._items:
+                self._hand_on.reported(report.attempt)
         self._items[item.key] = item
         self._empty.clear()
         if item.not_before < self._timer_at:
             self._news.set()
+
+    def drop(self, task_instance_id: int) -> None:
+        """Nobody need hear any more what has become of the attempt."""
+        self._remove((task_instance_id, False))
 
     def drop_start(self, task_instance_id: int) -> None:
         """Nobody need know any more that the attempt has started."""
         self._remove((task_instance_id, True))
 
     async def drained(self) -> None:
-        """Return when every report is settled."""
-        await self._empty.wait()
+        """Return when every report is settled, and none has come of that."""
+        while self._items:
+            await self._empty.wait()
 
     async def run(self) -> None:
         """Send for ever."""
@@ -107,8 +123,14 @@ class Reporter:
         self._timer, self._timer_at = None, math.inf
         self._news.set()
 
+    def _is_due(self, item: _Item, now: float) -> bool:
+        if item.sending or item.not_before > now:
+            return False
+        number, starts = item.key
+        return starts or self._hand_on is None or not self._hand_on.is_coming(number)
+
     async def _send_due(self, now: float, calls: asyncio.TaskGroup) -> None:
-        due = [i for i in self._items.values() if not i.sending and i.not_before <= now]
+        due = [i for i in self._items.values() if self._is_due(i, now)]
         if not due:
             return
         addresses = await self._masters.addresses(i.report.attempt.partition for i in due)
@@ -130,7 +152,11 @@ class Reporter:
                 calls.create_task(self._send(address, worker_id, some))
 
     async def _send(self, address: str, worker_id: str, items: list[_Item]) -> None:
-        request = pb.ReportRequest(worker_id=worker_id, reports=[i.report for i in items])
+        request = pb.ReportRequest(
+            worker_id=worker_id,
+            reports=[i.report for i in items],
+            hand_on=self._offer(worker_id, items),
+        )
         try:
             failpoints.hit("report.before_call")
             response = await self._masters.report(address, request)
@@ -138,6 +164,8 @@ class Reporter:
         except RpcError as error:
             self._postpone(items, str(error))
         else:
+            if self._hand_on is not None and response.grants:
+                self._hand_on.take(response.grants)
             verdicts = {v.task_instance_id: v.kind for v in response.verdicts}
             for item in items:
                 self._judge(item, verdicts.get(item.key[0], _V.RETRY))
@@ -146,6 +174,13 @@ class Reporter:
                 item.sending = False
             self._busy.discard(address)
             self._news.set()
+
+    def _offer(self, worker_id: str, items: Collection[_Item]) -> pb.HandOn | None:
+        """Return what this life of the worker would take with the answer."""
+        ends = [i.key[0] for i in items if i.report.kind == pb.SUCCEEDED]
+        if not ends or self._hand_on is None or worker_id != self._hand_on.worker_id:
+            return None
+        return self._hand_on.offer(ends)
 
     def _judge(self, item: _Item, verdict: "pb.ReportVerdict.Kind.ValueType") -> None:
         if verdict in SETTLED:
@@ -167,7 +202,9 @@ class Reporter:
             log.warning("results wait for a master", task_instances=stuck[:20], reason=why)
 
     def _remove(self, key: tuple[int, bool]) -> None:
-        self._items.pop(key, None)
+        item = self._items.pop(key, None)
+        if item is not None and self._hand_on is not None and item.report.kind != pb.STARTED:
+            self._hand_on.settled(item.report.attempt)
         if not self._items:
             self._empty.set()
 

@@ -1,0 +1,91 @@
+"""What is given back goes back into the queue only if its master says so, and if it is ours."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import cast
+
+import pytest
+
+from shoal.coordination import Claim, Entry
+from shoal.proto import shoal_pb2 as pb
+from shoal.worker.agent_attempts import Attempts
+from shoal.worker.reporting import Reporter
+from shoal.worker.returning import Returns
+from shoal.worker.start_line import Waiting
+from tests.waiting import eventually
+
+
+class Reports:
+    """Keeps what is to be reported."""
+
+    def __init__(self) -> None:
+        self.open: dict[int, pb.Report] = {}
+
+    def add(self, worker_id: str, report: pb.Report) -> None:
+        assert worker_id == "w"
+        self.open[report.attempt.task_instance_id] = report
+
+    def drop(self, task_instance_id: int) -> None:
+        self.open.pop(task_instance_id, None)
+
+
+class Site:
+    """Returns, and what comes of them."""
+
+    def __init__(self, tasks: asyncio.TaskGroup) -> None:
+        self.attempts, self.reports = Attempts(4), Reports()
+        self.put_back: list[int] = []
+        self.dropped: list[int] = []
+        self.returns = Returns(
+            "w",
+            self.attempts,
+            cast("Reporter", self.reports),
+            tasks,
+            put_back=lambda some: self.put_back.extend(a.id for a in some),
+            drop_claims=lambda some: self.dropped.extend(a.id for a in some),
+        )
+
+    async def give_back(self, *numbers: int, queued_at: float = 5.0) -> list[pb.Report]:
+        """Claim tasks and give them back; return what is reported of them."""
+        waiting = []
+        for number in numbers:
+            claim = Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1)
+            payload = pb.Payload(task_instance_id=number, queued_at=queued_at)
+            waiting.append(Waiting(self.attempts.add(claim), payload, 0.0))
+        self.returns.give_back(waiting)
+        await eventually(lambda: set(numbers) <= self.reports.open.keys())
+        return [self.reports.open[number] for number in numbers]
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    async with asyncio.TaskGroup() as tasks:
+        yield Site(tasks)
+
+
+async def test_entries_go_back_for_what_is_queued_again_and_claims_alone_for_the_rest(
+    site: Site,
+) -> None:
+    first, second = await site.give_back(1, 2)
+    assert (first.kind, first.queued_at) == (pb.RETURNED, 5.0)
+    assert len(site.attempts) == 2
+    site.returns.settled(first, True)
+    site.returns.settled(second, False)
+    assert (site.put_back, site.dropped, len(site.attempts)) == ([1], [2], 0)
+
+
+async def test_answer_about_an_earlier_hold_says_nothing(site: Site) -> None:
+    (old,) = await site.give_back(1)
+    site.returns.settled(old, True)
+    await site.give_back(1, queued_at=6.0)
+    site.returns.settled(old, True)  # it was sent twice
+    assert site.put_back == [1]
+
+
+async def test_claims_of_a_lost_session_do_not_go_back(site: Site) -> None:
+    (report,) = await site.give_back(1)
+    site.returns.give_up()
+    assert not site.reports.open
+    assert len(site.attempts) == 0
+    site.returns.settled(report, True)  # the answer was on its way
+    assert site.put_back == []

@@ -1,0 +1,184 @@
+"""Slots are given in the order of the queue; who waits for one too long goes back."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+import pytest
+
+from shoal.coordination import Claim, Entry
+from shoal.proto import shoal_pb2 as pb
+from shoal.worker import pace, start_line
+from shoal.worker.agent_attempts import Attempt, Attempts
+from shoal.worker.start_line import StartLine, Waiting
+from tests.waiting import eventually
+
+
+class Site:
+    """A start line, and what comes out of it."""
+
+    def __init__(self, slots: int = 1) -> None:
+        self.attempts = Attempts(slots)
+        self.begun: list[int] = []
+        self.given_back: list[int] = []
+        self.line = StartLine(self.attempts, self._begin, self._give_back)
+
+    def claim(self, numbers: Iterable[int]) -> list[Attempt]:
+        """Claim tasks; the smaller number comes first in the queue."""
+        return [
+            self.attempts.add(Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1))
+            for number in numbers
+        ]
+
+    def enter(self, *numbers: int) -> list[Attempt]:
+        """Claim tasks and let them come to the line, in this order."""
+        entering = self.claim(numbers)
+        for attempt in entering:
+            self.line.add(attempt, pb.Payload(task_instance_id=attempt.id))
+        return entering
+
+    def end(self, number: int) -> None:
+        attempt = self.attempts.get(number)
+        assert attempt is not None
+        self.attempts.forget(attempt)
+
+    def _begin(self, attempt: Attempt, payload: pb.Payload) -> None:
+        assert payload.task_instance_id == attempt.id
+        self.begun.append(attempt.id)
+
+    def _give_back(self, unwanted: Sequence[Waiting]) -> None:
+        for waiting in unwanted:
+            self.given_back.append(waiting.attempt.id)
+            self.attempts.end(waiting.attempt)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is given back because of the time."""
+    monkeypatch.setattr(start_line, "PATIENCE_S", 1e6)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every attempt counts as short, and as one of just now."""
+    monkeypatch.setattr(pace, "SHORT_S", 1e6)
+    monkeypatch.setattr(pace, "WINDOW_S", 1e6)
+
+
+@pytest.mark.usefixtures("patient")
+async def test_slots_are_given_in_the_order_of_the_queue_and_never_too_many() -> None:
+    site = Site(slots=2)
+    site.enter(5, 9, 8, 7)
+    assert site.begun == [5, 9]
+    site.enter(3)  # more important than those that wait already
+    site.end(9)
+    site.end(3)
+    site.end(5)
+    assert site.begun == [5, 9, 3, 7, 8]
+    assert site.attempts.occupied == 2
+
+
+@pytest.mark.usefixtures("patient")
+async def test_who_leaves_the_line_is_not_begun_and_holds_up_nobody() -> None:
+    site = Site()
+    _, first, second = site.enter(1, 2, 3)
+    assert site.line.leave(first)
+    assert not site.line.leave(first)
+    site.attempts.forget(first)
+    site.end(1)
+    assert site.begun == [1, second.id]
+    assert not site.line.leave(second)
+
+
+async def test_who_waits_too_long_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start_line, "PATIENCE_S", 0.01)
+    site = Site()
+    site.enter(1, 2, 3)
+    await eventually(lambda: site.given_back == [2, 3])
+    site.enter(4)
+    await eventually(lambda: site.given_back == [2, 3, 4])
+    site.end(1)
+    assert site.begun == [1]
+
+
+async def test_nobody_is_given_back_at_once_by_who_stood_still(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(start_line, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(start_line, "LATE_S", -1.0)  # every look comes too late
+    site = Site()
+    site.enter(1, 2)
+    looks = 0
+    look_in = site.line._look_in
+
+    def count(delay_s: float) -> None:
+        nonlocal looks
+        looks += 1
+        look_in(delay_s)
+
+    monkeypatch.setattr(site.line, "_look_in", count)
+    await eventually(lambda: looks > 3)
+    assert site.given_back == []
+    site.line.close()
+
+
+@pytest.mark.usefixtures("patient")
+async def test_closed_line_gives_back_who_waits_and_who_comes() -> None:
+    site = Site()
+    site.enter(1, 2)
+    site.line.close()
+    assert site.given_back == [2]
+    site.end(1)
+    site.enter(3)
+    assert site.given_back == [2, 3]
+    assert site.begun == [1]
+
+
+@pytest.mark.usefixtures("patient", "quick")
+async def test_worker_wants_as_much_ahead_as_it_has_just_ended() -> None:
+    site = Site(slots=2)
+    assert site.attempts.wanted == 2
+    site.enter(1, 2)
+    assert site.attempts.wanted == 0
+    site.end(1)
+    site.end(2)
+    assert site.attempts.wanted == 4  # two slots, and two ahead
+    site.enter(*range(10, 14))
+    assert (site.attempts.wanted, site.attempts.occupied) == (0, 2)
+    for number in range(10, 14):
+        site.end(number)
+    assert site.attempts.wanted == 8
+
+
+@pytest.mark.usefixtures("patient", "quick")
+async def test_worker_claims_again_when_it_is_worth_while_or_a_slot_would_stand_empty() -> None:
+    site = Site(slots=1)
+    for number in range(100):  # as many as are remembered
+        site.enter(number)
+        site.end(number)
+    assert site.attempts.wanted == 1 + pace.MOST_OF_A_SLOT
+    site.enter(*range(100, 100 + 1 + pace.MOST_OF_A_SLOT))
+    for ended in range(pace.MOST_OF_A_SLOT):
+        worth_while = ended >= pace.MOST_OF_A_SLOT / 2
+        assert site.attempts.wanted == (ended if worth_while else 0)
+        site.end(100 + ended)
+
+
+@pytest.mark.usefixtures("patient")
+async def test_long_tasks_bring_nothing_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "SHORT_S", 0.0)
+    monkeypatch.setattr(pace, "WINDOW_S", 1e6)
+    site = Site()
+    site.enter(1)
+    site.end(1)
+    assert site.attempts.wanted == 1
+
+
+@pytest.mark.usefixtures("patient")
+async def test_who_waits_for_room_is_woken_when_there_is_some() -> None:
+    site = Site()
+    site.enter(1)
+    wanting = asyncio.create_task(site.attempts.until_wanted())
+    await asyncio.sleep(0)
+    assert not wanting.done()
+    site.end(1)
+    assert await wanting >= 1

@@ -1,0 +1,202 @@
+"""Take tasks over with the answer to a report, without the queue.
+
+While a worker reports an end it still holds the claim of that attempt. With the report it tells
+how many more tasks it would take, and the master grants those directly behind with its answer.
+Each starts at once; meanwhile its claim takes the place of the reported one's, in one step, and
+until that is done its own end is not reported (``Reporter`` asks ``is_coming``), for the next one
+may be granted upon its claim.
+
+A grant is taken only while the claim that it rests upon is ours in a session that is alive, and
+only once: a report that is repeated brings the same again, and an answer can be late.
+"""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from shoal.coordination import Claim, Entry, TaskQueue, ZkSession
+from shoal.coordination.errors import CoordinationError
+from shoal.core import failpoints
+from shoal.proto import shoal_pb2 as pb
+from shoal.worker.agent_attempts import Attempt, Attempts
+
+log = structlog.get_logger()
+
+CLAIM_LOST = "its claim could not be taken over"
+
+
+class HandOn:
+    """What one worker takes over. Belongs to its loop; runs in ``tasks``.
+
+    ``room`` tells how many tasks the worker has use for, None if it is to take nothing at all.
+    ``start`` runs an attempt that was granted with its payload, ``fetch`` asks for the payloads
+    of others, ``interrupt`` ends one whose claim is not ours. ``forgotten`` has to be called with
+    every attempt that is not held any more.
+    """
+
+    def __init__(
+        self,
+        session: ZkSession,
+        queue: TaskQueue,
+        attempts: Attempts,
+        tasks: asyncio.TaskGroup,
+        *,
+        group: str,
+        worker_id: str,
+        room: Callable[[], int | None],
+        start: Callable[[Attempt, pb.Payload], None],
+        fetch: Callable[[Sequence[Attempt]], None],
+        interrupt: Callable[[Attempt, str], None],
+    ) -> None:
+        self._session, self._queue, self._attempts = session, queue, attempts
+        self._tasks, self._group, self.worker_id = tasks, group, worker_id
+        self._room, self._start, self._fetch = room, start, fetch
+        self._interrupt = interrupt
+        self._coming: set[int] = set()  # task instances whose claims are on their way
+        self._past = _Past()
+        self._looking: asyncio.Task[None] | None = None
+        self.on_come: Callable[[], None] = lambda: None  # when claims have come
+
+    # -- reports ----------------------------------------------------------------------------
+
+    def is_coming(self, task_instance_id: int) -> bool:
+        """Tell whether its claim is on its way: its end is not to be reported yet."""
+        return task_instance_id in self._coming
+
+    def reported(self, ref: pb.AttemptRef) -> None:
+        """An end is to be reported, until ``settled``."""
+        self._past.open(ref)
+
+    def settled(self, ref: pb.AttemptRef) -> None:
+        """An end is not reported any more."""
+        self._past.close(ref)
+
+    def forgotten(self, attempt: Attempt) -> None:
+        """The worker does not hold ``attempt`` any more."""
+        self._past.note(attempt.ref)
+
+    def offer(self, ends: Collection[int]) -> pb.HandOn:
+        """Return what goes with a report of the ends of these task instances."""
+        first, is_first = self._queue.front(self._group)
+        if not is_first:
+            self._look()
+        told = pb.HandOn(group=self._group)
+        room = self._room()
+        if room is not None and is_first and all(map(self._queue.holds, ends)):
+            told.room = max(len(ends), room)
+        if first is not None:
+            told.before.CopyFrom(_place(first))
+        return told
+
+    def _look(self) -> None:
+        """Learn what is first in the queue, for the next offer."""
+        if self._looking is None or self._looking.done():
+            self._looking = self._tasks.create_task(self._look_once())
+
+    async def _look_once(self) -> None:
+        try:
+            await self._queue.look(self._group)
+        except CoordinationError as error:
+            log.debug("queue not read", error=str(error))
+
+    # -- grants -----------------------------------------------------------------------------
+
+    def take(self, grants: Iterable[pb.Grant]) -> None:
+        """Take over what a master has granted, before the reports it stands behind are settled."""
+        moves: defaultdict[int, list[int]] = defaultdict(list)
+        to_fetch = []
+        for grant in grants:
+            if not self._is_ours(grant):
+                continue
+            attempt = self._attempts.add(Claim(_entry(self._group, grant), self.worker_id, 0))
+            moves[grant.behind].append(attempt.id)
+            self._coming.add(attempt.id)
+            if grant.HasField("payload"):
+                attempt.granted = True
+                self._start(attempt, grant.payload)
+            else:
+                to_fetch.append(attempt)
+        if moves:
+            failpoints.hit("hand_on.before_multi")
+            moving = self._queue.hand_on(moves, self.worker_id)
+            self._tasks.create_task(self._see_through(moves, moving, self._session.generation))
+        if to_fetch:
+            self._fetch(to_fetch)
+
+    def _is_ours(self, grant: pb.Grant) -> bool:
+        own = grant.attempt.task_instance_id
+        if self._attempts.get(own) is not None or self._past.knows(grant.attempt):
+            return False  # we have it already, or had it
+        if self._session.is_proven and self._queue.holds(grant.behind):
+            return True
+        log.info("grant not taken: its claim went with the session", task_instance=own)
+        return False
+
+    async def _see_through(
+        self,
+        moves: Mapping[int, Sequence[int]],
+        moving: Coroutine[Any, Any, set[int]],
+        generation: int,
+    ) -> None:
+        """Return when the new claims have taken the place of those before them."""
+        standing = await moving
+        failpoints.hit("hand_on.after_multi")
+        new = {own for some in moves.values() for own in some}
+        self._coming -= new
+        self.on_come()
+        for own in new - standing:
+            attempt = self._attempts.get(own)
+            if attempt is not None and self._session.generation == generation:
+                self._interrupt(attempt, CLAIM_LOST)
+
+
+class _Past:
+    """Which attempts were here while others of their instance were being reported.
+
+    A late answer to one of those reports may grant them again.
+    """
+
+    def __init__(self) -> None:
+        self._open: Counter[int] = Counter()  # reports, by workflow instance
+        self._gone: defaultdict[int, set[int]] = defaultdict(set)  # task instances, in the same way
+
+    def open(self, ref: pb.AttemptRef) -> None:
+        self._open[ref.workflow_instance_id] += 1
+
+    def close(self, ref: pb.AttemptRef) -> None:
+        self._open[ref.workflow_instance_id] -= 1
+        if not self._open[ref.workflow_instance_id]:
+            del self._open[ref.workflow_instance_id]
+            self._gone.pop(ref.workflow_instance_id, None)
+
+    def note(self, ref: pb.AttemptRef) -> None:
+        """An attempt was here, and is not any more."""
+        if ref.workflow_instance_id in self._open:
+            self._gone[ref.workflow_instance_id].add(ref.task_instance_id)
+
+    def knows(self, ref: pb.AttemptRef) -> bool:
+        return ref.task_instance_id in self._gone.get(ref.workflow_instance_id, ())
+
+
+def _place(entry: Entry) -> pb.Place:
+    return pb.Place(
+        workflow_priority=entry.workflow_priority,
+        workflow_instance_id=entry.workflow_instance_id,
+        task_priority=entry.task_priority,
+        task_instance_id=entry.task_instance_id,
+    )
+
+
+def _entry(group: str, grant: pb.Grant) -> Entry:
+    place = grant.place
+    return Entry(
+        group,
+        place.workflow_priority,
+        place.workflow_instance_id,
+        place.task_priority,
+        place.task_instance_id,
+        grant.attempt.partition,
+    )

@@ -1,0 +1,31 @@
+"""How far ahead of its free slots a worker claims: as much as it is about to finish."""
+
+import time
+from collections import deque
+
+WINDOW_S = 0.1  # what ended within this time is likely to be matched in the next
+SHORT_S = 0.25  # who holds a slot for longer tells nothing about the next moment
+MOST = 64
+MOST_OF_A_SLOT = 8
+
+
+class Pace:
+    """Remembers the latest short attempts of a worker with ``slots`` slots."""
+
+    def __init__(self, slots: int) -> None:
+        self._ends: deque[float] = deque(maxlen=min(MOST, MOST_OF_A_SLOT * slots))
+
+    def note_end(self, began_at: float) -> None:
+        """Count an attempt that ends now; it had its slot since ``began_at`` (monotonic s)."""
+        now = time.monotonic()
+        if now - began_at < SHORT_S:
+            self._ends.append(now)
+
+    @property
+    def ahead(self) -> int:
+        """How many attempts to have ready beside those in the slots: 0 for an idle worker."""
+        oldest = time.monotonic() - WINDOW_S
+        ends = self._ends
+        while ends and ends[0] < oldest:
+            ends.popleft()
+        return len(ends)
