@@ -2,7 +2,7 @@
 
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.postgresql", "tests.zookeeper"]
+pytest_plugins = ["tests.postgresql", "tests.databases", "tests.zookeeper"]
 
 # Every run tries the same examples and none is timed: the result depends on the code alone.
 # ``--hypothesis-profile=default`` searches further.

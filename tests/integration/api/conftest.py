@@ -1,6 +1,7 @@
 """The API around a real SQLite database and a real ZooKeeper, called in process or over HTTP."""
 
 import asyncio
+import shutil
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -118,10 +119,11 @@ class Api:
             await uow.commit()
 
 
-def new_cluster(folder: Path, zookeeper: str) -> ClusterSettings:
-    """Settings of a cluster with a data folder of its own."""
+def new_cluster(folder: Path, zookeeper: str, migrated_file: Path) -> ClusterSettings:
+    """Settings of a cluster with a data folder of its own, and a database in it."""
     data = folder / "data folder"
     create_identity(TlsFiles.inside(data / "tls").ca.parent)
+    shutil.copy(migrated_file, data)
     return ClusterSettings(
         data=data,
         zookeeper=zookeeper,
@@ -151,9 +153,9 @@ async def in_process(services: Services) -> AsyncIterator[Api]:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, zk_chroot: str) -> ClusterSettings:
+def cluster(tmp_path: Path, zk_chroot: str, migrated_file: Path) -> ClusterSettings:
     """Settings of a cluster for one test."""
-    return new_cluster(tmp_path, zk_chroot)
+    return new_cluster(tmp_path, zk_chroot, migrated_file)
 
 
 @pytest.fixture
@@ -178,11 +180,11 @@ async def api(services: Services) -> AsyncIterator[Api]:
 
 @pytest.fixture(scope="module")
 def module_cluster(
-    tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer
+    tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer, migrated_file: Path
 ) -> ClusterSettings:
     """Settings of a cluster for all tests of a module."""
     chroot = f"{zookeeper.address}/test-{uuid.uuid4().hex}"
-    return new_cluster(tmp_path_factory.mktemp("api"), chroot)
+    return new_cluster(tmp_path_factory.mktemp("api"), chroot, migrated_file)
 
 
 @pytest.fixture

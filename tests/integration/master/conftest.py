@@ -20,6 +20,7 @@ from shoal.master.settings import MasterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles, create_identity
 from shoal.sql import Database
+from tests.databases import migrated_url
 from tests.integration.coordination.conftest import connect
 from tests.integration.master.hand_worker import HandWorker
 from tests.waiting import DEADLINE_S, SERVICE_SESSION_S
@@ -153,7 +154,7 @@ async def bench(
 ) -> AsyncIterator[Bench]:
     """Database, identity and a ZooKeeper tree; no master yet."""
     create_identity(tmp_path / "tls")
-    url = request.getfixturevalue("postgresql_url") if request.param == "postgresql" else ""
+    url = migrated_url(request, request.param)
     cluster = ClusterSettings(
         data=tmp_path,
         zookeeper=zk_chroot,
@@ -163,7 +164,6 @@ async def bench(
     )
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(cluster.database))
-        await database.migrate()
         bench = Bench(stack, cluster, database)
         bench.session = await stack.enter_async_context(connect(zk_chroot, name="test"))
         bench.channels = await stack.enter_async_context(Channels(TlsFiles.of(cluster)))

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from shoal.master.main import utc_now
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
 from shoal.sql.tables import backfill
+from tests.databases import migrated_url
 from tests.integration.master.backfill_site import PARTITIONS, Master, Site
 from tests.waiting import eventually
 
@@ -31,13 +31,10 @@ on_both = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect
 
 
 @pytest.fixture
-async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
     """SQLite, where a test does not ask for both."""
-    postgresql = getattr(request, "param", "sqlite") == "postgresql"
-    file = f"sqlite:///{tmp_path}/shoal.db"
-    url = request.getfixturevalue("postgresql_url") if postgresql else file
+    url = migrated_url(request, getattr(request, "param", "sqlite"))
     async with Database(url) as found:
-        await found.migrate()
         async with found.unit_of_work() as uow:
             await uow.partitions.ensure(PARTITIONS)
             await uow.commit()

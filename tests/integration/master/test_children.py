@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from shoal.core.records import TaskInstance
 from shoal.core.states import FINISHED_WORKFLOW, TaskSignal, TaskState, WorkflowState
 from shoal.master.messages import DEEPEST
 from shoal.sql import Database
+from tests.databases import migrated_url
 from tests.integration.master.family_site import PARTITIONS, Master, Site
 
 W = WorkflowState
@@ -25,13 +25,10 @@ on_both = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect
 
 
 @pytest.fixture
-async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
     """SQLite, where a test does not ask for both."""
-    postgresql = getattr(request, "param", "sqlite") == "postgresql"
-    file = f"sqlite:///{tmp_path}/shoal.db"
-    url = request.getfixturevalue("postgresql_url") if postgresql else file
+    url = migrated_url(request, getattr(request, "param", "sqlite"))
     async with Database(url) as found:
-        await found.migrate()
         async with found.unit_of_work() as uow:
             await uow.partitions.ensure(PARTITIONS)
             await uow.commit()

@@ -34,6 +34,7 @@ from shoal.proto.vault import Vault
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import DatabaseUnavailable
 from shoal.sql.tables import schedule
+from tests.databases import migrated_url
 from tests.integration.master.statements import noted_writes
 from tests.waiting import DEADLINE_S, eventually
 
@@ -119,12 +120,8 @@ class Site:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
-    postgresql = request.param == "postgresql"
-    file = f"sqlite:///{tmp_path}/shoal.db"
-    url = request.getfixturevalue("postgresql_url") if postgresql else file
-    async with Unsteady(url) as database:
-        await database.migrate()
+async def site(request: pytest.FixtureRequest) -> AsyncIterator[Site]:
+    async with Unsteady(migrated_url(request, request.param)) as database:
         async with database.unit_of_work() as uow:
             await uow.partitions.ensure(1)
             await uow.commit()

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from sqlalchemy import update
@@ -22,10 +21,9 @@ DUE = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-async def site(tmp_path: Path) -> AsyncIterator[Site]:
+async def site(sqlite_url: str) -> AsyncIterator[Site]:
     """An engine of one partition, which it does not hold yet."""
-    async with Unsteady(f"sqlite:///{tmp_path}/shoal.db") as database:
-        await database.migrate()
+    async with Unsteady(sqlite_url) as database:
         async with database.unit_of_work() as uow:
             await uow.partitions.ensure(1)
             await uow.commit()

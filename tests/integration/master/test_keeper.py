@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
@@ -47,9 +46,8 @@ class Master:
 
 
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    async with Database(f"sqlite:///{tmp_path}/shoal.db") as database:
-        await database.migrate()
+async def database(sqlite_url: str) -> AsyncIterator[Database]:
+    async with Database(sqlite_url) as database:
         async with database.unit_of_work() as uow:
             await uow.partitions.ensure(1)
             await uow.commit()

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from shoal.master.engine import Engine
 from shoal.master.schedules import Scheduler
 from shoal.sql import Database
 from shoal.sql.tables import command, schedule
+from tests.databases import migrated_url
 
 PARTITIONS = 8
 SIX = datetime(2026, 3, 2, 6, tzinfo=UTC)
@@ -78,12 +78,8 @@ class Office:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-async def office(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Office]:
-    postgresql = request.param == "postgresql"
-    file = f"sqlite:///{tmp_path}/shoal.db"
-    url = request.getfixturevalue("postgresql_url") if postgresql else file
-    async with Database(url) as database:
-        await database.migrate()
+async def office(request: pytest.FixtureRequest) -> AsyncIterator[Office]:
+    async with Database(migrated_url(request, request.param)) as database:
         async with database.unit_of_work() as uow:
             await uow.partitions.ensure(PARTITIONS)
             await uow.commit()
