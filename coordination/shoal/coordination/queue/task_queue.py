@@ -194,6 +194,8 @@ class TaskQueue:
                 if isinstance(result, TransactionFailed) and isinstance(result.cause, NoNode):
                     if result.failed_at == 1:  # its bucket was pruned meanwhile
                         again.append(claim)
+                    else:  # done before, and the answer was lost
+                        self._claiming.held.pop(claim.entry.task_instance_id, None)
                 elif isinstance(result, TransactionFailed):
                     await self.release([claim.entry.task_instance_id])  # it is queued already
                 elif isinstance(result, BaseException):
