@@ -48,6 +48,15 @@ async def reporter_to(master: OneMaster) -> AsyncIterator[Reporter]:
         await asyncio.wait([running])
 
 
+class Clock:
+    """Stands still unless a test moves it."""
+
+    now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
 def report(number: int, kind: pb.ReportKind.ValueType) -> pb.Report:
     return pb.Report(attempt=pb.AttemptRef(task_instance_id=number), kind=kind)
 
@@ -76,6 +85,30 @@ async def test_the_start_of_a_longer_task_is_reported(monkeypatch: pytest.Monkey
         reporter.add("w", report(2, pb.STARTED))
         await eventually(lambda: len(reporter) == 1)
     assert master.calls == [[(2, pb.STARTED)]]
+
+
+async def test_ends_are_gathered_only_while_the_worker_has_enough_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    master = OneMaster()
+    async with reporter_to(master) as reporter:
+        reporter.in_no_hurry = lambda: True
+        clock = Clock()
+        monkeypatch.setattr(reporting, "time", clock)
+        for number in (1, 2, 3):
+            reporter.add("w", report(number, pb.SUCCEEDED))
+            await asyncio.sleep(0)
+            clock.now += reporting.GATHER_S / 4
+        assert master.calls == []
+        clock.now += reporting.GATHER_S
+        await eventually(lambda: not len(reporter))
+        reporter.add("w", report(4, pb.SUCCEEDED))
+        reporter.add("w", report(5, pb.RETURNED))
+        await eventually(lambda: len(reporter) == 1)
+        reporter.in_no_hurry = lambda: False
+        reporter.add("w", report(6, pb.SUCCEEDED))
+        await eventually(lambda: len(reporter) == 1)
+    assert [[number for number, _ in call] for call in master.calls] == [[1, 2, 3], [5], [6]]
 
 
 async def test_reports_that_wait_for_a_call_go_with_the_next_one_together() -> None:

@@ -111,6 +111,11 @@ class Attempts:
         return self._occupied < self._slots
 
     @property
+    def has_enough(self) -> bool:
+        """Whether there is an attempt for every slot."""
+        return self._live >= self._slots
+
+    @property
     def room(self) -> int:
         """How many more attempts the worker has use for in the next moment."""
         return max(0, self._slots + self._pace.ahead - self._live)

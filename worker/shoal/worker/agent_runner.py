@@ -254,7 +254,8 @@ class Runner:
             failpoints.hit("launch.after_start")
         finally:
             attempt.launching = False
-        self._report_start(attempt)
+        if not launched.is_over:  # else its end tells when it began
+            self._report_start(attempt)
         if attempt.over.is_set():  # its task type gave up meanwhile, and that was the result
             await self._end_process(attempt, "its task type had given up", 0.0)
         elif attempt.unwanted is not None:  # since we handed it over

@@ -87,6 +87,11 @@ class Launched:
         self._over = asyncio.Event()
         self._end: ExitRecord | ShoalError | None = None  # or why there is no record
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of the attempt is left."""
+        return self._over.is_set()
+
     async def wait(self) -> ExitRecord:
         """Return the record once nothing of the attempt is left. Raises LauncherDied.
 

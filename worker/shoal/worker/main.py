@@ -159,6 +159,7 @@ async def _run(
         reporter = Reporter(
             masters, lambda report, committed: runner.settled(report, committed), hand_on
         )
+        reporter.in_no_hurry = lambda: attempts.has_enough
         runner = Runner(
             surroundings,
             attempts,

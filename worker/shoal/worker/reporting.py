@@ -3,6 +3,8 @@
 Reports that wait while a call to the same master is under way go with the next one together. An
 end makes an unsent start of the same attempt superfluous, for it carries the start time too; so
 starts are held back for a moment, and of a short task the master hears and stores the end alone.
+While the worker has more to do than slots (``in_no_hurry``), no slot waits for what an answer may
+bring; then ends are gathered for a moment, too.
 
 With the ends goes an offer to take the tasks behind them, whose grants come with the answer
 (hand_on.py).
@@ -28,6 +30,7 @@ log = structlog.get_logger()
 MOST_AT_ONCE = 500  # reports in one call: 1 MB at most, but for outputs
 MOST_BYTES = 4 << 20  # of a call with several reports; one alone may have 4 MiB of outputs
 SAY_SO_AFTER = 6  # tries; then it is worth a warning
+GATHER_S = 0.01  # ends, for one call
 START_HELD_S = 0.05  # nobody sees the difference, and most tasks that do little are over by then
 
 _V = pb.ReportVerdict
@@ -60,6 +63,8 @@ class Reporter:
         """``hand_on``: takes what is granted with the answers; None: nothing is."""
         self._masters, self._on_settled, self._hand_on = masters, on_settled, hand_on
         self._items: dict[tuple[int, bool], _Item] = {}
+        self.in_no_hurry: Callable[[], bool] = lambda: False
+        self._gathering_until = -math.inf  # monotonic seconds
         self._busy: set[str] = set()  # masters with a call under way
         self._news = asyncio.Event()
         self._empty = asyncio.Event()
@@ -73,11 +78,9 @@ class Reporter:
         return len(self._items)
 
     def add(self, worker_id: str, report: pb.Report) -> None:
-        """Send ``report`` at once, a start after ``START_HELD_S``, and until it is settled."""
-        item = _Item(worker_id, report)
-        if report.kind == pb.STARTED:
-            item.not_before = time.monotonic() + START_HELD_S
-        else:
+        """Send ``report`` soon, a start after ``START_HELD_S``, and until it is settled."""
+        item = _Item(worker_id, report, not_before=self._not_before(report))
+        if report.kind != pb.STARTED:
             self.drop_start(report.attempt.task_instance_id)
             if self._hand_on is not None and item.key not in self._items:
                 self._hand_on.reported(report.attempt)
@@ -85,6 +88,17 @@ class Reporter:
         self._empty.clear()
         if item.not_before < self._timer_at:
             self._news.set()
+
+    def _not_before(self, report: pb.Report) -> float:
+        """Return the moment until which ``report`` may wait for others, in monotonic seconds."""
+        now = time.monotonic()
+        if report.kind == pb.STARTED:
+            return now + START_HELD_S
+        if report.kind == pb.RETURNED or not self.in_no_hurry():
+            return 0.0
+        if self._gathering_until <= now:
+            self._gathering_until = now + GATHER_S
+        return self._gathering_until
 
     def drop(self, task_instance_id: int) -> None:
         """Nobody need hear any more what has become of the attempt."""
