@@ -26,7 +26,7 @@ def _secret(**fields: object) -> dict[str, object]:
     return {"project_id": 1, **values, **fields}
 
 
-@pytest.mark.parametrize("count", [1, 3, 200])
+@pytest.mark.parametrize("count", [1, 3, 200, 1_200])
 async def test_values_arrive_as_they_are(database: Database, count: int) -> None:
     names = [f"ü {i} \0 \ud800" for i in range(count)]
     async with database.unit_of_work() as uow:
@@ -35,7 +35,7 @@ async def test_values_arrive_as_they_are(database: Database, count: int) -> None
         assert await uow.connection.change([(_EVENT, []), (_EVENT, rows)]) == [0, count]
         await uow.commit()
     async with database.unit_of_work(read_only=True) as uow:
-        found = await uow.events.after(0, 1_000)
+        found = await uow.events.after(0, 2_000)
     assert [(one.at, one.kind, one.project) for one in found] == [
         (NOW, str(i), "p") for i in range(count)
     ]
