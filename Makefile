@@ -5,7 +5,7 @@ UV := $(BIN)/uv
 # --find-links and indexes come from the machine's own pip/uv configuration, never from here.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet
 
-.PHONY: help demo test chaos check fmt lock proto clean bench bench-budget bench-queue mutations model
+.PHONY: help demo test coverage chaos check fmt lock proto clean bench bench-budget bench-queue mutations model
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -31,12 +31,16 @@ help:  ## this list
 demo: .venv/run  ## start a local cluster, run the example pipeline on it, show the result
 	$(BIN)/shoal demo examples/flights/workflow.yaml --show report --show picture --data .shoal
 
-test: .venv/dev check  ## every test: unit, integration, acceptance (a few minutes)
+test: .venv/dev check  ## every test: unit, integration, acceptance (some minutes)
 	@# Without a PostgreSQL its tests are skipped, saying so; in CI that is an error.
 	sh tests/provision.sh || test -z "$$CI"
 	$(BIN)/python -m tests
 	@# When all else is over: has a task become much dearer than it was?
 	$(BIN)/python bench/guard.py
+
+coverage: .venv/dev  ## every test, and which lines none of them reaches (twice as long)
+	sh tests/provision.sh
+	$(BIN)/python -m tests --coverage
 
 # FAULTS=1000 for the long form; SEED=… replays the faults of an earlier run.
 FAULTS ?= 45

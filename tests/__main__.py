@@ -1,61 +1,89 @@
-"""``python -m tests``: the whole suite, in two runs of pytest side by side, with coverage of both.
+"""``python -m tests``: the whole suite, several runs of pytest side by side.
 
-Acceptance tests mostly wait for clusters of their own, so they take no longer beside the others.
-The output of the second run is shown when it is over. Ends with 1 if one of them fails.
+Many tests wait for clusters of their own, so there is one run more than there are processors. What
+a run says is shown when it is over. Ends with 1 if one of them fails.
 """
 
+import argparse
 import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import IO
+
+from tests.runs import parts
 
 ROOT = Path(__file__).parents[1]
-BESIDE = "acceptance"
-RUNS = {
-    "others": ["tests/unit", "tests/integration"],
-    BESIDE: ["tests/acceptance"],
-}
+AT_ONCE = (os.cpu_count() or 1) + 1
 
 
 def main() -> int:
-    """Run everything and print the coverage of all together."""
-    data = {name: ROOT / f".coverage.{name}" for name in RUNS}
-    with tempfile.TemporaryFile() as output:
-        runs = {
-            name: _start(paths, data[name], output if name == BESIDE else None)
-            for name, paths in RUNS.items()
-        }
-        try:
-            codes = [run.wait() for run in runs.values()]
-        except KeyboardInterrupt:
-            for run in runs.values():  # they have been interrupted as well, and clean up
-                run.wait()
-            return 130
-        output.seek(0)
-        sys.stdout.flush()
-        sys.stdout.buffer.write(output.read())
-        sys.stdout.flush()
-    _report([path for path in data.values() if path.exists()])
-    return 1 if any(codes) else 0
-
-
-def _start(paths: list[str], data: Path, output: IO[bytes] | None) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "pytest", "--cov", "--cov-report=", *paths]
-    return subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env={**os.environ, "COVERAGE_FILE": str(data)},
-        stdout=output,
-        stderr=subprocess.STDOUT,
+    """Run everything, and say what failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__)
+    parser.add_argument(
+        "--coverage",
+        action="store_true",
+        help="say in the end which lines no test has reached; the tests take twice as long",
     )
+    coverage: bool = parser.parse_args().coverage
+    with tempfile.TemporaryDirectory(prefix="shoal-tests-") as folder:
+        try:
+            failed = _run_all(Path(folder), coverage)
+        except KeyboardInterrupt:
+            return 130
+        if coverage:
+            _report(sorted(Path(folder).glob("*.coverage")))
+    _say(f"failed: {', '.join(failed)}" if failed else "all passed")
+    return 1 if failed else 0
+
+
+def _run_all(folder: Path, coverage: bool) -> list[str]:
+    """Run all parts and show what each says; return the names of those that failed."""
+    failed = []
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        runs = {
+            pool.submit(_run, paths, folder / str(number), coverage): name
+            for number, (name, paths) in enumerate(parts().items())
+        }
+        _say(f"{len(runs)} runs of pytest, {AT_ONCE} at a time; each is shown when it is over")
+        try:
+            for run in as_completed(runs):
+                code, output = run.result()
+                _say(f"{runs[run]}\n{output}")
+                if code:
+                    failed.append(runs[run])
+        except KeyboardInterrupt:  # the runs have been interrupted as well, and clean up
+            pool.shutdown(cancel_futures=True)
+            raise
+    return failed
+
+
+def _run(paths: list[Path], output: Path, coverage: bool) -> tuple[int, str]:
+    """Return how a run of pytest ended and what it said; ``output`` is where it may write."""
+    options = ["--cov", "--cov-report="] if coverage else []
+    # A file and not a pipe, which whatever a test left behind would keep open.
+    with output.open("wb") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, *paths],
+            cwd=ROOT,
+            env={**os.environ, "COVERAGE_FILE": f"{output}.coverage"},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    return done.returncode, output.read_text(errors="replace")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"==> {text}\n")
+    sys.stdout.flush()
 
 
 def _report(data: list[Path]) -> None:
-    coverage = [sys.executable, "-m", "coverage"]
-    subprocess.run([*coverage, "combine", "--quiet", *data], cwd=ROOT, check=False)
-    subprocess.run([*coverage, "report"], cwd=ROOT, check=False)
+    tool = [sys.executable, "-m", "coverage"]
+    subprocess.run([*tool, "combine", "--quiet", *data], cwd=ROOT, check=False)
+    subprocess.run([*tool, "report"], cwd=ROOT, check=False)
 
 
 if __name__ == "__main__":

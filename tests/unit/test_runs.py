@@ -1,0 +1,16 @@
+"""``make test`` runs every test once."""
+
+from collections import Counter
+
+from tests.runs import TESTS, parts
+
+
+def test_every_file_of_tests_is_in_one_part() -> None:
+    found = Counter(
+        file
+        for paths in parts().values()
+        for path in paths
+        for file in ([path] if path.is_file() else path.rglob("test_*.py"))
+    )
+    assert found == Counter(TESTS.rglob("test_*.py"))
+    assert set(found.values()) == {1}
