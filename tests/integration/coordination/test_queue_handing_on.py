@@ -116,6 +116,21 @@ async def test_claim_that_is_not_ours_is_not_handed_on(queue: TaskQueue, tree: Z
     assert await queue.claims() == {11: "w"}
 
 
+async def test_claim_of_somebody_else_is_not_taken_for_ours(
+    queue: TaskQueue, tree: ZkSession, zk_chroot: str
+) -> None:
+    """Ours is gone, and the other task is claimed by its rightful worker."""
+    await holding(queue, 1)
+    await tree.delete(layout.claim(0))
+    async with connect(zk_chroot) as other:
+        theirs = TaskQueue(other)
+        await theirs.put([entry(10)])
+        await theirs.claim("default", 1, "other")
+        assert await queue.hand_on({0: [10]}, "w") == set()
+        assert not queue.holds(10)
+        assert await queue.claims() == {10: "other"}
+
+
 async def test_claim_that_nobody_wants_any_more_goes_when_it_has_come(queue: TaskQueue) -> None:
     await holding(queue, 1)
     moving = queue.hand_on({0: [10, 11]}, "w")  # on its way

@@ -1,0 +1,157 @@
+"""Handing on: tasks that come with the answer to a report, and the claims that stand for them."""
+
+from tests.mutations.mutation import Mutation, Promise, mutation
+
+_MASTER = "master/shoal/master/hand_on.py"
+_SWEEP = "master/shoal/master/sweep.py"
+_RPC = "master/shoal/master/rpc.py"
+_WORKER = "worker/shoal/worker/hand_on.py"
+_REPORTING = "worker/shoal/worker/reporting.py"
+_QUEUE = "coordination/shoal/coordination/queue/handing_on.py"
+_OF_MASTER = "tests/unit/master/test_hand_on.py"
+_OF_MASTERS = "tests/integration/master/test_handing_on.py"
+_OF_WORKER = "tests/unit/worker/test_hand_on.py"
+_OF_QUEUE = "tests/integration/coordination/test_queue_handing_on.py"
+
+MUTATIONS: tuple[Mutation, ...] = (
+    mutation(
+        "the sweeper does not look at the claims of the tasks before",
+        Promise.ONE_LIVE_ATTEMPT,
+        _SWEEP,
+        ("if standing.intersection(some)}", "if False}"),
+        (f"{_OF_MASTERS}::test_sweeper_spares_what_the_claim_before_stands_for",),
+    ),
+    mutation(
+        "the sweeper looks at new claims before old ones",
+        Promise.ONE_LIVE_ATTEMPT,
+        _SWEEP,
+        (
+            "        standing = await self._queue.claimed({b for some in before.values() for b in "
+            "some})\n        claimed = await self._queue.claimed(before)\n",
+            "        claimed = await self._queue.claimed(before)\n"
+            "        standing = await self._queue.claimed({b for some in before.values() for b in "
+            "some})\n",
+        ),
+        (f"{_OF_MASTERS}::test_claim_that_is_handed_on_between_two_looks_is_found",),
+    ),
+    mutation(
+        "the claim of any worker stands for a task that was handed on",
+        Promise.PROGRESS,
+        _MASTER,
+        ("b.id is not None and b.worker == attempt.worker", "b.id is not None"),
+        (f"{_OF_MASTER}::test_what_a_worker_holds_behind_an_attempt",),
+    ),
+    mutation(
+        "tasks are handed on behind failures",
+        Promise.ONE_LIVE_ATTEMPT,
+        _MASTER,
+        (
+            "if ended is None or ended.state is not TaskState.SUCCEEDED or offer",
+            "if ended is None or offer",
+        ),
+        (f"{_OF_MASTER}::test_behind_a_failure_nothing_is_taken",),
+    ),
+    mutation(
+        "a task that is handed on overtakes what waits",
+        Promise.PROGRESS,
+        _MASTER,
+        ("if entry.place < offer.before]", "if True]"),
+        (f"{_OF_MASTER}::test_nothing_overtakes_what_waits_in_the_queue",),
+    ),
+    mutation(
+        "more is handed on than there is room for",
+        Promise.ROOM,
+        _MASTER,
+        ("entries[: offer.room_left]]", "entries]"),
+        (f"{_OF_MASTER}::test_no_more_is_taken_than_there_is_room_for",),
+    ),
+    mutation(
+        "a lost answer is not given again",
+        Promise.NOTHING_LOST,
+        _RPC,
+        ("for attempt in list(behind(run, task_instance_id, worker)):", "for attempt in ():"),
+        (f"{_OF_MASTERS}::test_lost_answer_is_given_again_by_whoever_owns_the_partition[sqlite]",),
+    ),
+    mutation(
+        "what somebody else holds is granted again",
+        Promise.ONE_LIVE_ATTEMPT,
+        _MASTER,
+        (" and attempt.worker == worker:", ":"),
+        (f"{_OF_MASTER}::test_what_a_worker_holds_behind_an_attempt",),
+    ),
+    mutation(
+        "an end is reported before the claim of its own stands",
+        Promise.ONE_LIVE_ATTEMPT,
+        _REPORTING,
+        ("not self._hand_on.is_coming(number)", "number > 0"),
+        (f"{_OF_WORKER}::test_end_waits_until_the_claim_of_its_own_has_come",),
+    ),
+    mutation(
+        "tasks are taken behind a claim that went with its session",
+        Promise.SELF_FENCE,
+        _WORKER,
+        (
+            "if self._session.is_proven and self._queue.holds(grant.behind):",
+            "if self._queue.holds(grant.behind):",
+        ),
+        (f"{_OF_WORKER}::test_grant_upon_a_claim_of_a_lost_session_is_not_taken",),
+    ),
+    mutation(
+        "tasks are taken behind a claim that is not ours",
+        Promise.ONE_LIVE_ATTEMPT,
+        _WORKER,
+        (
+            "if self._session.is_proven and self._queue.holds(grant.behind):",
+            "if self._session.is_proven:",
+        ),
+        (f"{_OF_WORKER}::test_grant_upon_a_claim_of_a_lost_session_is_not_taken",),
+    ),
+    mutation(
+        "a late answer starts a task that was here",
+        Promise.ONE_LIVE_ATTEMPT,
+        _WORKER,
+        ("or self._past.knows(grant.attempt):", "or False:"),
+        (f"{_OF_WORKER}::test_grant_is_taken_once",),
+    ),
+    mutation(
+        "a worker takes tasks although somebody may wait before them",
+        Promise.PROGRESS,
+        _WORKER,
+        ("room is not None and is_first and", "room is not None and"),
+        (f"{_OF_WORKER}::test_nothing_is_offered_that_cannot_be_kept",),
+    ),
+    mutation(
+        "a task runs on whose claim was not handed on",
+        Promise.ONE_LIVE_ATTEMPT,
+        _WORKER,
+        ("for own in new - standing:", "for own in ():"),
+        (f"{_OF_WORKER}::test_task_whose_claim_is_not_to_be_had_is_ended",),
+    ),
+    mutation(
+        "the old claim is released while the new one is on its way",
+        Promise.ONE_LIVE_ATTEMPT,
+        _QUEUE,
+        (
+            "return task_instance_id in self._coming or task_instance_id in self._going",
+            "return task_instance_id in self._coming",
+        ),
+        (f"{_OF_QUEUE}::test_claim_that_somebody_else_holds_still_is_waited_for",),
+    ),
+    mutation(
+        "a claim that nobody wants any more stays when it has come",
+        Promise.PROGRESS,
+        _QUEUE,
+        ("            self._unwanted.add(task_instance_id)\n", "            pass\n"),
+        (f"{_OF_QUEUE}::test_claim_that_nobody_wants_any_more_goes_when_it_has_come",),
+    ),
+    mutation(
+        "a claim is handed on in another session",
+        Promise.SELF_FENCE,
+        _QUEUE,
+        (
+            "            or node.stat.session_id != self._session.session_id\n",
+            "",
+        ),
+        (f"{_OF_QUEUE}::test_claim_of_somebody_else_is_not_taken_for_ours",),
+    ),
+)
