@@ -1,8 +1,7 @@
 """What we write ourselves of ZooKeeper's protocol is what kazoo writes; no wake-up is lost."""
 
+import os
 import select
-import threading
-from collections import deque
 
 import pytest
 from kazoo.protocol import serialization as stock
@@ -38,35 +37,57 @@ def test_transaction_is_that_of_kazoo() -> None:
     assert wire.multi([]).serialize() == stock.Transaction([]).serialize()
 
 
+def is_awake(wakeup: wire._Wakeup) -> bool:
+    return bool(select.select([wakeup], [], [], 0)[0])
+
+
 def test_many_wake_ups_are_one() -> None:
     wakeup = wire._Wakeup()
     for _ in range(2):
         for _ in range(1000):
             wakeup.send(b"\0")
-        assert select.select([wakeup], [], [], 0)[0]
+        assert is_awake(wakeup)
         wakeup.recv(1)
-        assert not select.select([wakeup], [], [], 0)[0]
+        assert not is_awake(wakeup)
         with pytest.raises(BlockingIOError):
             wakeup.recv(1)
     wakeup.close()
 
 
-def test_no_wake_up_is_lost_between_threads() -> None:
-    wakeup, queue, count = wire._Wakeup(), deque[int](), 100_000
-    taken: list[int] = []
+@pytest.mark.parametrize("moment", ["before it is read", "after it was read"])
+def test_wake_up_that_comes_while_one_is_taken_makes_none_later_be_lost(
+    monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    wakeup, read = wire._Wakeup(), os.eventfd_read
 
-    def take() -> None:
-        while len(taken) < count:
-            assert select.select([wakeup], [], [], 60)[0], f"{len(queue)} wait and nobody comes"
-            wakeup.recv(1)
-            while queue:
-                taken.append(queue.popleft())
+    def read_while_another_thread_sends(fd: int) -> int:
+        if moment == "before it is read":
+            wakeup.send(b"\0")
+        value = read(fd)
+        if moment == "after it was read":
+            wakeup.send(b"\0")
+        return value
 
-    taker = threading.Thread(target=take)
-    taker.start()
-    for number in range(count):
-        queue.append(number)
-        wakeup.send(b"\0")
-    taker.join()
-    assert taken == list(range(count))
+    wakeup.send(b"\0")
+    monkeypatch.setattr(os, "eventfd_read", read_while_another_thread_sends)
+    wakeup.recv(1)  # and now its taker looks what there is, also for the one that came just then
+    wakeup.send(b"\0")
+    assert is_awake(wakeup)
+    wakeup.close()
+
+
+def test_wake_up_that_is_taken_at_once_makes_none_later_be_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wakeup, write = wire._Wakeup(), os.eventfd_write
+
+    def write_while_another_thread_takes(fd: int, value: int) -> None:
+        write(fd, value)
+        wakeup.recv(1)
+
+    monkeypatch.setattr(os, "eventfd_write", write_while_another_thread_takes)
+    wakeup.send(b"\0")
+    monkeypatch.undo()
+    wakeup.send(b"\0")
+    assert is_awake(wakeup)
     wakeup.close()
