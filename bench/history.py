@@ -73,8 +73,6 @@ async def fill(database: Database, instances: int) -> None:
         connection.execute(commands)
         for statement in (_INSTANCES, _ATTEMPTS, _EVENTS):
             connection.execute(text(statement))
-        if database.kind == "postgresql":  # by itself it does so a minute later
-            connection.execute(text("ANALYZE"))
 
     async with database.unit_of_work() as uow:
         await uow.connection.run_sync(run)

@@ -16,6 +16,7 @@ from pathlib import Path
 from unittest import mock
 
 import httpx
+import psycopg
 
 from bench.history import FIRST, SPACING, fill
 from bench.processes import metered
@@ -97,6 +98,9 @@ def measure(folder: Path, database: str, instances: int) -> list[_Page]:
         if database == "postgresql":
             url = stack.enter_context(temporary_server(DURABLE)).create("shoal")
         asyncio.run(_fill(url, instances))
+        if database == "postgresql":
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute("VACUUM ANALYZE")  # by itself it does so some minutes later
         stack.enter_context(mock.patch.dict(os.environ, {"SHOAL_DATABASE_URL": url}))
         cluster = stack.enter_context(
             LocalCluster(folder / "data", masters=0, workers=0, api_port=free_port())

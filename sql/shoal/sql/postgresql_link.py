@@ -73,10 +73,10 @@ class PostgresqlLink:
         if not has_spoken and time.monotonic() - self._used_s < _TRUSTED_S:
             return True
         try:
-            await self._answers([("SELECT 1", ())])
+            [answer] = await self._answers([("SELECT 1", ())])
         except FOREIGN:
             return False
-        return True
+        return answer.status in _WORKS
 
     async def disconnect(self) -> None:
         """Close the connection, whatever state it is in."""
@@ -186,10 +186,12 @@ class PostgresqlLink:
         answers: list[PGresult] = []
         for together in batched([*ahead, *statements], _MOST_TOGETHER):
             answers += await self._answers(together)
-        first = len(ahead) - len(demands)
-        for (asked, _, judge), answer in zip(demands, answers[first:], strict=False):
-            judge(self._rows(asked, self._checked(answer)))
-        return [self._checked(answer) for answer in answers][len(ahead) :]
+        came = map(self._checked, answers)  # the first error is the reason of all others
+        for _ in range(len(ahead) - len(demands)):
+            next(came)
+        for asked, _, judge in demands:
+            judge(self._rows(asked, next(came)))
+        return list(came)
 
     async def _answers(self, statements: Sequence[Statement]) -> list[PGresult]:
         """Return an answer to each statement, or to each until the connection was lost."""
