@@ -17,6 +17,7 @@ from shoal.coordination import MemberInfo, Members, ZkSession, layout
 from shoal.core.settings import ClusterSettings
 from shoal.worker.main import run_worker
 from shoal.worker.settings import WorkerSettings
+from shoal.worker.spool import Spool
 from tests.waiting import DEADLINE_S, SERVICE_SESSION_S
 from tests.waiting import eventually as eventually
 
@@ -168,7 +169,8 @@ def log_text(data: Path, task_instance_id: int) -> str:
 
 
 def spool(data: Path) -> list[str]:
-    return sorted(name for name in os.listdir(_home(data) / "spool") if name.endswith(".json"))
+    """Ids of the results that no master has settled."""
+    return sorted(entry.id for entry in Spool(_home(data) / "spool").pending())
 
 
 def work_folders(data: Path) -> list[str]:

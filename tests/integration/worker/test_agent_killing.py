@@ -80,7 +80,7 @@ async def test_kill_before_the_payload_came_reports_without_starting(
     task = master.table.tasks[number]
     task.state, task.worker = "CLAIMED", member.id
     assert await kill(channels, member, number) == [number]
-    await eventually(lambda: spool(cluster.data) == [f"{number}.json"])
+    await eventually(lambda: spool(cluster.data) == [str(number)])
     master.open.set()
     assert (await master.table.ended(number)).state == "KILLED"
     assert not (cluster.data / "workers/w/1/logs/tests.wf").exists()
@@ -98,7 +98,7 @@ async def test_killed_while_its_result_is_on_the_way_keeps_its_result(
     await master.table.wait(number, "RUNNING")
     master.open.clear()
     go.touch()
-    await eventually(lambda: spool(cluster.data) == [f"{number}.json"])
+    await eventually(lambda: spool(cluster.data) == [str(number)])
     assert await kill(channels, await the_worker(master.session), number) == [number]
     master.open.set()
     assert (await master.table.ended(number)).state == "SUCCEEDED"

@@ -134,7 +134,7 @@ async def test_result_of_a_killed_agent_is_reported_by_its_successor(
         await master.table.wait(number, "RUNNING")
         master.open.clear()
         go.touch()
-        await eventually(lambda: spool(cluster.data) == [f"{number}.json"])
+        await eventually(lambda: spool(cluster.data) == [str(number)])
         worker.signal(signal.SIGKILL)
         await worker.wait()
         master.open.set()
@@ -155,7 +155,7 @@ async def test_killed_agent_takes_its_tasks_along_and_reports_nothing_of_them(
         worker.signal(signal.SIGKILL)
         await worker.wait()
         await eventually(lambda: not alive(pid))
-        await eventually(lambda: spool(cluster.data) == [f"{number}.json"])
+        await eventually(lambda: spool(cluster.data) == [str(number)])
         with WorkerProcess(cluster) as successor:
             await the_worker(master.session, pid=successor.pid)
             await eventually(lambda: spool(cluster.data) == [])

@@ -109,7 +109,7 @@ async def test_outputs_survive_the_worker_that_could_not_report_them(
         await master.table.wait(number, "RUNNING")
         master.open.clear()
         (tmp_path / "go").touch()
-        await eventually(lambda: spool(cluster.data) == [f"{number}.json"])
+        await eventually(lambda: spool(cluster.data) == [str(number)])
     master.open.set()
     with WorkerProcess(cluster):
         assert await outputs_of(master, number) == {"a": "1"}

@@ -8,6 +8,8 @@ _SHIM = "worker/shoal/worker/launcher_shim.py"
 _PROCTREE = "worker/shoal/worker/proctree.py"
 _GUARD = "worker/shoal/worker/launcher_guard.py"
 _RECORDS = "worker/shoal/worker/launcher_records.py"
+_JOURNAL = "worker/shoal/worker/launcher_journal.py"
+_JOURNAL_TESTS = "tests/unit/worker/test_journal.py"
 _RUNNER = "worker/shoal/worker/agent_runner.py"
 _REPORTING = "worker/shoal/worker/reporting.py"
 _HOME = "worker/shoal/worker/agent_home.py"
@@ -174,10 +176,47 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     mutation(
+        "a record in a journal need not reach the disk",
+        Promise.DURABLE_RESULTS,
+        _JOURNAL,
+        ("        os.fdatasync(self._fd)\n", ""),
+        (f"{_JOURNAL_TESTS}::test_record_is_on_the_disk_before_its_place_is_known",),
+    ),
+    mutation(
+        "the name of a journal need not reach the disk",
+        Promise.DURABLE_RESULTS,
+        _JOURNAL,
+        ("            sync_folder(folder)\n", ""),
+        (
+            f"{_JOURNAL_TESTS}::test_name_of_a_journal_is_on_the_disk_before_its_first_record_counts",
+        ),
+    ),
+    mutation(
+        "a full journal begins anew over results that wait",
+        Promise.DURABLE_RESULTS,
+        _JOURNAL,
+        ("if next(pending(read_all(self._fd)), None) is not None:", "if False:"),
+        (f"{_JOURNAL_TESTS}::test_full_journal_keeps_every_result_that_waits",),
+    ),
+    mutation(
+        "what was half-written is taken for a result",
+        Promise.DURABLE_RESULTS,
+        _JOURNAL,
+        ("yield place, record if sound else None", "yield place, record"),
+        (f"{_JOURNAL_TESTS}::test_half_written_record_is_none",),
+    ),
+    mutation(
+        "two processes write to one journal",
+        Promise.DURABLE_RESULTS,
+        _JOURNAL,
+        ("            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)\n", ""),
+        (f"{_JOURNAL_TESTS}::test_journal_has_one_writer",),
+    ),
+    mutation(
         "an end is reported before it is stored",
         Promise.DURABLE_RESULTS,
         _RECORDS,
-        ('_attempted(path, write_record, path, {**record, "outputs": outputs})', "None"),
+        ("_attempted(path, write_record, path, stored)", "None"),
         (f"{_TESTS}/test_launching.py::test_success_is_stored_before_it_is_reported",),
     ),
     mutation(

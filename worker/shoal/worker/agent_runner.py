@@ -188,6 +188,8 @@ class Runner:
             error = raised
         finally:
             attempt.work = None
+        if attempt.launching:  # by a task of its type's own: there may be a process any moment
+            await self._launcher.answered(str(attempt.id))
         if attempt.launched is not None:
             await self._see_process_out(attempt, error)
         elif attempt.interrupted is not None or _is_interruption(error):

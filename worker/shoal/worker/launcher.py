@@ -284,7 +284,7 @@ class Launcher:
     def _lose(self, shim: ShimHandle) -> None:
         """A shim has ended: what was below it is among our children by now."""
         self._pass_on(shim)
-        self._shims.discard(shim)
+        self._shims.bury(shim)
         if (attempt := shim.attempt) is None:
             return
         if attempt.end is None:

@@ -7,12 +7,15 @@ import os
 import stat
 from collections import namedtuple
 
+from shoal.worker.launcher_journal import LONGEST, sync_folder
 from shoal.worker.launcher_masking import Masker
 from shoal.worker.outputs import BadOutput, collect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from shoal.worker.launcher_journal import Journal
 
 SUCCEEDED, FAILED, KILLED = "SUCCEEDED", "FAILED", "KILLED"
 
@@ -68,10 +71,16 @@ def _reason(end: End, exit_code: int | None, signal_number: int) -> str:
     return f"exit code {exit_code}"
 
 
-def store(launch: Mapping[str, object], end: End, log: int | None = None) -> dict[str, object]:
+def store(
+    launch: Mapping[str, object],
+    end: End,
+    log: int | None = None,
+    journal: Journal | None = None,
+) -> dict[str, object]:
     """Store the end of the attempt that was launched so. Returns the message for the agent.
 
-    ``log`` is a descriptor of its log, if the caller has one. The log is synced before the record,
+    ``log`` is a descriptor of its log, if the caller has one. The record goes into ``journal``, or
+    into a file of its own if there is none or it does not fit. The log is synced before the record,
     and the folder of the record after it.
     """
     record = record_of(launch, end)
@@ -80,9 +89,23 @@ def store(launch: Mapping[str, object], end: End, log: int | None = None) -> dic
     log_error = _attempted(log_path, _sync_log, log_path, log, record)
     outputs = _take_outputs(launch, record)
     folder = os.path.dirname(path)
-    error = _attempted(path, write_record, path, {**record, "outputs": outputs})
+    stored = {**record, "outputs": outputs}
+    if journal is not None and (place := _append(journal, folder, stored)) is not None:
+        return {**exited(record, None, log_error), "place": place}
+    error = _attempted(path, write_record, path, stored)
     error = error or _attempted(folder, sync_folder, folder)
     return exited(record, error, log_error)
+
+
+def _append(journal: Journal, folder: str, record: Mapping[str, object]) -> tuple[str, int] | None:
+    """Return where in the journal the record is stored; None if it is not."""
+    content = json.dumps(record).encode()
+    if len(content) > LONGEST:
+        return None
+    try:
+        return journal.append(folder, content)
+    except OSError:
+        return None
 
 
 def exited(
@@ -164,11 +187,3 @@ def write_record(path: str, record: Mapping[str, object]) -> None:
     except OSError:
         os.unlink(temporary)
         raise
-
-
-def sync_folder(path: str) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -25,6 +25,7 @@ import time
 from shoal.worker import proctree
 from shoal.worker.launcher_child import CannotStart, Program, open_output, start
 from shoal.worker.launcher_guard import kill_children
+from shoal.worker.launcher_journal import Journal
 from shoal.worker.launcher_records import End, store
 
 TYPE_CHECKING = False
@@ -87,12 +88,16 @@ class Shim:
         slate: Slate,
         altered: Sequence[int],
         filtered: int | None,
+        number: int,
     ) -> None:
-        """``altered`` are the signals whose action the launcher has changed."""
+        """``altered`` are the signals whose action the launcher has changed. ``number`` is no
+        other living shim's.
+        """
         self._launcher_pid = launcher_pid
         self._commands, self._reports, self._slate = commands, reports, slate
         self._altered, self._filtered = altered, filtered
         self._unread = bytearray()
+        self._journal = Journal(number)
 
     @property
     def fds(self) -> list[int]:
@@ -112,7 +117,10 @@ class Shim:
             if command["type"] == "launch":
                 self._attend(command)
             elif command["type"] == "store":
-                self._report(LAST, store(command["launch"], End(*command["end"])))
+                message = self._store(command["launch"], End(*command["end"]))
+                # The shim before us may have stored it as well, so our place is not all.
+                message.pop("place", None)
+                self._report(LAST, message)
             # What else there is concerns an attempt that has ended meanwhile.
 
     def _next_command(self) -> dict[str, Any] | None:
@@ -164,7 +172,12 @@ class Shim:
             os._exit(0)
         slate.clear()
         end = end_of(slate, **reasons["why"] if reasons else {})
-        self._report(LAST, {**store(launch, end, log), "pid": pid})
+        self._report(LAST, {**self._store(launch, end, log), "pid": pid})
+
+    def _store(
+        self, launch: Mapping[str, Any], end: End, log: int | None = None
+    ) -> dict[str, object]:
+        return store(launch, end, log, self._journal if launch.get("journaled") else None)
 
     def _start(self, launch: Mapping[str, Any], log: int) -> int:
         try:

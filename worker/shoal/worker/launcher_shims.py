@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import time
+from itertools import count
 
 from shoal.worker.launcher_child import altered_signals
 from shoal.worker.launcher_shim import LAST, Shim, be_shim
@@ -27,8 +28,10 @@ _READ_SIZE = 1 << 16  # bytes
 class ShimHandle:
     """One shim process, from its fork until it is reaped."""
 
-    def __init__(self, pid: int, commands: int, reports: int, slate: Slate, once: bool) -> None:
-        self.pid, self.slate, self.once = pid, slate, once
+    def __init__(
+        self, pid: int, number: int, commands: int, reports: int, slate: Slate, once: bool
+    ) -> None:
+        self.pid, self.number, self.slate, self.once = pid, number, slate, once
         self.commands, self.reports = commands, reports
         self.attempt: Attempt | None = None
         #: Whether there was no room for all of a command.
@@ -91,6 +94,7 @@ class Shims:
         self._altered = altered_signals()
         self._idle: list[ShimHandle] = []  # the last that became idle is the next to be taken
         self._by_fd: dict[int, ShimHandle] = {}
+        self._numbers: set[int] = set()  # of those that may be alive
 
     def take(self) -> ShimHandle:
         """Return an idle shim, or a new one. Raises OSError if no process can be started."""
@@ -107,10 +111,11 @@ class Shims:
         commands, to_shim = os.pipe()
         from_shim, reports = os.pipe()
         slate, launcher_pid = Slate(), os.getpid()
+        number = next(n for n in count() if n not in self._numbers)
         try:
             pid = os.fork()
             if pid == 0:
-                shim = Shim(launcher_pid, commands, reports, slate, self._altered, filtered)
+                shim = Shim(launcher_pid, commands, reports, slate, self._altered, filtered, number)
                 be_shim(shim, self._niceness, self._held)
         except OSError:
             os.close(to_shim)
@@ -119,7 +124,8 @@ class Shims:
         finally:
             os.close(commands)
             os.close(reports)
-        handle = ShimHandle(pid, to_shim, from_shim, slate, once=output is not None)
+        handle = ShimHandle(pid, number, to_shim, from_shim, slate, once=output is not None)
+        self._numbers.add(number)
         self._by_fd[from_shim] = self._by_fd[to_shim] = handle
         self._poll.register(from_shim, select.POLLIN)
         self._started(handle)
@@ -160,6 +166,11 @@ class Shims:
         """End the shims that nobody has needed lately, but for a few."""
         while (deadline := self.next_deadline) is not None and deadline <= now:
             self.discard(self._idle[0])
+
+    def bury(self, shim: ShimHandle) -> None:
+        """Forget a shim that is dead, and has been reaped."""
+        self.discard(shim)
+        self._numbers.discard(shim.number)
 
     def discard(self, shim: ShimHandle) -> None:
         """Forget a shim that is dead, or is to end as soon as it is idle."""

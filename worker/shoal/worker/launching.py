@@ -13,7 +13,7 @@ Messages are JSON objects, one per line, over a socket pair.
 to the launcher         ``launch`` (the fields of LaunchRequest), ``kill`` id reason grace_s,
                         ``lease`` deadline patience_s, ``shutdown`` reason grace_s
 from the launcher       ``ready`` pid, ``started`` id pid at, ``failed`` id error,
-                        ``exited`` durable record pid; of a short attempt that alone
+                        ``exited`` durable record pid place; of a short attempt that alone
 ======================  ====================================================================
 
 Everything here belongs to one event loop.
@@ -74,6 +74,8 @@ class LauncherUnavailable(ShoalError):
 
 
 OnExit = Callable[[ExitRecord], None]
+#: Attempt, name of the journal, place in it: see ``launcher_journal.py``.
+OnStored = Callable[[str, str, int], None]
 
 
 class Launched:
@@ -126,6 +128,8 @@ class Launcher:
     """Starts the launcher process, keeps it alive, and speaks to it.
 
     ``on_exit`` is called in the event loop with every record, also of attempts nobody waits for.
+    With ``on_stored``, records go into journals beside their ``record_path`` if they fit, and it is
+    called before ``on_exit`` with the place of each that it is known of.
     ``held_fds`` stay open in the launcher until all its processes are dead, even if the agent is
     killed: pass the descriptor of a locked file, and whoever locks it next is alone.
 
@@ -142,10 +146,12 @@ class Launcher:
         self,
         *,
         on_exit: OnExit | None = None,
+        on_stored: OnStored | None = None,
         held_fds: Sequence[int] = (),
         adopts_orphans: bool = False,
     ) -> None:
-        self._on_exit, self._adopts_orphans = on_exit, adopts_orphans
+        self._on_exit, self._on_stored = on_exit, on_stored
+        self._adopts_orphans = adopts_orphans
         self._held_fds = tuple(held_fds)
         self._attempts: dict[str, Launched] = {}
         self._lease: dict[str, Any] | None = None  # the message that was sent last
@@ -184,12 +190,20 @@ class Launcher:
             raise LaunchFailed(request.id, "an attempt with this id is running already")
         launched = self._attempts[request.id] = Launched(request.id)
         try:
-            await self._send(request.message())
+            await self._send({**request.message(), "journaled": self._on_stored is not None})
             await launched._started()
         except asyncio.CancelledError:
             self._write({"type": "kill", "id": request.id, "reason": "cancelled", "grace_s": 0.0})
             raise
         return launched
+
+    async def answered(self, attempt_id: str) -> None:
+        """Return when it is known whether the program of an attempt that was launched runs.
+
+        Whoever waits in ``launch`` for that hears of it before.
+        """
+        if (launched := self._attempts.get(attempt_id)) is not None:
+            await launched._begun.wait()
 
     async def kill(self, attempt_id: str, reason: str, grace_s: float) -> bool:
         """Ask all processes of the attempt to end (TERM), kill them after ``grace_s`` seconds.
@@ -313,6 +327,8 @@ class Launcher:
                 launched._set_end(LaunchFailed(launched.id, message["error"]))
             case "exited":
                 record = ExitRecord.from_json(message["record"], durable=message["durable"])
+                if self._on_stored is not None and "place" in message:
+                    self._on_stored(record.id, *message["place"])
                 self._handle_exit(record, message.get("pid", 0))
 
     def _serve(self, pid: int) -> None:

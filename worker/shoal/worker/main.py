@@ -76,9 +76,12 @@ async def run_worker(
         await asyncio.to_thread(home.__enter__)
         stack.push(home.__exit__)
         ready = asyncio.Event()
-        launcher = Launcher(held_fds=[home.processes_fd], adopts_orphans=adopts_orphans)
+        spool = Spool(home.folders.spool)
+        launcher = Launcher(
+            on_stored=spool.note, held_fds=[home.processes_fd], adopts_orphans=adopts_orphans
+        )
         working = asyncio.create_task(
-            _run(settings, cluster, home, launcher, stack, stop, at_once, ready)
+            _run(settings, cluster, home, spool, launcher, stack, stop, at_once, ready)
         )
         leaving = asyncio.create_task(_cancel_unready(working, stop, ready))
         try:
@@ -109,6 +112,7 @@ async def _run(
     settings: WorkerSettings,
     cluster: ClusterSettings,
     home: WorkerHome,
+    spool: Spool,
     launcher: Launcher,
     stack: AsyncExitStack,
     stop: asyncio.Event,
@@ -128,7 +132,6 @@ async def _run(
     masters = Masters(Owners(session), channels)
     log_limit = LogLimit(attempts, settings.log_limit_mb)
     store = LogStore(home.folders.logs, log_limit.limit)
-    spool = Spool(home.folders.spool)
     folders = (home.folders.work, home.folders.logs, home.folders.spool)
     disk = DiskGuard(folders, settings.min_free_mb)
     surroundings = Surroundings(

@@ -1,22 +1,28 @@
-"""Results that no master has committed yet, one JSON file each, on stable storage.
+"""Results that no master has committed yet, on stable storage.
 
-The launcher writes exit records here, so a result survives the agent, the worker and the machine.
-The agent removes a file when the partition's owner has answered *committed* or *superseded*.
-Methods block for the disk: from an event loop call them through ``asyncio.to_thread``.
+The launcher stores exit records here, so a result survives the agent, the worker and the machine:
+most as a line in a journal (``launcher_journal.py``), large ones, and those that no journal takes,
+in a JSON file each. The agent removes one when the partition's owner has answered *committed* or
+*superseded*. Methods block for the disk, except ``note``: from an event loop call them through
+``asyncio.to_thread``.
 """
 
 import json
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
 import structlog
 
 from shoal.worker.attempt import ATTEMPT_ID
-from shoal.worker.launcher_records import sync_folder, write_record
+from shoal.worker.launcher_journal import SUFFIX as JOURNAL
+from shoal.worker.launcher_journal import pending, read_all, record_at, settle, sync_folder
+from shoal.worker.launcher_records import write_record
 
 log = structlog.get_logger()
 
@@ -25,10 +31,11 @@ SUFFIX = ".json"
 
 @dataclass(frozen=True)
 class SpoolEntry:
-    """One stored result."""
+    """One stored result. ``stored_at`` is in seconds since the Unix epoch."""
 
     id: str
     record: Mapping[str, Any]
+    stored_at: float = field(default=0.0, compare=False)
 
 
 class Spool:
@@ -36,6 +43,8 @@ class Spool:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._places: dict[str, tuple[str, int]] = {}  # journal and place, where known
+        self._removing = threading.Lock()  # nobody settles a place that was used again meanwhile
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def path(self, entry_id: str) -> Path:
@@ -52,14 +61,35 @@ class Spool:
         write_record(str(self.path(entry_id)), record)
         sync_folder(str(self.folder))
 
+    def note(self, entry_id: str, journal: str, place: int) -> None:
+        """The launcher has stored that result there."""
+        self._places[entry_id] = journal, place
+
     def pending(self) -> list[SpoolEntry]:
         """Return all results, oldest first. Half-written files are not results yet."""
-        entries = (self._read(path) for path in sorted(self._files(), key=_age))
-        return [entry for entry in entries if entry is not None]
+        found = {entry.id: entry for path in self._files() if (entry := self._read(path))}
+        for journal in self._journals():
+            for place, entry in self._in_journal(journal):
+                self.note(entry.id, journal, place)
+                if entry.id in found:
+                    del self._places[entry.id]  # stored twice
+                found[entry.id] = entry
+        return sorted(found.values(), key=lambda entry: (entry.stored_at, entry.id))
 
     def get(self, entry_id: str) -> Mapping[str, Any]:
         """Return the stored result of ``entry_id``. Raises OSError, ValueError."""
-        record = json.loads(self.path(entry_id).read_bytes())
+        known, path = self._places.get(entry_id), self.path(entry_id)
+        if known is not None:
+            with self._open(known[0]) as journal:
+                content = record_at(journal.fileno(), known[1])
+        elif path.exists():
+            content = path.read_bytes()
+        else:  # stored by a shim that did not live to tell where
+            for journal_name in self._journals():
+                for _, entry in self._in_journal(journal_name, entry_id):
+                    return entry.record
+            content = None
+        record = json.loads(content or b"")
         if not isinstance(record, dict):
             raise ValueError(f"the result of {entry_id} in {self.folder} is no JSON object")
         return record
@@ -70,7 +100,46 @@ class Spool:
         Not synced: a result that comes back after a power cut is reported again, which masters
         recognise.
         """
-        self.path(entry_id).unlink(missing_ok=True)
+        with self._removing:
+            known = self._places.pop(entry_id, None)
+            if known is not None:
+                self._settle(*known)
+                return
+            # It has a file of its own, was stored by a shim that did not live to tell where, or
+            # by two.
+            self.path(entry_id).unlink(missing_ok=True)
+            for journal in self._journals():
+                for place, _ in self._in_journal(journal, entry_id):
+                    self._settle(journal, place)
+
+    def _settle(self, journal: str, place: int) -> None:
+        with self._open(journal) as file:
+            settle(file.fileno(), place)
+
+    def _open(self, journal: str) -> FileIO:
+        return FileIO(self.folder / journal, "r+")
+
+    def _journals(self) -> list[str]:
+        return [name for name in os.listdir(self.folder) if name.endswith(JOURNAL)]
+
+    def _in_journal(
+        self, journal: str, entry_id: str | None = None
+    ) -> Iterator[tuple[int, SpoolEntry]]:
+        """Yield results that wait in a journal, with their places; only ``entry_id``'s if given."""
+        try:
+            with self._open(journal) as file:
+                content = read_all(file.fileno())
+        except OSError as error:  # perhaps better next time
+            log.warning("journal cannot be read", journal=journal, error=str(error))
+            return
+        for place, text in pending(content):
+            if text is None:
+                if entry_id is None:  # else perhaps it is just being written
+                    log.warning("result in a journal is damaged", journal=journal, place=place)
+            elif entry_id is None or entry_id.encode() in text:
+                record = json.loads(text)
+                if entry_id in (None, record["id"]):
+                    yield place, SpoolEntry(record["id"], record, record["finished_at"])
 
     def _files(self) -> list[Path]:
         return [
@@ -81,7 +150,7 @@ class Spool:
 
     def _read(self, path: Path) -> SpoolEntry | None:
         try:
-            record = json.loads(path.read_bytes())
+            stored_at, record = path.stat().st_mtime, json.loads(path.read_bytes())
             if not isinstance(record, dict):
                 raise ValueError("not a JSON object")
         except FileNotFoundError:  # removed since we listed it
@@ -92,7 +161,7 @@ class Spool:
         except ValueError as error:
             self._set_aside(path, error)
             return None
-        return SpoolEntry(path.stem, record)
+        return SpoolEntry(path.stem, record, stored_at)
 
     def _set_aside(self, path: Path, error: ValueError) -> None:
         corrupt = self.folder / "corrupt"
@@ -100,10 +169,3 @@ class Spool:
         with suppress(OSError):  # the next look tries again
             corrupt.mkdir(mode=0o700, exist_ok=True)
             os.replace(path, corrupt / f"{path.name}.{path.stat().st_mtime_ns}")
-
-
-def _age(path: Path) -> tuple[int, str]:
-    try:
-        return path.stat().st_mtime_ns, path.name
-    except FileNotFoundError:
-        return 0, path.name
