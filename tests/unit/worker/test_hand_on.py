@@ -5,8 +5,11 @@ from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapp
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
+import pytest
+
 from shoal.coordination import Claim, Entry, TaskQueue, ZkSession
 from shoal.proto import shoal_pb2 as pb
+from shoal.worker import hand_on
 from shoal.worker.agent_attempts import Attempt, Attempts
 from shoal.worker.agent_masters import Masters
 from shoal.worker.hand_on import HandOn
@@ -14,6 +17,7 @@ from shoal.worker.reporting import Reporter
 from tests.waiting import DEADLINE_S, eventually
 
 WORKER = "w"
+NEVER_S = 1e6
 
 
 class Session:
@@ -247,6 +251,35 @@ async def test_grant_upon_a_claim_of_a_lost_session_is_not_taken() -> None:
         site.hand_on.take([grant(11, behind=1)])
         assert site.started == []
         assert len(site.attempts) == 0
+
+
+async def test_slot_is_kept_for_what_is_likely_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hand_on, "KEEP_S", NEVER_S)
+    master = Master({1: [10]})
+    async with site_of(Queue(1, 2, 3, 10), master) as site:
+        site.reporter.add(WORKER, end(1))
+        assert site.attempts.wanted == 8  # nothing is known yet: any slot is to be filled
+        await eventually(lambda: site.started)
+        site.reporter.add(WORKER, end(10))
+        assert site.attempts.wanted == 6  # one is taken, and one kept
+        await site.reporter.drained()
+        assert site.attempts.wanted == 8
+        site.reporter.add(WORKER, end(2))
+        assert site.attempts.wanted == 8  # for the latest answer brought nothing
+        await site.reporter.drained()
+
+
+async def test_slot_is_not_kept_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hand_on, "KEEP_S", 0.0)
+    async with site_of(Queue(1)) as site:
+        site.hand_on.take([grant(10, behind=1)])
+        site.hand_on.reported(ref(5))  # and not answered for long
+        for number in range(20, 26):
+            site.hold(number)
+        assert site.attempts.wanted == 0
+        async with asyncio.timeout(DEADLINE_S):
+            assert await site.attempts.until_wanted() == 1
+        site.hand_on.settled(ref(5))
 
 
 async def test_grant_without_a_payload_is_fetched() -> None:

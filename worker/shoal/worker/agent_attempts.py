@@ -82,6 +82,7 @@ class Attempts:
         self._live = 0  # not over
         self._occupied = 0  # slots
         self._pace = Pace(slots)
+        self._kept: set[int] = set()  # task instances in whose slots others are likely to follow
         self._changed = asyncio.Event()
         self._wanting = asyncio.Event()
         self.on_free_slot: Callable[[], None] = lambda: None
@@ -124,7 +125,7 @@ class Attempts:
     def wanted(self) -> int:
         """How many to claim now: 0 while that would be few and no slot stands empty for it."""
         ahead = self._pace.ahead
-        room = self._slots + ahead - self._live
+        room = self._slots + ahead - self._live - len(self._kept)
         return room if room > ahead or (room > 0 and 2 * room >= ahead) else 0
 
     def add(self, claim: Claim) -> Attempt:
@@ -151,6 +152,16 @@ class Attempts:
                 self._occupied -= 1
                 self._pace.note_end(attempt.began_at)
                 self.on_free_slot()
+            self._note()
+
+    def keep_slot(self, task_instance_id: int) -> None:
+        """Claim nothing for the slot in which it was, until ``let_go``."""
+        self._kept.add(task_instance_id)
+
+    def let_go(self, task_instance_id: int) -> None:
+        """Have its slot filled again."""
+        if task_instance_id in self._kept:
+            self._kept.discard(task_instance_id)
             self._note()
 
     def forget(self, attempt: Attempt) -> None:

@@ -12,7 +12,7 @@ only once: a report that is repeated brings the same again, and an answer can be
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -25,6 +25,7 @@ from shoal.worker.agent_attempts import Attempt, Attempts
 
 log = structlog.get_logger()
 
+KEEP_S = 0.1  # a free slot waits for the answer to a report, if answers bring tasks
 CLAIM_LOST = "its claim could not be taken over"
 
 
@@ -58,6 +59,7 @@ class HandOn:
         self._coming: set[int] = set()  # task instances whose claims are on their way
         self._past = _Past()
         self._looking: asyncio.Task[None] | None = None
+        self._likely = False  # the latest answer brought something
         self.on_come: Callable[[], None] = lambda: None  # when claims have come
 
     # -- reports ----------------------------------------------------------------------------
@@ -67,12 +69,17 @@ class HandOn:
         return task_instance_id in self._coming
 
     def reported(self, ref: pb.AttemptRef) -> None:
-        """An end is to be reported, until ``settled``."""
+        """An end is to be reported, until ``settled``. For a moment what follows has its slot."""
         self._past.open(ref)
+        if self._likely:
+            own = ref.task_instance_id
+            self._attempts.keep_slot(own)
+            asyncio.get_running_loop().call_later(KEEP_S, self._attempts.let_go, own)
 
     def settled(self, ref: pb.AttemptRef) -> None:
         """An end is not reported any more."""
         self._past.close(ref)
+        self._attempts.let_go(ref.task_instance_id)
 
     def forgotten(self, attempt: Attempt) -> None:
         """The worker does not hold ``attempt`` any more."""
@@ -104,8 +111,12 @@ class HandOn:
 
     # -- grants -----------------------------------------------------------------------------
 
-    def take(self, grants: Iterable[pb.Grant]) -> None:
-        """Take over what a master has granted, before the reports it stands behind are settled."""
+    def take(self, grants: Collection[pb.Grant]) -> None:
+        """Take over what a master has granted with an answer, perhaps nothing.
+
+        Has to be called before the reports that were answered are settled.
+        """
+        self._likely = bool(grants)
         moves: defaultdict[int, list[int]] = defaultdict(list)
         to_fetch = []
         for grant in grants:

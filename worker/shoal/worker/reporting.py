@@ -178,7 +178,7 @@ class Reporter:
         except RpcError as error:
             self._postpone(items, str(error))
         else:
-            if self._hand_on is not None and response.grants:
+            if self._hand_on is not None and request.HasField("hand_on"):
                 self._hand_on.take(response.grants)
             verdicts = {v.task_instance_id: v.kind for v in response.verdicts}
             for item in items:
