@@ -9,7 +9,7 @@ new version, or of a run that ended while the policy was another one.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Self
@@ -54,12 +54,13 @@ class Gate:
         self._policies = policies
         self._lines: dict[int, _Line] = {}
         self._newcomers: dict[int, Run] = {}
+        self.admitted: set[int] = set()  # newcomers that may start
         self.to_ring: set[int] = set()  # partitions, after the commit
 
     @classmethod
-    async def locked(cls, uow: UnitOfWork, workflow_ids: Collection[int]) -> Self:
-        """Lock those of the workflows whose runs may have to wait."""
-        return cls(uow, await uow.admission.lock(workflow_ids))
+    async def locked(cls, uow: UnitOfWork, newest: Mapping[int, int]) -> Self:
+        """Lock those of the workflows whose runs may have to wait; see ``admission.lock``."""
+        return cls(uow, await uow.admission.lock(newest))
 
     async def read(self) -> None:
         """Read the line-ups; ends that this transaction stores are written before."""
@@ -108,6 +109,7 @@ class Gate:
         admitted = await self._uow.admission.admit(ids, at) if ids else {}
         for run_id in admitted.keys() & self._newcomers.keys():
             self._newcomers[run_id].admitted_at = at
+            self.admitted.add(run_id)
         return [
             NewCommand(
                 CommandType.ADMIT,

@@ -37,7 +37,7 @@ from shoal.core.run import Decision, Run
 from shoal.master import messages
 from shoal.master.admission import Gate
 from shoal.master.alarm import Alarm
-from shoal.master.beginning import begin
+from shoal.master.beginning import Beginning
 from shoal.master.definitions import Definitions
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner, Quarantined
@@ -123,12 +123,11 @@ class Scanner:
             most_starts = min(self._batch_size, self._max_open - len(self._engine.runs))
             self._is_full = most_starts <= 0
             async with self._database.unit_of_work(read_only=True) as uow:
-                commands = await uow.commands.requests(partitions, self._batch_size)
-                is_last = len(commands) < self._batch_size
-                if most_starts > 0:
-                    starts = await uow.commands.starts(partitions, most_starts)
-                    is_last = is_last and len(starts) < most_starts
-                    commands += starts
+                starts, commands = await uow.commands.pending(
+                    partitions, max(0, most_starts), self._batch_size
+                )
+            is_last = len(commands) < self._batch_size and not 0 < most_starts <= len(starts)
+            commands += starts
             if seen.issuperset(command.id for command in commands):
                 return  # nothing there, or nothing that could be settled now
             seen.update(command.id for command in commands)
@@ -174,11 +173,14 @@ class Scanner:
         now = self._clock()
         async with self._database.unit_of_work() as uow:
             await uow.fence({c.partition: epochs[c.partition] for c in commands})
-            new, refused = await self._new_instances(uow, commands)
-            gate = await Gate.locked(uow, {n.workflow_id for n in new if n.backfill_id is None})
+            definitions = await Definitions.of(uow, {c.workflow_id for c in commands})
+            new, refused = await self._new_instances(uow, definitions, commands)
+            judged = {n.workflow_id for n in new if n.backfill_id is None}
+            gate = await Gate.locked(uow, definitions.newest(judged))
             await gate.read()
             new = _let_in(gate, new, refused)
-            runs = await uow.instances.create(new)
+            beginning = Beginning(self._clock())
+            runs = await uow.instances.create(new, beginning)
             for one, run in zip(new, runs, strict=True):
                 if one.admitted_at is None:
                     gate.enter(one.workflow_id, run)
@@ -187,22 +189,20 @@ class Scanner:
             await uow.commands.refuse_many(list(refused.items()), now)
             outcomes = [(n.command_id, run.id) for n, run in zip(new, runs, strict=True)]
             await uow.commands.done_many(outcomes, now)
-            begun = begin(runs, self._clock())
-            changes = [(run, begun[run.id]) for run in runs if run.id in begun]
-            await uow.instances.save(changes, now)
+            late = beginning([run for run in runs if run.id in gate.admitted])
+            await uow.instances.save([(r, late[r.id]) for r in runs if r.id in late], now)
             failpoints.hit("start.before_commit")
             await uow.commit()
         failpoints.hit("start.after_commit")
         self._ring(gate.to_ring | rung)
-        return runs, begun
+        return runs, beginning.decisions
 
     async def _new_instances(
-        self, uow: UnitOfWork, commands: list[Command]
+        self, uow: UnitOfWork, definitions: Definitions, commands: list[Command]
     ) -> tuple[list[NewInstance], dict[int, str]]:
         """Return what the commands ask for, and why some cannot be carried out, by command."""
         new: list[NewInstance] = []
         refused: dict[int, str] = {}
-        definitions = Definitions(uow)
         for command in commands:
             try:
                 new.append(await self._new_instance(uow, definitions, command))
@@ -234,16 +234,16 @@ class Scanner:
                 selection=source.selection,
                 admitted_at=now,
             )
-        version = await definitions.version(command.workflow_id, command.version)
+        version, spec = await definitions.version(command.workflow_id, command.version)
         if command.selection is not None:
-            unknown = command.selection.unknown(task.name for task in version.spec.tasks)
+            unknown = command.selection.unknown(task.name for task in spec.tasks)
             if unknown:
                 names = ", ".join(unknown)
-                raise _Unusable(f"version {version.version} has no task {names}")
+                raise _Unusable(f"version {version} has no task {names}")
         try:
             launched = launch(
-                version.spec.parameters,
-                await definitions.parameters(version.project),
+                spec.parameters,
+                definitions.parameters(command.workflow_id),
                 command.parameters,
                 # One text for many runs may hold dates; what somebody typed for one run is data,
                 # as is what a parent has rendered.
@@ -251,17 +251,17 @@ class Scanner:
                 or (command.schedule_id is None and command.backfill_id is None),
             )
         except ValueError as error:
-            raise _Unusable(f"parameters do not fit version {version.version}: {error}") from None
+            raise _Unusable(f"parameters do not fit version {version}: {error}") from None
         return NewInstance(
             command.id,
             command.workflow_id,
-            version.version,
+            version,
             command.partition,
-            version.spec.priority if command.priority is None else command.priority,
+            spec.priority if command.priority is None else command.priority,
             launched.parameters,
             command.logical_time or command.created_at or now,
             now,
-            timezone=command.timezone or version.spec.timezone,
+            timezone=command.timezone or spec.timezone,
             schedule_id=command.schedule_id,
             startup=launched.startup,
             selection=command.selection,

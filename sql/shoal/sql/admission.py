@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Select, String, cast, func, literal, selec
 from shoal.core.model import Overlap
 from shoal.core.overlap import Lineup, Policy, Waiter
 from shoal.core.states import WorkflowState
+from shoal.sql.among import Among, numbers
 from shoal.sql.connection import Connection, batched
 from shoal.sql.plans import PlanCache
 from shoal.sql.tables import HAS_NOT_ENDED, IS_WAITING, command, workflow, workflow_instance
@@ -23,6 +24,17 @@ _IDS_PER_QUERY = 500
 _SUPERSEDE = "supersede:"
 _OF = workflow_instance.c
 _NEWEST = select(workflow.c.id, workflow.c.version)
+# NO KEY UPDATE: commands that refer to the workflow may be inserted meanwhile.
+_LOCKED = (
+    _NEWEST.where(Among(workflow.c.id, numbers("ids")))
+    .order_by(workflow.c.id)
+    .with_for_update(key_share=True)
+)
+_OF_INSTANCES = (
+    _NEWEST.join(workflow_instance, _OF.workflow_id == workflow.c.id)
+    .where(Among(_OF.id, numbers("ids")), _OF.backfill_id.is_(None))
+    .distinct()
+)
 # Told to stop already, if not carried out yet: it must not start in between.
 _IS_SUPERSEDED = (
     select(command.c.id)
@@ -48,14 +60,13 @@ class Admission:
         self._connection = connection
         self._plans = plans
 
-    async def lock(self, workflow_ids: Collection[int]) -> dict[int, Policy]:
+    async def lock(self, newest: Mapping[int, int]) -> dict[int, Policy]:
         """Lock workflows until the transaction ends; return their present policies.
 
-        Those that let all their runs run side by side are left out: they need nobody's leave.
+        ``newest``: their newest versions, as this transaction has read them. Those that let all
+        their runs run side by side are left out: they need nobody's leave.
         """
-        if not workflow_ids:
-            return {}
-        return await self._lock(await self._policies(_NEWEST.where(_ids_in(workflow_ids))))
+        return await self._lock(await self._policies_of(newest.items()))
 
     async def lock_of(
         self, instance_ids: Collection[int], *, all_of_them: bool = False
@@ -64,13 +75,9 @@ class Admission:
 
         ``all_of_them``: also those that let all their runs run side by side.
         """
-        newest = _NEWEST.join(workflow_instance, _OF.workflow_id == workflow.c.id).distinct()
-        found: dict[int, Policy] = {}
-        for chunk in batched(sorted(instance_ids), _IDS_PER_QUERY):
-            found |= await self._policies(
-                newest.where(_OF.id.in_(chunk), _OF.backfill_id.is_(None))
-            )
-        return await self._lock(found, all_of_them)
+        if not instance_ids:
+            return {}
+        return await self._lock(await self._policies(_OF_INSTANCES, instance_ids), all_of_them)
 
     async def _lock(
         self, found: Mapping[int, Policy], all_of_them: bool = False
@@ -78,15 +85,16 @@ class Admission:
         wanted = [i for i, p in found.items() if all_of_them or p.overlap is not Overlap.ALLOW]
         if not wanted:
             return {}
-        # NO KEY UPDATE: commands that refer to the workflow may be inserted meanwhile. Read again:
-        # what another transaction was publishing is there now.
-        query = _NEWEST.where(_ids_in(wanted)).order_by(workflow.c.id)
-        return await self._policies(query.with_for_update(key_share=True))
+        # Read again: what another transaction was publishing is there now.
+        return await self._policies(_LOCKED, wanted)
 
-    async def _policies(self, query: Select[Any]) -> dict[int, Policy]:
-        keys = [(row.id, row.version) for row in await self._connection.rows(query)]
-        plans = await self._plans.get(self._connection, keys)
-        return {key[0]: Policy.of(plans[key].plan.spec) for key in keys}
+    async def _policies(self, query: Select[Any], ids: Collection[int]) -> dict[int, Policy]:
+        rows = await self._connection.fetch(query, {"ids": sorted(ids)})
+        return await self._policies_of([(row.id, row.version) for row in rows])
+
+    async def _policies_of(self, versions: Collection[tuple[int, int]]) -> dict[int, Policy]:
+        plans = await self._plans.get(self._connection, versions)
+        return {key[0]: Policy.of(plans[key].plan.spec) for key in versions}
 
     async def lineup(self, workflow_id: int, policy: Policy) -> Lineup:
         """Return the unfinished runs of a locked workflow, as far as its policy needs them."""
@@ -132,9 +140,8 @@ class Admission:
                 .values(admitted_at=at)
                 .returning(_OF.id, _OF.partition)
             )
-            admitted.update(
-                {row.id: row.partition for row in await self._connection.rows(statement)}
-            )
+            rows = await self._connection.changed(statement)
+            admitted.update({row.id: row.partition for row in rows})
         return admitted
 
     async def partitions_of(self, instance_ids: Collection[int]) -> dict[int, int]:
@@ -144,7 +151,3 @@ class Admission:
             query = select(_OF.id, _OF.partition).where(_OF.id.in_(chunk))
             found.update({row.id: row.partition for row in await self._connection.rows(query)})
         return found
-
-
-def _ids_in(workflow_ids: Collection[int]) -> ColumnElement[bool]:
-    return workflow.c.id.in_(sorted(workflow_ids))

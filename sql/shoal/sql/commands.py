@@ -2,10 +2,20 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
-from sqlalchemy import Row, Select, bindparam, func, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    bindparam,
+    func,
+    literal_column,
+    select,
+    union_all,
+    update,
+)
 
 from shoal.core.commands import Command, CommandState, CommandType, NewCommand
 from shoal.sql.among import Among, numbers
@@ -19,13 +29,22 @@ _MAX_KEY = 255
 # The columns to set are those that the rows of values name.
 _SETTLE = update(command).where(command.c.id == bindparam("row_id"), IS_PENDING)
 _BY_ID = select(command).where(command.c.id == bindparam("id"))
-_PENDING = (
-    select(command)
-    .where(IS_PENDING, Among(command.c.partition, numbers("partitions")))
-    .order_by(command.c.id)
-    .limit(bindparam("limit"))
+
+
+def _oldest(kind: ColumnElement[bool], number: str, limit: str) -> Select[Any]:
+    """Return the query for the oldest pending commands of a kind, each by its own index."""
+    found = (
+        select(command, literal_column(number).label("is_other"))
+        .where(IS_PENDING, kind, Among(command.c.partition, numbers("among")))
+        .order_by(command.c.id)
+        .limit(bindparam(limit))
+    )
+    return select(found.subquery())
+
+
+_PENDING = union_all(
+    _oldest(IS_START, "0", "most_starts"), _oldest(IS_NO_START, "1", "most_others")
 )
-_PENDING_STARTS, _PENDING_REQUESTS = _PENDING.where(IS_START), _PENDING.where(IS_NO_START)
 
 _Outcome = tuple[int, int | None, str | None]  # command id, result instance id, reason
 
@@ -83,22 +102,27 @@ class Commands:
             raise NotFound("command", command_id)
         return _command(rows[0])
 
-    async def starts(self, partitions: Collection[int], limit: int) -> list[Command]:
-        """Return the oldest pending commands of these partitions that make an instance.
+    async def pending(
+        self, partitions: Collection[int], most_starts: int, most_others: int
+    ) -> tuple[list[Command], list[Command]]:
+        """Return the oldest pending commands of these partitions: starts, and all others.
 
-        Without those that a sub-workflow waits for, which are among the ``requests``.
+        Starts make an instance; those that a sub-workflow waits for are among the others.
         """
-        return await self._pending(_PENDING_STARTS, partitions, limit)
+        values = {"most_starts": most_starts, "most_others": most_others}
+        rows = await self._connection.fetch(_PENDING, {"among": sorted(partitions), **values})
+        found: tuple[list[Command], list[Command]] = ([], [])
+        for row in sorted(rows, key=attrgetter("id")):
+            found[row.is_other].append(_command(row))
+        return found
+
+    async def starts(self, partitions: Collection[int], limit: int) -> list[Command]:
+        """Return the starts among ``pending``."""
+        return (await self.pending(partitions, limit, 0))[0]
 
     async def requests(self, partitions: Collection[int], limit: int) -> list[Command]:
-        """Return the oldest pending commands of these partitions that are no ``starts``."""
-        return await self._pending(_PENDING_REQUESTS, partitions, limit)
-
-    async def _pending(
-        self, query: Select[Any], partitions: Collection[int], limit: int
-    ) -> list[Command]:
-        values = {"partitions": sorted(partitions), "limit": limit}
-        return [_command(row) for row in await self._connection.fetch(query, values)]
+        """Return the others among ``pending``."""
+        return (await self.pending(partitions, 0, limit))[1]
 
     async def backlog(self, partitions: Collection[int] | None = None) -> dict[int, int]:
         """Return how many commands are pending, by partition; None: of all partitions."""

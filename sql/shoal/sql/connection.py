@@ -7,7 +7,17 @@ from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection as SyncConnection
-from sqlalchemy import CursorResult, Executable, Insert, Row, Table, column, select, text
+from sqlalchemy import (
+    CursorResult,
+    Executable,
+    Insert,
+    Row,
+    Table,
+    UpdateBase,
+    column,
+    select,
+    text,
+)
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
@@ -134,6 +144,13 @@ class Connection:
     async def rows(self, query: Executable, values: Values | None = None) -> Sequence[Row[Any]]:
         """Return all rows of a query."""
         return await self._run(lambda c: c.execute(query, values).all(), Length.UNKNOWN)
+
+    async def changed(self, statement: UpdateBase) -> Sequence[Row[Any]]:
+        """Make a change of a few rows and return what it returns of them.
+
+        Unlike a query it must not be stopped and done again: that would undo the transaction.
+        """
+        return await self._run(lambda c: c.execute(statement).all(), Length.SHORT)
 
     async def first(self, query: Executable, values: Values | None = None) -> Row[Any] | None:
         """Return the first row of a query."""

@@ -22,7 +22,7 @@ NewIds = dict[tuple[int, str, int], int]  # (instance id, task, attempt number) 
 
 _IDS_PER_QUERY = 500
 
-_INSERT_ATTEMPT = insert(task_instance)
+INSERT_ATTEMPT = insert(task_instance)
 # The columns to set are those that the rows of values name. A terminal state is final.
 _UPDATE_ATTEMPT = update(task_instance).where(task_instance.c.id == bindparam("row_id"), ~IS_FINAL)
 _FIRST_START = bindparam("first_start", type_=UtcDateTime())
@@ -56,10 +56,10 @@ class InstanceChanges:
         """
         new_attempts, new_ids = await self._new_attempts(changes)
         attempts, instances = list(_attempts(changes)), list(_instances(changes))
-        events = [event for one in changes for event in _events(one, new_ids, at)]
+        events = [event for one in changes for event in events_of(one, new_ids, at)]
         _, changed_attempts, changed_instances, _ = await self._connection.change(
             [
-                (_INSERT_ATTEMPT, new_attempts),
+                (INSERT_ATTEMPT, new_attempts),
                 (_UPDATE_ATTEMPT, attempts),
                 (_UPDATE_INSTANCE, instances),
                 (INSERT_EVENT, [vars(one) for one in events]),
@@ -143,7 +143,8 @@ def _instances(changes: Iterable[Change]) -> Iterator[_Row]:
             }
 
 
-def _events(change: Change, new_ids: NewIds, at: datetime) -> Iterator[NewEvent]:
+def events_of(change: Change, new_ids: NewIds, at: datetime) -> Iterator[NewEvent]:
+    """Yield what readers of events are told of a decision; ``new_ids``: of its new attempts."""
     run, decision = change
     spec = run.plan.spec
     if decision.timed_out:

@@ -1,6 +1,6 @@
 """Workflow instances: creating them, loading them as runs, listing them."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby, product
 from operator import attrgetter
@@ -17,8 +17,8 @@ from shoal.sql.among import Among, numbers
 from shoal.sql.attempts import new_values, newest
 from shoal.sql.connection import Connection, batched
 from shoal.sql.errors import NotFound
-from shoal.sql.events import Events, NewEvent
-from shoal.sql.instance_changes import InstanceChanges, NewIds
+from shoal.sql.events import INSERT_EVENT, NewEvent
+from shoal.sql.instance_changes import INSERT_ATTEMPT, InstanceChanges, NewIds, events_of
 from shoal.sql.plans import PlanCache, StoredPlan
 from shoal.sql.scope import scope
 from shoal.sql.shapes import parent_json, parent_of, selection_json, selection_of
@@ -27,22 +27,31 @@ from shoal.sql.walks import Conditions, walk_newest
 
 _InstanceList = list[Instance]
 _IDS_PER_QUERY = 500
+_INSERT_INSTANCE = insert(workflow_instance)
+
+Begin = Callable[[Sequence[Run]], Mapping[int, Decision]]
+
+
+def _not_yet(_: Sequence[Run]) -> Mapping[int, Decision]:
+    return {}
 
 
 class Instances:
     """The ``workflow_instance`` table, together with the attempts that belong to each."""
 
-    def __init__(self, connection: Connection, plans: PlanCache, events: Events) -> None:
+    def __init__(self, connection: Connection, plans: PlanCache) -> None:
         self._connection = connection
         self._plans = plans
-        self._events = events
         self._changes = InstanceChanges(connection)
 
-    async def create(self, new: Sequence[NewInstance]) -> list[Run]:
+    async def create(self, new: Sequence[NewInstance], begin: Begin = _not_yet) -> list[Run]:
         """Store instances, each with a WAITING attempt of every task, and return their runs.
 
-        Attempt ids ascend in the order of the tasks in the definition. Raises NotFound for an
-        unknown version, AlreadyExists if a command has an instance already.
+        ``begin`` is called with the runs before they are stored. The decisions that it returns,
+        and has applied, are stored with them, as ``save`` would do afterwards; they must end
+        nothing and have no new attempts. Attempt ids ascend in the order of the tasks in the
+        definition. Raises NotFound for an unknown version, AlreadyExists if a command has an
+        instance already.
         """
         if not new:
             return []
@@ -57,18 +66,24 @@ class Instances:
             _new_run(one, row_id, plan, free)
             for one, row_id, plan in zip(new, ids, of, strict=True)
         ]
-        await self._connection.execute(
-            insert(workflow_instance),
+        begun = begin(runs)
+        events = [_created(run) for run in runs]
+        for run in runs:
+            if (decision := begun.get(run.id)) is not None:
+                events.extend(events_of((run, decision), {}, run.created_at))
+        await self._connection.change(
             [
-                _instance_values(one, row_id, plan)
-                for one, row_id, plan in zip(new, ids, of, strict=True)
-            ],
+                (
+                    _INSERT_INSTANCE,
+                    [
+                        _instance_values(one, run, plan)
+                        for one, run, plan in zip(new, runs, of, strict=True)
+                    ],
+                ),
+                (INSERT_ATTEMPT, [row for run in runs for row in _task_values(run)]),
+                (INSERT_EVENT, [vars(one) for one in events]),
+            ]
         )
-        await self._connection.execute(
-            insert(task_instance),
-            [row for run in runs for row in _task_values(run)],
-        )
-        await self._events.add([_created(run) for run in runs])
         return runs
 
     async def save(self, changes: Sequence[tuple[Run, Decision]], at: datetime) -> NewIds:
@@ -324,12 +339,14 @@ def _new_run(new: NewInstance, row_id: int, stored: StoredPlan, task_ids: Iterab
     )
 
 
-def _instance_values(new: NewInstance, row_id: int, stored: StoredPlan) -> dict[str, Any]:
+def _instance_values(new: NewInstance, run: Run, stored: StoredPlan) -> dict[str, Any]:
     return {
         **vars(new),
-        "id": row_id,
+        "id": run.id,
         "project_id": stored.project_id,
-        "state": WorkflowState.QUEUED,
+        "state": run.state,
+        "reason": run.reason,
+        "started_at": run.started_at,
         "parameters": dict(new.parameters),
         "startup": dict(new.startup) or None,
         "selection": selection_json(new.selection),
@@ -347,5 +364,5 @@ def _task_values(run: Run) -> Iterable[dict[str, Any]]:
 
 def _created(run: Run) -> NewEvent:
     spec = run.plan.spec
-    data = {"workflow": spec.name, "version": run.version, "state": run.state}
+    data = {"workflow": spec.name, "version": run.version, "state": WorkflowState.QUEUED}
     return NewEvent(run.created_at, "instance.state", spec.project, data, run.id)

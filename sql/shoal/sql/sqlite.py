@@ -192,7 +192,8 @@ class _SqliteLink:
             try:
                 return work(self._connection)
             except (OperationalError, sqlite3.OperationalError) as error:
-                if sqlite_code(error) not in _TO_BE_DONE_AGAIN:
+                # Stopped in a change, SQLite has undone the whole transaction: nothing may follow.
+                if sqlite_code(error) not in _TO_BE_DONE_AGAIN or not self._raw.in_transaction:
                     raise
             finally:
                 self._deadline_s = inf

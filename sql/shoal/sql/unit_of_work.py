@@ -112,7 +112,7 @@ class UnitOfWork:
 
     @cached_property
     def instances(self) -> Instances:
-        return Instances(self.connection, self._plans, self.events)
+        return Instances(self.connection, self._plans)
 
     @cached_property
     def admission(self) -> Admission:

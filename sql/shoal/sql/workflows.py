@@ -1,5 +1,6 @@
 """Workflows and their published versions."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -9,6 +10,7 @@ from sqlalchemy import Row, Select, and_, bindparam, func, insert, or_, select, 
 from shoal.core.model import WorkflowSpec
 from shoal.core.records import Workflow, WorkflowVersion
 from shoal.sql import tables
+from shoal.sql.among import Among, numbers
 from shoal.sql.concurrency import ConcurrencyGroups
 from shoal.sql.connection import Connection
 from shoal.sql.errors import NotFound, OpenInstances
@@ -25,6 +27,16 @@ class Published:
 
     version: WorkflowVersion
     created: bool
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A workflow as those find it who start it; ``parameters`` are its project's definitions."""
+
+    version: int  # the newest one
+    is_deleted: bool
+    project: str
+    parameters: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -140,6 +152,20 @@ class Workflows:
         query = _NEWEST_BY_ID if version is None else _NUMBERED_BY_ID
         return await self._version(query, {"id": workflow_id}, version, name)
 
+    async def origins(self, workflow_ids: Collection[int]) -> dict[int, Origin]:
+        """Return what instances of these workflows start from, by id; unknown ones are missing."""
+        if not workflow_ids:
+            return {}
+        rows = await self._connection.fetch(_ORIGINS, {"ids": sorted(workflow_ids)})
+        return {
+            row.id: Origin(row.version, row.is_deleted, row.project, row.parameters) for row in rows
+        }
+
+    async def spec(self, workflow_id: int, version: int) -> WorkflowSpec:
+        """Return the definition that a version is, from memory as a rule. Raises NotFound."""
+        key = (workflow_id, version)
+        return (await self._plans.get(self._connection, [key]))[key].plan.spec
+
     async def version_by_name(
         self, project: str, name: str, version: int | None = None
     ) -> WorkflowVersion:
@@ -251,6 +277,17 @@ def _named(query: Select[Any], project: str, name: str) -> Select[Any]:
     )
 
 
+_ORIGINS = (
+    select(
+        workflow.c.id,
+        workflow.c.version,
+        workflow.c.deleted_at.is_not(None).label("is_deleted"),
+        tables.project.c.name.label("project"),
+        tables.project.c.parameters,
+    )
+    .join_from(workflow, tables.project)
+    .where(Among(workflow.c.id, numbers("ids")))
+)
 _BY_ID = _versions().where(workflow.c.id == bindparam("id"))
 _BY_NAME = _versions().where(
     tables.project.c.name == bindparam("project"),

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -22,9 +21,8 @@ STOPPED, SUCCEEDED = WorkflowState.STOPPED, WorkflowState.SUCCEEDED
 
 
 async def opened(stack: AsyncExitStack, url: str) -> Site:
-    """A migrated database; nobody works on it yet."""
+    """A site; nobody works on it yet."""
     database = await stack.enter_async_context(Database(url))
-    await database.migrate()
     async with database.unit_of_work() as uow:
         await uow.partitions.ensure(PARTITIONS)
         await uow.commit()
@@ -32,17 +30,17 @@ async def opened(stack: AsyncExitStack, url: str) -> Site:
 
 
 @pytest.fixture
-async def site(tmp_path: Path) -> AsyncIterator[Site]:
+async def site(sqlite_url: str) -> AsyncIterator[Site]:
     """A site on SQLite."""
     async with AsyncExitStack() as stack:
-        yield await opened(stack, f"sqlite:///{tmp_path}/shoal.db")
+        yield await opened(stack, sqlite_url)
 
 
 @pytest.fixture
-async def postgresql_site(postgresql_url: str) -> AsyncIterator[Site]:
+async def postgresql_site(migrated_postgresql_url: str) -> AsyncIterator[Site]:
     """A site whose transactions really run at the same time."""
     async with AsyncExitStack() as stack:
-        yield await opened(stack, postgresql_url)
+        yield await opened(stack, migrated_postgresql_url)
 
 
 @pytest.fixture(params=["site", "postgresql_site"])
@@ -324,7 +322,7 @@ async def test_workflow_is_locked_before_an_end_is_written(postgresql_site: Site
         await site.start(workflow, partition=0)
         second = await site.start(workflow, partition=1)
         async with site.database.unit_of_work() as other:
-            await other.admission.lock([workflow])
+            await other.admission.lock({workflow: 1})
             stop = masters[1].engine.submit(1, second.id, StopRequested(utc_now()))
             stopping = asyncio.create_task(stop)
             while not await somebody_waits_for_a_lock(site.database):

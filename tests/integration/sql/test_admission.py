@@ -146,7 +146,7 @@ async def test_workflows_that_allow_overlaps_are_not_locked(database: Database) 
     free = await published(database, definition("free"))
     queued = await published(database, definition("queued", overlap="queue", max_active=3))
     async with database.unit_of_work() as uow:
-        assert await uow.admission.lock([free, queued, 4711]) == {
+        assert await uow.admission.lock({free: 1, queued: 1}) == {
             queued: Policy(Overlap.QUEUE, 3, 1_000)
         }
     runs = await created(database, free, 2) + await created(database, queued)
@@ -160,7 +160,7 @@ async def test_newest_version_says_the_policy(database: Database) -> None:
     workflow_id = await published(database, definition(overlap="queue"))
     await published(database, definition(overlap="replace", max_active=2))
     async with database.unit_of_work() as uow:
-        policies = await uow.admission.lock([workflow_id])
+        policies = await uow.admission.lock({workflow_id: 1})
     assert policies == {workflow_id: Policy(Overlap.REPLACE, 2, 1_000)}
 
 
@@ -187,18 +187,18 @@ async def test_second_master_sees_what_the_first_one_has_admitted(
 
         async def look() -> Lineup:
             async with other.unit_of_work() as uow:
-                await uow.admission.lock([workflow_id])
+                await uow.admission.lock({workflow_id: 1})
                 locked.set()
                 return await uow.admission.lineup(workflow_id, QUEUE)
 
         async with database.unit_of_work() as uow:
-            await uow.admission.lock([workflow_id])
+            await uow.admission.lock({workflow_id: 1})
             looking = asyncio.create_task(look())
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(locked.wait(), 0.3)
             if database.kind == "postgresql":  # SQLite has one writer anyway
                 async with other.unit_of_work() as beside:
-                    await asyncio.wait_for(beside.admission.lock([free]), DEADLINE_S)
+                    await asyncio.wait_for(beside.admission.lock({free: 1}), DEADLINE_S)
             await uow.admission.admit([run.id], NOW)
             await uow.commit()
         seen = await asyncio.wait_for(looking, DEADLINE_S)
@@ -209,7 +209,7 @@ async def test_commands_are_accepted_while_the_workflow_is_locked(postgresql_cop
     async with Database(postgresql_copy) as database:
         workflow_id = await published(database, definition(overlap="queue"))
         async with database.unit_of_work() as uow:
-            await uow.admission.lock([workflow_id])
+            await uow.admission.lock({workflow_id: 1})
             await asyncio.wait_for(accepted(database, start(workflow_id)), DEADLINE_S)
 
 
@@ -217,7 +217,7 @@ async def test_policy_does_not_change_under_the_lock(postgresql_copy: str) -> No
     async with Database(postgresql_copy) as database:
         workflow_id = await published(database, definition(overlap="queue"))
         async with database.unit_of_work() as uow:
-            await uow.admission.lock([workflow_id])
+            await uow.admission.lock({workflow_id: 1})
             publishing = asyncio.create_task(published(database, definition(overlap="allow")))
             await asyncio.wait([publishing], timeout=0.3)
             assert not publishing.done()

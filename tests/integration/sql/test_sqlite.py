@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import text, update
 
 from shoal.sql import Database
-from shoal.sql.errors import BrokenReference
+from shoal.sql.errors import BrokenReference, SqlError
+from shoal.sql.tables import project
 from tests.integration.sql.given import LATER, NOW
 from tests.integration.sql.turns import Turns
 from tests.waiting import DEADLINE_S, eventually
@@ -18,6 +19,12 @@ from tests.waiting import DEADLINE_S, eventually
 LONG = text(
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)"
     " SELECT count(*) AS found FROM n"
+)
+
+_MANY_PROJECTS = text(
+    "INSERT INTO project (name, description, parameters, created_at)"
+    " WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
+    " SELECT 'p' || i, '', '{}', 0 FROM n"
 )
 
 
@@ -51,6 +58,28 @@ async def test_long_query_takes_nothing_back(database: Database) -> None:
         await uow.commit()
     async with database.unit_of_work(read_only=True) as uow:
         assert len(await uow.projects.list()) == 2
+
+
+async def test_change_that_returns_rows_is_not_stopped(database: Database) -> None:
+    statement = update(project).values(description="changed").returning(project.c.name)
+    async with database.unit_of_work() as uow:
+        await uow.connection.execute(_MANY_PROJECTS, is_long=True)
+        await uow.projects.ensure("p", NOW)
+        assert len(await uow.connection.changed(statement)) == 20_001
+        await uow.commit()
+    async with database.unit_of_work(read_only=True) as uow:
+        assert (await uow.projects.get("p")).description == "changed"
+
+
+async def test_nothing_is_stored_once_a_change_was_stopped(database: Database) -> None:
+    """SQLite undoes the transaction then; what came next would be stored without the rest."""
+    statement = update(project).values(description="changed").returning(project.c.name)
+    async with database.unit_of_work() as uow:
+        await uow.connection.execute(_MANY_PROJECTS, is_long=True)
+        with pytest.raises(SqlError):
+            await uow.connection.rows(statement)  # a change, asked as if it were a query
+    async with database.unit_of_work(read_only=True) as uow:
+        assert await uow.projects.list() == []
 
 
 async def test_snapshot_stays_when_a_query_turns_out_to_be_long(database: Database) -> None:

@@ -11,7 +11,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a workflow is not locked before its runs are counted",
         Promise.ROOM,
         _ADMISSION,
-        ("query.with_for_update(key_share=True)", "query"),
+        ("    .with_for_update(key_share=True)\n", ""),
         (f"{_SQL_TESTS}::test_second_master_sees_what_the_first_one_has_admitted[postgresql]",),
     ),
     mutation(

@@ -142,6 +142,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     mutation(
+        "a change that was stopped is done again without its transaction",
+        Promise.NOTHING_LOST,
+        "sql/shoal/sql/sqlite.py",
+        (" or not self._raw.in_transaction:", ":"),
+        (f"{_TESTS}/test_sqlite.py::test_nothing_is_stored_once_a_change_was_stopped",),
+    ),
+    mutation(
         "a commit on SQLite need not reach the disk",
         Promise.NOTHING_LOST,
         "sql/shoal/sql/sqlite.py",
