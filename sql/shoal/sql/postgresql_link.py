@@ -8,7 +8,8 @@ executes only what is asked for with ``run``.
 import asyncio
 import select
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeVar, cast
 
 from psycopg import Error
@@ -22,7 +23,7 @@ from sqlalchemy.dialects.postgresql.psycopg import dialect_async
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from shoal.sql.connection import Changes, Judge, Length, batched
+from shoal.sql.connection import MOST_SHORT_ROWS, Changes, Judge, Length, batched
 from shoal.sql.errors import StatementFailed
 from shoal.sql.pipeline import Pipeline, Statement
 from shoal.sql.prepared import Values, prepared, tell, tell_of_commit
@@ -37,8 +38,6 @@ _DIALECT = cast(Callable[..., Dialect], dialect_async)(paramstyle="numeric_dolla
 _WORKS = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 # A connection that was used within this time is asked for a sign of life only if there is cause.
 _TRUSTED_S = 5.0
-# So many statements are sent before answers are read and others have their turn.
-_MOST_TOGETHER = 500
 
 
 class PostgresqlLink:
@@ -111,14 +110,17 @@ class PostgresqlLink:
 
     async def change(self, changes: Changes) -> list[int]:
         """Make changes one after the other; return how many rows each has changed."""
-        statements: list[Statement] = []
+        answers = iter(await self._send(self._statements(changes)))
+        return [sum(next(answers).command_tuples or 0 for _ in values) for _, values in changes]
+
+    def _statements(self, changes: Changes) -> Iterator[Statement]:
+        """Yield a statement for each row of values, translated when its turn comes."""
         for change, values in changes:
             made = prepared(change, tuple(values[0]), _DIALECT)
-            rows = made.rows(values)
-            tell(self._sync, made.text, rows, len(rows) > 1)
-            statements += [(made.text, self._dumped(row)) for row in rows]
-        answers = iter(await self._send(statements))
-        return [sum(next(answers).command_tuples or 0 for _ in values) for _, values in changes]
+            tell(self._sync, made.text, values, len(values) > 1)
+            for some in batched(values, MOST_SHORT_ROWS):
+                for row in made.rows(some):
+                    yield made.text, self._dumped(row)
 
     async def commit(self) -> None:
         """End the transaction; its changes are durable when this returns."""
@@ -177,14 +179,17 @@ class PostgresqlLink:
         self._transformer.set_pgresult(answer)
         return asked.rows(self._transformer.load_rows(0, answer.ntuples, tuple))
 
-    async def _send(self, statements: Sequence[Statement]) -> list[PGresult]:
-        """Carry out what waits and then ``statements``; return the answers to these."""
+    async def _send(self, statements: Iterable[Statement]) -> list[PGresult]:
+        """Carry out what waits and then ``statements``; return the answers to these.
+
+        Between parts of many others have their turn.
+        """
         demands, self._demands = self._demands, []
         ahead = [statement for _, statement, _ in demands]
         if self.is_idle:
             ahead.insert(0, self._begin)
         answers: list[PGresult] = []
-        for together in batched([*ahead, *statements], _MOST_TOGETHER):
+        for together in batched(chain(ahead, statements), MOST_SHORT_ROWS):
             answers += await self._answers(together)
         came = map(self._checked, answers)  # the first error is the reason of all others
         for _ in range(len(ahead) - len(demands)):

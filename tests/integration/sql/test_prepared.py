@@ -11,6 +11,7 @@ from shoal.sql import Database
 from shoal.sql.errors import AlreadyExists, BrokenReference, DatabaseUnavailable, InvalidValue
 from shoal.sql.tables import event, secret
 from tests.integration.sql.given import NOW
+from tests.integration.sql.turns import Turns
 from tests.waiting import DEADLINE_S
 
 _EVENT = insert(event)
@@ -70,6 +71,17 @@ async def test_broken_keys_are_told_apart(database: Database) -> None:
             await uow.connection.change([(_SECRET, [_secret(project_id=99)])])
     async with database.unit_of_work(read_only=True) as uow:
         assert await uow.secrets.list("p") == []
+
+
+async def test_others_run_while_many_rows_are_written(postgresql_copy: str) -> None:
+    async with (
+        Database(postgresql_copy) as database,
+        database.unit_of_work() as uow,
+        Turns() as turns,
+    ):
+        before = turns.count
+        assert await uow.connection.change([(_EVENT, [_event()] * 5_000)]) == [5_000]
+        assert turns.count - before >= 10
 
 
 async def test_connection_lost_in_a_change_is_retriable_and_the_next_one_works(
