@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 from shoal.worker.attempt import ExitRecord, Outcome
 from shoal.worker.launcher_shims import MOST_IDLE
 from shoal.worker.launching import Launcher, LauncherUnavailable, LaunchFailed
+from shoal.worker.spool import Spool
 from tests.integration.worker.agent_kit import children
 from tests.integration.worker.attempt_site import Site, parent_of
 from tests.waiting import eventually
@@ -252,6 +253,22 @@ async def test_attempt_that_is_over_at_once_has_been_started(
     record = await launched.wait()
     assert launched.pid == int(site.log("a"))
     assert launched.started_at == record.started_at
+
+
+async def test_results_lie_in_journals_that_the_next_launcher_goes_on_with(site: Site) -> None:
+    spool = Spool(site.spool)
+    async with Launcher(on_stored=spool.note) as launcher:
+        await run(launcher, site.request("a", "true"))
+        pid = launcher.pid
+        os.kill(pid, signal.SIGKILL)
+        await eventually(lambda: launcher.pid != pid)
+        record = await run(launcher, site.request("b", "false"))
+    assert [path.suffix for path in site.spool.iterdir()] == [".lines"]
+    assert [entry.id for entry in Spool(site.spool).pending()] == ["a", "b"]
+    assert ExitRecord.from_json(spool.get("b")) == record
+    for number in "ab":
+        spool.remove(number)
+    assert Spool(site.spool).pending() == []
 
 
 async def test_a_closed_launcher_takes_no_attempts(site: Site) -> None:

@@ -12,6 +12,8 @@ from shoal.worker.launcher_journal import LONGEST, SIZE, Journal, pending, settl
 from shoal.worker.launcher_records import End, store
 from shoal.worker.spool import Spool
 
+END = End(1.0, 0.1, 0, 1000, 0.01, None, False, [])
+
 
 def record(number: int, size: int = 0) -> bytes:
     fields = {"id": str(number), "finished_at": float(number), "x": "x" * size}
@@ -82,23 +84,33 @@ def test_end_of_an_attempt_is_stored_in_the_journal_if_it_fits(tmp_path: Path) -
     }
     for value in ("small", "large" * LONGEST):
         (tmp_path / "output").write_text(f"a={value}")
-        message = store(launch, End(1.0, 0.1, 0, 1000, 0.01, None, False, []), None, journal)
+        message = json.loads(store(launch, END, None, journal))
         assert message["durable"]
         assert ("place" in message) == (not spool.path("7").exists()) == (value == "small")
         if "place" in message:
-            place = message["place"]
-            assert isinstance(place, tuple)
-            spool.note("7", *place)
+            spool.note("7", *message["place"])
         assert spool.get("7")["outputs"] == {"a": value}
         spool.remove("7")
         assert ids(spool) == []
+
+
+def test_end_that_may_be_stored_twice_is_found_wherever_it_is(tmp_path: Path) -> None:
+    spool, journals = Spool(tmp_path / "spool"), [Journal(number) for number in range(2)]
+    launch = {"id": "7", "log_path": str(tmp_path / "log"), "record_path": str(spool.path("7"))}
+    store(launch, END, None, journals[0])  # and then it was killed
+    message = json.loads(store(launch, END, None, journals[1], again=True))
+    assert message["durable"]
+    assert "place" not in message
+    assert ids(spool) == ["7"]
+    spool.remove("7")
+    assert ids(spool) == []
 
 
 def test_journal_that_cannot_be_used_is_done_without(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool")
     (spool.folder / "shim-0.lines").mkdir()
     launch = {"id": "7", "log_path": str(tmp_path / "log"), "record_path": str(spool.path("7"))}
-    message = store(launch, End(1.0, 0.1, 0, 1000, 0.01, None, False, []), None, Journal(0))
+    message = json.loads(store(launch, END, None, Journal(0)))
     assert message["durable"]
     assert "place" not in message
     assert spool.path("7").exists()

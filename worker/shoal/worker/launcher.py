@@ -320,9 +320,9 @@ class Launcher:
             return
         self._shims.command(shim, attempt.hand_over(shim))
 
-    def _finish(self, attempt: Attempt, message: dict[str, object]) -> None:
+    def _finish(self, attempt: Attempt, message: bytes) -> None:
         del self._attempts[attempt.id]
-        self._link.send(message)
+        self._link.forward(message + b"\n")
 
 
 def _notice_dead_children() -> int:

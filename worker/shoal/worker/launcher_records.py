@@ -76,12 +76,16 @@ def store(
     end: End,
     log: int | None = None,
     journal: Journal | None = None,
-) -> dict[str, object]:
+    *,
+    pid: int = 0,
+    again: bool = False,
+) -> bytes:
     """Store the end of the attempt that was launched so. Returns the message for the agent.
 
     ``log`` is a descriptor of its log, if the caller has one. The record goes into ``journal``, or
     into a file of its own if there is none or it does not fit. The log is synced before the record,
-    and the folder of the record after it.
+    and the folder of the record after it. ``again``: somebody may have stored it elsewhere as well,
+    so its place in our journal is not all, and not told.
     """
     record = record_of(launch, end)
     log_path, path = str(launch["log_path"]), str(launch["record_path"])
@@ -90,17 +94,21 @@ def store(
     outputs = _take_outputs(launch, record)
     folder = os.path.dirname(path)
     stored = {**record, "outputs": outputs}
-    if journal is not None and (place := _append(journal, folder, stored)) is not None:
-        return {**exited(record, None, log_error), "place": place}
-    error = _attempted(path, write_record, path, stored)
-    error = error or _attempted(folder, sync_folder, folder)
-    return exited(record, error, log_error)
+    content = json.dumps(stored).encode()
+    place, error = _append(journal, folder, content), None
+    if place is None:
+        error = _attempted(path, write_record, path, stored)
+        error = error or _attempted(folder, sync_folder, folder)
+    elif again:
+        place = None
+    if outputs or error or log_error:
+        return exited(record, error, log_error, pid, place)
+    return _message(content, True, pid, place)
 
 
-def _append(journal: Journal, folder: str, record: Mapping[str, object]) -> tuple[str, int] | None:
+def _append(journal: Journal | None, folder: str, content: bytes) -> tuple[str, int] | None:
     """Return where in the journal the record is stored; None if it is not."""
-    content = json.dumps(record).encode()
-    if len(content) > LONGEST:
+    if journal is None or len(content) > LONGEST:
         return None
     try:
         return journal.append(folder, content)
@@ -109,14 +117,26 @@ def _append(journal: Journal, folder: str, record: Mapping[str, object]) -> tupl
 
 
 def exited(
-    record: dict[str, object], error: str | None, log_error: str | None = None
-) -> dict[str, object]:
+    record: dict[str, object],
+    error: str | None,
+    log_error: str | None = None,
+    pid: int = 0,
+    place: tuple[str, int] | None = None,
+) -> bytes:
     """Return the message about an end. ``error`` says why its record is not stored."""
     if log_error:
         record["reason"] = f"{record['reason']}; the log may be incomplete: {log_error}"
     if error:
         record["reason"] = f"{record['reason']}; cannot store the exit record: {error}"
-    return {"type": "exited", "durable": error is None, "record": record}
+    return _message(json.dumps(record).encode(), error is None, pid, place)
+
+
+def _message(record: bytes, durable: bool, pid: int, place: tuple[str, int] | None) -> bytes:
+    """Put the JSON of a record, which is written already, into the JSON of a message."""
+    known = b"" if place is None else b', "place": ["%b", %d]' % (place[0].encode(), place[1])
+    stored = b"true" if durable else b"false"
+    form = b'{"type": "exited", "durable": %b, "pid": %d%b, "record": %b}'
+    return form % (stored, pid, known, record)
 
 
 def _attempted(path: str, step: Callable[..., None], *arguments: object) -> str | None:

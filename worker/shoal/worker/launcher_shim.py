@@ -117,10 +117,9 @@ class Shim:
             if command["type"] == "launch":
                 self._attend(command)
             elif command["type"] == "store":
-                message = self._store(command["launch"], End(*command["end"]))
-                # The shim before us may have stored it as well, so our place is not all.
-                message.pop("place", None)
-                self._report(LAST, message)
+                launch, end = command["launch"], End(*command["end"])
+                # The shim before us may have stored it as well.
+                self._report(LAST, store(launch, end, None, self._journal_of(launch), again=True))
             # What else there is concerns an attempt that has ended meanwhile.
 
     def _next_command(self) -> dict[str, Any] | None:
@@ -134,8 +133,11 @@ class Shim:
         command: dict[str, Any] = json.loads(line)
         return command
 
-    def _report(self, kind: bytes, message: Mapping[str, object]) -> None:
-        line = kind + json.dumps(message).encode() + b"\n"
+    def _journal_of(self, launch: Mapping[str, Any]) -> Journal | None:
+        return self._journal if launch.get("journaled") else None
+
+    def _report(self, kind: bytes, message: bytes) -> None:
+        line = kind + message + b"\n"
         while line:
             line = line[os.write(self._reports, line) :]
 
@@ -155,7 +157,8 @@ class Shim:
             os.close(log)
 
     def _fail(self, launch: Mapping[str, Any], error: CannotStart) -> None:
-        self._report(LAST, {"type": "failed", "id": launch["id"], "error": str(error)})
+        failed = {"type": "failed", "id": launch["id"], "error": str(error)}
+        self._report(LAST, json.dumps(failed).encode())
 
     def _run(self, launch: Mapping[str, Any], log: int) -> None:
         """Start the program, and see to its end. Raises CannotStart."""
@@ -163,7 +166,7 @@ class Shim:
         slate.run(pid)
         if not _ends_within(pid, MOMENT_MS):
             started = {"type": "started", "id": launch["id"], "pid": pid, "at": slate.started}
-            self._report(REPORT, started)
+            self._report(REPORT, json.dumps(started).encode())
         slate.end(_status_of(pid), time.monotonic())  # known here before the kernel forgets it
         slate.charge(os.wait4(pid, 0)[2])
         # The launcher says so before anybody is asked to end; then the rest may take its time.
@@ -172,12 +175,7 @@ class Shim:
             os._exit(0)
         slate.clear()
         end = end_of(slate, **reasons["why"] if reasons else {})
-        self._report(LAST, {**self._store(launch, end, log), "pid": pid})
-
-    def _store(
-        self, launch: Mapping[str, Any], end: End, log: int | None = None
-    ) -> dict[str, object]:
-        return store(launch, end, log, self._journal if launch.get("journaled") else None)
+        self._report(LAST, store(launch, end, log, self._journal_of(launch), pid=pid))
 
     def _start(self, launch: Mapping[str, Any], log: int) -> int:
         try:
