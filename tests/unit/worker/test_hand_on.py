@@ -188,6 +188,16 @@ async def test_as_much_is_taken_as_has_just_ended_at_least() -> None:
     assert sum(call.hand_on.room for call in master.calls) == 5
 
 
+async def test_room_is_not_offered_twice() -> None:
+    async with site_of(Queue(1, 2)) as site:
+        first = site.hand_on.offer([1])
+        second = site.hand_on.offer([2])  # to another master, before the first has answered
+        assert (first.room, second.room) == (3, 1)  # what has just ended leaves room in any case
+        site.hand_on.offer_over(second)
+        site.hand_on.offer_over(first)
+        assert site.hand_on.offer([2]).room == 3
+
+
 async def test_nothing_is_offered_that_cannot_be_kept() -> None:
     master = Master()
     queue = Queue(1, 2, 3)

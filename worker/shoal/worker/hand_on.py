@@ -59,6 +59,7 @@ class HandOn:
         self._coming: set[int] = set()  # task instances whose claims are on their way
         self._past = _Past()
         self._looking: asyncio.Task[None] | None = None
+        self._offered = 0  # tasks that masters may grant with the answers that are awaited
         self._likely = False  # the latest answer brought something
         self.on_come: Callable[[], None] = lambda: None  # when claims have come
 
@@ -86,17 +87,25 @@ class HandOn:
         self._past.note(attempt.ref)
 
     def offer(self, ends: Collection[int]) -> pb.HandOn:
-        """Return what goes with a report of the ends of these task instances."""
+        """Return what goes with a report of the ends of these task instances.
+
+        Has to be followed by ``offer_over`` when the answer was taken, or there is none.
+        """
         first, is_first = self._queue.front(self._group)
         if not is_first:
             self._look()
         told = pb.HandOn(group=self._group)
         room = self._room()
         if room is not None and is_first and all(map(self._queue.holds, ends)):
-            told.room = max(len(ends), room)
+            told.room = max(len(ends), room - self._offered)
+            self._offered += told.room
         if first is not None:
             told.before.CopyFrom(_place(first))
         return told
+
+    def offer_over(self, offer: pb.HandOn) -> None:
+        """What was offered is taken, or will not be."""
+        self._offered -= offer.room
 
     def _look(self) -> None:
         """Learn what is first in the queue, for the next offer."""

@@ -166,10 +166,9 @@ class Reporter:
                 calls.create_task(self._send(address, worker_id, some))
 
     async def _send(self, address: str, worker_id: str, items: list[_Item]) -> None:
+        offer = self._offer(worker_id, items)
         request = pb.ReportRequest(
-            worker_id=worker_id,
-            reports=[i.report for i in items],
-            hand_on=self._offer(worker_id, items),
+            worker_id=worker_id, reports=[i.report for i in items], hand_on=offer
         )
         try:
             failpoints.hit("report.before_call")
@@ -178,12 +177,14 @@ class Reporter:
         except RpcError as error:
             self._postpone(items, str(error))
         else:
-            if self._hand_on is not None and request.HasField("hand_on"):
+            if self._hand_on is not None and offer is not None:
                 self._hand_on.take(response.grants)
             verdicts = {v.task_instance_id: v.kind for v in response.verdicts}
             for item in items:
                 self._judge(item, verdicts.get(item.key[0], _V.RETRY))
         finally:
+            if self._hand_on is not None and offer is not None:
+                self._hand_on.offer_over(offer)
             for item in items:
                 item.sending = False
             self._busy.discard(address)

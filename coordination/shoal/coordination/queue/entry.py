@@ -83,7 +83,8 @@ class Entry:
 class Claim:
     """A worker's hold on an entry, for as long as its session lives.
 
-    ``epoch`` is the claim's creation zxid: a later claim of the same task has a greater one.
+    ``epoch`` is the claim's creation zxid: a later claim of the same task has a greater one. 0
+    if it is not known: of a claim that is being handed on.
     """
 
     entry: Entry
