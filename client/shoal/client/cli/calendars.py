@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.client.cli.options import DEFAULT_PROJECT, Data, Json, Project
+from shoal.client.cli.options import Data, Json, Project, home_of
 
 if TYPE_CHECKING:
     from shoal.client.rest_types import CalendarJson
@@ -45,7 +45,7 @@ def put(
     from shoal.client.cli.output import print_json, say
     from shoal.client.rest import ShoalClient
 
-    home, name = _home(name, project)
+    home, name = home_of(name, project)
     found = read_days(days)
     with ShoalClient.connect(data) as client:
         stored = client.put_calendar(home, name, found, description)
@@ -88,7 +88,7 @@ def show(name: Name, project: Project = None, data: Data = None, as_json: Json =
     from shoal.client.rest import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.calendar(*_home(name, project))
+        found = client.calendar(*home_of(name, project))
     if as_json:
         print_json(found)
         return
@@ -102,17 +102,7 @@ def delete(name: Name, project: Project = None, data: Data = None) -> None:
     from shoal.client.cli.output import say
     from shoal.client.rest import ShoalClient
 
-    home, name = _home(name, project)
+    home, name = home_of(name, project)
     with ShoalClient.connect(data) as client:
         client.delete_calendar(home, name)
     say(f"calendar {home}/{name} is deleted")
-
-
-def _home(name: str, project: str | None) -> tuple[str, str]:
-    """Return project and name of a calendar."""
-    prefix, slash, rest = name.partition("/")
-    if not slash:
-        return project or DEFAULT_PROJECT, name
-    if project not in (None, prefix):
-        raise typer.BadParameter(f"{name} is not in the project {project}")
-    return prefix, rest

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.client.cli.options import DEFAULT_PROJECT, Data, Json, Project
+from shoal.client.cli.options import Data, Json, Project, home_of
 
 if TYPE_CHECKING:
     from shoal.client.rest_types import ConcurrencyGroupJson, SlotUserJson
@@ -45,7 +45,7 @@ def put(
     from shoal.client.errors import ApiProblem
     from shoal.client.rest import ShoalClient
 
-    home, name = _home(name, project)
+    home, name = home_of(name, project)
     with ShoalClient.connect(data) as client:
         if description is None:
             try:
@@ -97,7 +97,7 @@ def show(name: Name, project: Project = None, data: Data = None, as_json: Json =
     from shoal.client.rest import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.concurrency_group(*_home(name, project))
+        found = client.concurrency_group(*home_of(name, project))
     if as_json:
         print_json(found)
         return
@@ -142,17 +142,7 @@ def delete(name: Name, project: Project = None, data: Data = None) -> None:
     from shoal.client.cli.output import say
     from shoal.client.rest import ShoalClient
 
-    home, name = _home(name, project)
+    home, name = home_of(name, project)
     with ShoalClient.connect(data) as client:
         client.delete_concurrency_group(home, name)
     say(f"concurrency group {home}/{name} is deleted")
-
-
-def _home(name: str, project: str | None) -> tuple[str, str]:
-    """Return project and name of a group."""
-    prefix, slash, rest = name.partition("/")
-    if not slash:
-        return project or DEFAULT_PROJECT, name
-    if project not in (None, prefix):
-        raise typer.BadParameter(f"{name} is not in the project {project}")
-    return prefix, rest

@@ -25,6 +25,12 @@ InstanceId = Annotated[int, typer.Argument(metavar="ID", min=1, help="Id of a wo
 DEFAULT_PROJECT = "default"
 
 
+def home_of(name: str, project: str | None) -> tuple[str, str]:
+    """Return project and name of what may be given as PROJECT/NAME."""
+    home, name = _split(name, project)
+    return home or DEFAULT_PROJECT, name
+
+
 def find_workflow(client: "ShoalClient", name: str, project: str | None) -> tuple[str, str]:
     """Return project and name of an existing workflow.
 
@@ -35,11 +41,7 @@ def find_workflow(client: "ShoalClient", name: str, project: str | None) -> tupl
 
     from shoal.client.errors import ApiProblem, NotFound
 
-    prefix, slash, rest = name.partition("/")
-    if slash:
-        if project not in (None, prefix):
-            raise typer.BadParameter(f"{name} is not in the project {project}")
-        project, name = prefix, rest
+    project, name = _split(name, project)
     try:
         client.workflow(project or DEFAULT_PROJECT, name)
     except ApiProblem as problem:
@@ -59,3 +61,12 @@ def find_workflow(client: "ShoalClient", name: str, project: str | None) -> tupl
     hint = f"did you mean {' or '.join(close)}?" if close else "`shoal workflows` lists them"
     where = f" in the project {project}" if project else ""
     raise NotFound(f"there is no workflow {name!r}{where}; {hint}")
+
+
+def _split(name: str, project: str | None) -> tuple[str | None, str]:
+    prefix, slash, rest = name.partition("/")
+    if not slash:
+        return project, name
+    if project not in (None, prefix):
+        raise typer.BadParameter(f"{name} is not in the project {project}")
+    return prefix, rest
