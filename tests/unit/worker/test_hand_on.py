@@ -235,6 +235,22 @@ async def test_first_that_waits_is_told() -> None:
     )
 
 
+async def test_all_is_reported_only_when_what_came_with_the_last_answer_is() -> None:
+    """As a worker that stops has to return what comes all the same."""
+    master = Master({1: [10]})
+    async with site_of(Queue(1), master) as site:
+
+        def give_back(attempt: Attempt, _payload: pb.Payload) -> None:
+            returned = end(attempt.id, pb.RETURNED)
+            asyncio.get_running_loop().call_soon(site.reporter.add, WORKER, returned)
+
+        site.hand_on._start = give_back
+        site.reporter.add(WORKER, end(1))
+        await site.reporter.drained()
+        assert len(site.reporter) == 0
+    assert master.ends() == [1, 10]
+
+
 async def test_grant_is_taken_once() -> None:
     """Two ends may bring the same; one that was here and has ended is not run again either."""
     master = Master({1: [10], 2: [10], 3: [10]})
