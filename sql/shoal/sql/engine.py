@@ -103,7 +103,10 @@ class Database:
 
         Raises SchemaTooNew if newer code has migrated the database already.
         """
-        async with self.unit_of_work() as uow:
+        # On connections of its own: what it drops makes PostgreSQL's driver forget, on that
+        # connection, all statements that are prepared.
+        url = self._url.render_as_string(hide_password=False)
+        async with Database(url, pool_size=1) as apart, apart.unit_of_work() as uow:
             await upgrade(uow.connection)
             await uow.commit()
 

@@ -66,8 +66,6 @@ class _Pool:
                 "async_creator_fn": QuickConnection.connect,
                 "connect_timeout": _CONNECT_TIMEOUT_S,
                 "application_name": "shoal",
-                # It forgets all that is prepared now and then, and with that what the pipeline has.
-                "prepare_threshold": None,
             },
         )
         event.listen(self._engine.sync_engine, "connect", _set_up)

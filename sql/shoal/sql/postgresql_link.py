@@ -157,10 +157,10 @@ class PostgresqlLink:
 
     async def _roll_back(self) -> None:
         try:
+            # Not by the driver: it would forget what is prepared, our statements included.
+            await self._answers([("ROLLBACK", ())])
             if self._sync.in_transaction():
                 await self._connection.rollback()
-            else:
-                await self._answers([("ROLLBACK", ())])
         except FOREIGN:
             pass  # it is not idle, so it is closed, and that ends the transaction
         finally:

@@ -126,3 +126,19 @@ async def test_statement_that_the_server_refused_once_is_asked_again(database: D
         await uow.connection.execute(text("CREATE TABLE later AS SELECT 1 AS a"))
         for _ in range(2):
             assert [row.a for row in await uow.connection.fetch(_UNKNOWN)] == [1]
+
+
+async def test_what_the_driver_prepares_outlives_a_rollback_and_so_does_what_we_prepare(
+    database: Database,
+) -> None:
+    for _ in range(8):  # the driver prepares what it is asked five times
+        async with database.unit_of_work() as uow:
+            assert await uow.projects.list() == []
+            assert await uow.commands.by_keys(["none"]) == {}
+            await uow.fence({0: 0})
+            await uow.connection.change([(_PROJECT, [_project("p")])])
+    await database.migrate()
+    async with database.unit_of_work() as uow:
+        await uow.fence({0: 0})
+        await uow.connection.change([(_PROJECT, [_project("p")])])
+        await uow.commit()
