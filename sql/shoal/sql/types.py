@@ -10,6 +10,8 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+# ``json.dumps`` would make an encoder for each value, which takes longer than most values do.
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 
 # SQLite gives out row ids by itself only for a column of exactly this type.
 Id = BigInteger().with_variant(Integer(), "sqlite")
@@ -87,8 +89,7 @@ class Json(TypeDecorator[Any]):
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         if value is None:
             return None
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-        return storable(text)
+        return storable(_ENCODE(value))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         return None if value is None else json.loads(value)
