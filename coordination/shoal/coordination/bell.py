@@ -78,12 +78,12 @@ class Bells:
         if self._listening.get(bell.number) is not bell:
             return
         self._unarmed.add(bell.number)
-        self._work.set()
         if event.kind is EventKind.CHANGED and bell.rings is not None:
             bell.rings += 1
             self._call(bell)
         else:
             bell.rings = None
+        self._work.set()  # after the call: whom it wakes goes on before the bell is armed again
 
     async def _run(self) -> None:
         while True:

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from shoal.coordination import Bells, ZkSession, prepare, ring
+from shoal.coordination.nodes import Node, WatchCallback
 from tests.integration.coordination.conftest import get_request
 from tests.proxy import TcpProxy
 from tests.waiting import eventually
@@ -121,3 +122,31 @@ async def test_failing_listener_does_not_end_the_listening(
         await eventually(lambda: heard == [1])
         await ring(tree, [1])
         await eventually(lambda: heard == [1, 1])
+
+
+async def test_whom_a_ring_wakes_goes_on_before_the_bell_is_armed_again(
+    tree: ZkSession, proxied: ZkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    rung = asyncio.Event()
+
+    async def wait_for_a_ring() -> None:
+        await rung.wait()
+        done.append("woken")
+
+    async with Bells(proxied, lambda _: rung.set()) as bells:
+        bells.listen({1})
+        await eventually(rung.is_set)
+        rung.clear()
+        get = proxied.get
+
+        def arm(path: str, *, watch: WatchCallback | None = None) -> asyncio.Future[Node]:
+            done.append("armed")
+            return get(path, watch=watch)
+
+        monkeypatch.setattr(proxied, "get", arm)
+        waiter = asyncio.create_task(wait_for_a_ring())
+        await ring(tree, [1])
+        await waiter
+        await eventually(lambda: "armed" in done)
+    assert done == ["woken", "armed"]
