@@ -2,10 +2,12 @@
 
 import asyncio
 import threading
+from types import SimpleNamespace
 
 import pytest
 
-from shoal.worker.disk_work import MOST_AT_ONCE, DiskWork
+from shoal.worker import disk_work
+from shoal.worker.disk_work import MOST_AT_ONCE, SHORT_S, WARY_S, DiskWork
 from tests.waiting import DEADLINE_S
 
 
@@ -49,3 +51,23 @@ async def test_many_calls_share_few_trips() -> None:
     count = 4 * MOST_AT_ONCE
     answers = await asyncio.gather(*(work.run(lambda n=n: n) for n in range(count)))  # type: ignore[misc]
     assert answers == list(range(count))
+
+
+async def test_short_calls_travel_only_for_a_while_after_one_that_was_not_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(disk_work, "time", SimpleNamespace(monotonic=lambda: now))
+    work, here = DiskWork(), threading.get_ident()
+
+    def be_slow() -> int:
+        nonlocal now
+        now += 2 * SHORT_S
+        raise OSError("no room")
+
+    assert await work.run_short(threading.get_ident) == here
+    with pytest.raises(OSError, match="no room"):
+        await work.run_short(be_slow)
+    assert await work.run_short(threading.get_ident) != here
+    now += WARY_S
+    assert await work.run_short(threading.get_ident) == here

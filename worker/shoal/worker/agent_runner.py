@@ -6,7 +6,8 @@ after which the claim is dropped and the master declares the attempt LOST.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -208,9 +209,7 @@ class Runner:
         around = self._around
         work_dir = attempt.work_dir = around.work_root / str(attempt.id)
         attempt.masks = forms(payload.secrets.values())
-        prepared = await self._disk_work.run(
-            partial(prepare, payload, work_dir, around.worker_env, around.env_pass)
-        )
+        prepared = await self._prepare(payload, work_dir)
         if prepared.in_file_only:
             lines = "\n".join(in_file_only(*each) for each in prepared.in_file_only.items())
             await asyncio.to_thread(append_line, self._log_path(payload), lines)
@@ -223,6 +222,12 @@ class Runner:
             raise TypeError(f"tasks of type {payload.type} are run by masters, not by workers")
         params = task_type.Params.model_validate_json(payload.params_json)
         return await task_type().run(AttemptContext(payload, prepared, run), params)
+
+    def _prepare(self, payload: pb.Payload, work_dir: Path) -> Awaitable[Prepared]:
+        around, disk_work = self._around, self._disk_work
+        call = partial(prepare, payload, work_dir, around.worker_env, around.env_pass)
+        # What an earlier hold left there may be any number of files: too long for the loop.
+        return disk_work.run(call) if os.path.lexists(work_dir) else disk_work.run_short(call)
 
     async def _run_process(
         self,
