@@ -113,9 +113,11 @@ async def test_without_zookeeper_a_signal_ends_the_start(
     cluster: ClusterSettings, settings: ApiSettings
 ) -> None:
     lonely = cluster.model_copy(update={"zookeeper": "127.0.0.1:1"})
+    database = cluster.data / "shoal.db"
+    database.unlink()  # when it is there again, signals are heeded
     task = asyncio.create_task(serve(settings, lonely))
     async with asyncio.timeout(DEADLINE_S):
-        while not (cluster.data / "shoal.db").exists():
+        while not database.exists():
             await asyncio.sleep(0.01)
     os.kill(os.getpid(), signal.SIGTERM)
     async with asyncio.timeout(DEADLINE_S):
