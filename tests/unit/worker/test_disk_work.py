@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from shoal.worker import disk_work
-from shoal.worker.disk_work import MOST_AT_ONCE, SHORT_S, WARY_S, DiskWork
+from shoal.worker.disk_work import MOST_AT_ONCE, SHORT_S, WARY_FOR, DiskWork
 from tests.waiting import DEADLINE_S
 
 
@@ -69,5 +69,7 @@ async def test_short_calls_travel_only_for_a_while_after_one_that_was_not_short(
     with pytest.raises(OSError, match="no room"):
         await work.run_short(be_slow)
     assert await work.run_short(threading.get_ident) != here
-    now += WARY_S
+    now += WARY_FOR * SHORT_S
+    assert await work.run_short(threading.get_ident) != here, "it took twice as long"
+    now += 1.1 * WARY_FOR * SHORT_S
     assert await work.run_short(threading.get_ident) == here

@@ -31,7 +31,7 @@ def test_a_file_is_written_whole_and_never_over_another(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
-@pytest.mark.parametrize("inner", ["file", "folder/file"])
+@pytest.mark.parametrize("inner", ["file", "folder/file", "script.sh", "script.sh/file"])
 def test_a_folder_is_removed_with_all_that_is_in_it(tmp_path: Path, inner: str) -> None:
     folder = tmp_path / "7"
     (folder / inner).parent.mkdir(parents=True)
@@ -45,7 +45,8 @@ def test_a_folder_is_removed_with_all_that_is_in_it(tmp_path: Path, inner: str) 
 def test_nothing_behind_a_link_is_removed(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     kept.mkdir()
-    (kept / "file").touch()
+    for name in ("file", "parameters.json"):
+        (kept / name).touch()
     folder = tmp_path / "7"
     folder.mkdir()
     (folder / "inside").symlink_to(kept)
@@ -53,4 +54,4 @@ def test_nothing_behind_a_link_is_removed(tmp_path: Path) -> None:
     assert not folder.exists()
     folder.symlink_to(kept)  # in the place of the folder itself
     remove_tree(folder)
-    assert (kept / "file").exists()
+    assert len(list(kept.iterdir())) == 2

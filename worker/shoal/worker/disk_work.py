@@ -5,7 +5,8 @@ So calls that are asked for in the same turn of the loop, such as for attempts t
 together, travel together, one after the other. Later ones do not wait for them.
 
 Short calls make no trip at all while the disk is quick. When one has shown that it is not, the
-next ones do, for a while: the loop waits for a slow disk once in that time, not for every file.
+next ones do, the longer the more time it took: the loop waits for a slow disk now and then, and
+not for every file.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ T = TypeVar("T")
 THREADS = 8  # trips at once; only a slow disk keeps more than one or two busy
 MOST_AT_ONCE = 16  # calls on one trip
 SHORT_S = 0.005  # longer, and the loop's other work is late; 99 % take less on a busy disk
-WARY_S = 1.0  # so long short calls travel after one that was not short
+WARY_FOR = 20  # times what such a call took: of all its time the loop waits for a twentieth
 
 _Call = tuple[asyncio.Future[Any], Callable[[], Any]]
 _Outcome = tuple[asyncio.Future[Any], Any, BaseException | None]
@@ -42,8 +43,8 @@ class DiskWork:
             return call()
         finally:
             ended_at = time.monotonic()
-            if ended_at - begun_at > SHORT_S:
-                self._wary_until = ended_at + WARY_S
+            if (took_s := ended_at - begun_at) > SHORT_S:
+                self._wary_until = ended_at + WARY_FOR * took_s
 
     async def run(self, call: Callable[[], T]) -> T:
         """Return what ``call`` returns, or raise what it raises.

@@ -113,8 +113,11 @@ class Spool:
                     self._settle(journal, place)
 
     def _settle(self, journal: str, place: int) -> None:
-        with self._open(journal) as file:
-            settle(file.fileno(), place)
+        fd = os.open(os.path.join(self.folder, journal), os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            settle(fd, place)
+        finally:
+            os.close(fd)
 
     def _open(self, journal: str) -> FileIO:
         return FileIO(self.folder / journal, "r+")
