@@ -5,7 +5,7 @@ above all its commit, which waits for the disk.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
 from datetime import datetime
 from itertools import zip_longest
@@ -94,12 +94,13 @@ class Intake:
             await uow.commit()
         pending = {c.partition for c, _ in stored if c.state is CommandState.PENDING}
         if pending:
-            self._start(self._ring(pending))  # a hint: nobody waits for its answer
+            rung = ring(self._session, pending)  # at once, before the request is answered
+            self._start(self._hear_of(rung, pending))  # a hint: nobody waits for its answer
         return stored
 
-    async def _ring(self, partitions: Collection[int]) -> None:
+    async def _hear_of(self, rung: Awaitable[None], partitions: Collection[int]) -> None:
         try:
-            await ring(self._session, partitions)
+            await rung
         except ShoalError as error:
             log.warning(
                 "bells not rung; the owners look by themselves",

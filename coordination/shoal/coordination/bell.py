@@ -1,9 +1,9 @@
 """Bells: wake the owner of a partition. A bell is a hint; what it stands for is elsewhere."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import structlog
 
@@ -11,13 +11,20 @@ from shoal.coordination import background, layout
 from shoal.coordination.errors import CoordinationError, NoNode
 from shoal.coordination.nodes import EventKind, WatchEvent
 from shoal.coordination.session import ZkSession
+from shoal.coordination.wire import Stat
 
 log = structlog.get_logger()
 
 
-async def ring(session: ZkSession, partitions: Iterable[int]) -> None:
-    """Ring the bells of ``partitions``. Raises ConnectionLoss; ringing twice does no harm."""
-    bells = [session.set(layout.bell(number), b"") for number in set(partitions)]
+def ring(session: ZkSession, partitions: Iterable[int]) -> Coroutine[Any, Any, None]:
+    """Ring the bells of ``partitions``, at once; ringing twice does no harm.
+
+    The coroutine that is returned tells how that went: it raises ConnectionLoss.
+    """
+    return _rings([session.set(layout.bell(number), b"") for number in set(partitions)])
+
+
+async def _rings(bells: "Iterable[asyncio.Future[Stat]]") -> None:
     for error in await asyncio.gather(*bells, return_exceptions=True):
         if isinstance(error, BaseException) and not isinstance(error, NoNode):
             raise error

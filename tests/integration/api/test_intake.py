@@ -7,6 +7,8 @@ from datetime import datetime
 import pytest
 
 from shoal.api.services import Services
+from shoal.coordination import layout
+from shoal.coordination.wire import Stat
 from shoal.core.commands import Command, CommandType, NewCommand
 from shoal.sql.commands import Commands
 from shoal.sql.errors import BrokenReference
@@ -80,3 +82,19 @@ async def test_a_request_that_ends_early_holds_up_nobody(api: Api) -> None:
         adding[1].cancel()
     results = await asyncio.gather(*adding, return_exceptions=True)
     assert isinstance(results[2], tuple)
+
+
+async def test_the_owner_is_rung_for_before_the_request_is_answered(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await api.publish()
+    session, written = api.services.session, list[str]()
+    write = session.set
+
+    def noted(path: str, data: bytes) -> asyncio.Future[Stat]:
+        written.append(path)
+        return write(path, data)
+
+    monkeypatch.setattr(session, "set", noted)
+    await api.services.intake.add(start("k"))
+    assert written == [layout.bell(1)]
