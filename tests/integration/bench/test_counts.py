@@ -1,4 +1,4 @@
-"""What a task costs, counted: no clock is read, so a busy machine changes nothing of it."""
+"""What a task costs, counted: no clock is read, so a busy machine changes little of it."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from bench.counts_cli import KINDS, SECTION, measure
 from shoal.core.settings import ClusterSettings
 from tests.waiting import STEADY_SESSION_S
 
-LONELY = "CHAIN 20"  # one task at a time, so the counts are the same every time
+LONELY = "CHAIN 20"  # one task at a time, so the counts are nearly the same every time
 TOGETHER = ("WIDE 200", "MANY 40 x 5")
 
 
