@@ -1,6 +1,5 @@
 """PostgreSQL's connections: one pool, whose reading transactions are snapshots."""
 
-import asyncio
 from typing import Any
 
 from sqlalchemy import URL, event
@@ -10,10 +9,10 @@ from sqlalchemy.pool import NullPool
 from shoal.sql.connection import Connection
 from shoal.sql.postgresql_link import PostgresqlLink
 from shoal.sql.quick_connection import QuickConnection
-from shoal.sql.translation import FOREIGN, all_in_use, translate
+from shoal.sql.translation import FOREIGN, translate
+from shoal.sql.turns import Turns
 
 _CONNECT_TIMEOUT_S = 10
-_TURN_TIMEOUT_S = 30.0
 
 _WRITING = "BEGIN"
 _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -69,13 +68,13 @@ class _Pool:
             },
         )
         event.listen(self._engine.sync_engine, "connect", _set_up)
-        self._turns = asyncio.Semaphore(size)
+        self._turns = Turns(size)
         self._idle: list[PostgresqlLink] = []  # the last one that was used is the next
         self._disposed = False
 
     async def take(self) -> PostgresqlLink:
         """Return a connection that comes back when it is closed. Raises SqlError."""
-        await self._take_turn()
+        await self._turns.take()
         while self._idle:
             link = self._idle.pop()
             try:
@@ -90,16 +89,6 @@ class _Pool:
         except BaseException:
             self._turns.release()
             raise
-
-    async def _take_turn(self) -> None:
-        if not self._turns.locked():
-            await self._turns.acquire()
-            return
-        try:
-            async with asyncio.timeout(_TURN_TIMEOUT_S):
-                await self._turns.acquire()
-        except TimeoutError:
-            raise all_in_use() from None
 
     async def _connected(self) -> PostgresqlLink:
         connection = self._engine.connect()

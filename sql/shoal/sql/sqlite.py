@@ -26,14 +26,14 @@ from shoal.sql.pause import SHORT_S, Pause
 from shoal.sql.prepared import Values, prepared, tell
 from shoal.sql.queries import Query, prepared_query
 from shoal.sql.sqlite_file import BUSY_TIMEOUT_MS
-from shoal.sql.translation import FOREIGN, all_in_use, sqlite_code, translate
+from shoal.sql.translation import FOREIGN, sqlite_code, translate
+from shoal.sql.turns import Turns
 
 T = TypeVar("T")
 
 # How long a transaction waits for SQLite's write lock before it fails as a conflict.
 LOCK_PATIENCE_S = 30.0
 _FIRST_RETRY_S, _LONGEST_RETRY_S = 0.0005, 0.005
-_TURN_TIMEOUT_S = 30.0
 
 _STEPS_BETWEEN_LOOKS = 200  # of SQLite's virtual machine: some 10 µs
 _TO_BE_DONE_AGAIN = frozenset({sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY})
@@ -64,7 +64,7 @@ class SqliteConnections:
             },
         )
         self._read_only = read_only
-        self._turns = asyncio.Semaphore(size)
+        self._turns = Turns(size)
         self._idle: list[_SqliteLink] = []
         self._disposed = False
         self._pause = Pause()
@@ -72,7 +72,7 @@ class SqliteConnections:
     async def open(self) -> Connection:
         """Return a connection whose transaction has begun; to be closed. Raises SqlError."""
         await self._pause.if_due()
-        await self._take_turn()
+        await self._turns.take()
         try:
             link = self._idle.pop() if self._idle else await self._connected()
         except BaseException:
@@ -91,16 +91,6 @@ class SqliteConnections:
         while self._idle:
             await self._idle.pop().disconnect()
         self._engine.dispose()
-
-    async def _take_turn(self) -> None:
-        if not self._turns.locked():
-            await self._turns.acquire()
-            return
-        try:
-            async with asyncio.timeout(_TURN_TIMEOUT_S):
-                await self._turns.acquire()
-        except TimeoutError:
-            raise all_in_use() from None
 
     async def _connected(self) -> "_SqliteLink":
         courier = Courier("sqlite")
