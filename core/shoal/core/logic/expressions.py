@@ -94,12 +94,9 @@ def check(text: str) -> None:
 
 def names(text: str) -> set[str]:
     """Return the parameters that an expression uses. Raises InvalidExpression."""
-    called = {id(n.func) for n in ast.walk(_parse(text)) if isinstance(n, ast.Call)}
-    found = {
-        node.id
-        for node in ast.walk(_parse(text))
-        if isinstance(node, ast.Name) and id(node) not in called
-    }
+    nodes = list(ast.walk(_parse(text)))
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    found = {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called}
     return found - _CONSTANTS.keys() - _FUNCTIONS.keys()
 
 
