@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from shoal.coordination import ZkSession
+from shoal.coordination import TaskQueue, ZkSession, prepare
 from tests.waiting import DEADLINE_S, SERVICE_SESSION_S, STEADY_SESSION_S
 from tests.waiting import eventually as eventually
 
@@ -42,6 +42,19 @@ async def proxied(zk_proxied: str) -> AsyncIterator[ZkSession]:
         zk_proxied, name="proxied", session_timeout_s=TIMEOUT_S, close_timeout_s=1.0
     ) as session:
         yield session
+
+
+@pytest.fixture
+async def tree(session: ZkSession) -> ZkSession:
+    """The straight session, with all that a cluster of four partitions needs."""
+    await prepare(session, 4)
+    return session
+
+
+@pytest.fixture
+async def queue(tree: ZkSession) -> TaskQueue:
+    """The task queue of that session."""
+    return TaskQueue(tree)
 
 
 async def appears(session: ZkSession, path: str) -> None:

@@ -4,17 +4,11 @@ import asyncio
 
 import pytest
 
-from shoal.coordination import Bells, ZkSession, prepare, ring
+from shoal.coordination import Bells, ZkSession, ring
 from shoal.coordination.nodes import Node, WatchCallback
 from tests.integration.coordination.conftest import get_request
 from tests.proxy import TcpProxy
 from tests.waiting import eventually
-
-
-@pytest.fixture
-async def tree(session: ZkSession) -> ZkSession:
-    await prepare(session, 4)
-    return session
 
 
 async def test_ring_is_heard_again_and_again(tree: ZkSession, proxied: ZkSession) -> None:

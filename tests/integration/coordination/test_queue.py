@@ -17,7 +17,6 @@ from shoal.coordination import (
     SessionLost,
     TaskQueue,
     ZkSession,
-    prepare,
 )
 from tests.integration.coordination.conftest import claim_request, connect, put_request
 from tests.proxy import TcpProxy
@@ -35,17 +34,6 @@ def entries(count: int) -> list[Entry]:
 
 def ids(claims: Sequence[Claim]) -> list[int]:
     return [claim.entry.task_instance_id for claim in claims]
-
-
-@pytest.fixture
-async def tree(session: ZkSession) -> ZkSession:
-    await prepare(session, 4)
-    return session
-
-
-@pytest.fixture
-async def queue(tree: ZkSession) -> TaskQueue:
-    return TaskQueue(tree)
 
 
 async def test_one_claimer_gets_exactly_the_first(queue: TaskQueue) -> None:

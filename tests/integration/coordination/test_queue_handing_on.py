@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from shoal.client.local.zookeeper import ZooKeeperServer
-from shoal.coordination import Entry, TaskQueue, ZkSession, layout, prepare
+from shoal.coordination import Entry, TaskQueue, ZkSession, layout
 from tests.integration.coordination.conftest import claim_request, connect
 from tests.proxy import TcpProxy
 from tests.waiting import DEADLINE_S, eventually
@@ -14,17 +14,6 @@ from tests.zookeeper import expire_session
 
 def entry(task: int) -> Entry:
     return Entry("default", 2, 1, 2, task, 0)
-
-
-@pytest.fixture
-async def tree(session: ZkSession) -> ZkSession:
-    await prepare(session, 4)
-    return session
-
-
-@pytest.fixture
-async def queue(tree: ZkSession) -> TaskQueue:
-    return TaskQueue(tree)
 
 
 async def holding(queue: TaskQueue, count: int) -> TaskQueue:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shoal.coordination import Entry, TaskQueue, ZkSession, layout, prepare, wire
+from shoal.coordination import Entry, TaskQueue, ZkSession, layout, wire
 from shoal.coordination.queue import head, pruning, putting
 from tests.integration.coordination.conftest import connect
 from tests.waiting import DEADLINE_S
@@ -15,12 +15,6 @@ from tests.waiting import DEADLINE_S
 
 def entry(task: int, *, wp: int = 2, wi: int = 1) -> Entry:
     return Entry("g", wp, wi, 2, task, 0)
-
-
-@pytest.fixture
-async def queue(session: ZkSession) -> TaskQueue:
-    await prepare(session, 4)
-    return TaskQueue(session)
 
 
 @pytest.fixture

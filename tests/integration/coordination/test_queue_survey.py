@@ -2,15 +2,9 @@
 
 import pytest
 
-from shoal.coordination import Entry, TaskQueue, ZkSession, layout, prepare
+from shoal.coordination import Entry, TaskQueue, ZkSession, layout
 from shoal.coordination.queue import survey
 from shoal.coordination.queue.survey import START
-
-
-@pytest.fixture
-async def queue(session: ZkSession) -> TaskQueue:
-    await prepare(session, 4)
-    return TaskQueue(session)
 
 
 def entries(instances: int, tasks: int, group: str = "g") -> list[Entry]:
