@@ -4,7 +4,7 @@ WORKDIR /src
 COPY requirements-bootstrap.txt requirements.txt ./
 RUN python -m venv /opt/shoal \
  && /opt/shoal/bin/python -m pip install --no-cache-dir --require-hashes -r requirements-bootstrap.txt \
- && /opt/shoal/bin/uv pip install --no-cache --python /opt/shoal/bin/python --require-hashes -r requirements.txt
+ && /opt/shoal/bin/uv pip install --no-cache --compile-bytecode --python /opt/shoal/bin/python --require-hashes -r requirements.txt
 COPY pyproject.toml README.md ./
 COPY core core
 COPY coordination coordination
@@ -14,7 +14,7 @@ COPY master master
 COPY worker worker
 COPY api api
 COPY client client
-RUN /opt/shoal/bin/uv pip install --no-cache --python /opt/shoal/bin/python --no-deps --no-build-isolation .
+RUN /opt/shoal/bin/uv pip install --no-cache --compile-bytecode --python /opt/shoal/bin/python --no-deps --no-build-isolation .
 
 FROM python:3.11-slim
 COPY --from=build /opt/shoal /opt/shoal

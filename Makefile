@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 UV := $(BIN)/uv
 # --find-links and indexes come from the machine's own pip/uv configuration, never from here.
-PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet
+# Bytecode is made here: where the files may not be written later, every start would compile them.
+PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet --compile-bytecode
 
 .PHONY: help demo test coverage chaos check fmt lock proto clean bench bench-budget bench-queue mutations model
 
@@ -35,8 +36,6 @@ test: .venv/dev check  ## every test: unit, integration, acceptance (some minute
 	@# Without a PostgreSQL its tests are skipped, saying so; in CI that is an error.
 	sh tests/provision.sh || test -z "$$CI"
 	$(BIN)/python -m tests
-	@# When all else is over: has a task become much dearer than it was?
-	$(BIN)/python bench/guard.py
 
 coverage: .venv/dev  ## every test, and which lines none of them reaches (twice as long)
 	sh tests/provision.sh
@@ -76,6 +75,8 @@ bench: .venv/dev  ## all figures of docs/performance.md, on a machine without ot
 	$(BIN)/python bench/growth.py
 	$(BIN)/python bench/scale_model.py
 	$(BIN)/python bench/document.py
+	@# When all is written down: has a task become much dearer than it was?
+	$(BIN)/python bench/guard.py
 
 # After a change that makes tasks cheaper: from then on they must not become dearer again.
 bench-budget: .venv/dev  ## write what a task costs now to bench/budget.json

@@ -16,29 +16,30 @@ from typing import Any
 
 from bench.quiet import log_warnings_to_stderr
 from bench.workload import GROUP
-from shoal.coordination import TaskQueue, ZkSession
+from shoal.coordination import Claim, TaskQueue, ZkSession
 
 
 async def claim(
     session: ZkSession, queue: TaskQueue, name: str, claims: int, size: int
-) -> dict[str, Any]:
-    """Claim ``claims`` times in a row."""
+) -> tuple[dict[str, Any], list[Claim]]:
+    """Claim ``claims`` times in a row; return what is to be told, and the claims."""
     latencies: list[int] = []
-    tasks: list[int] = []
+    claimed: list[Claim] = []
     lost_before, began = queue.lost_races, time.monotonic_ns()
     for _ in range(claims):
         sent = time.monotonic_ns()
         # A machine that stands still for long breaks connections; workers try again, too.
         got = await session.retry(lambda: queue.claim(GROUP, size, name))
         latencies.append(time.monotonic_ns() - sent)
-        tasks += [claim.entry.task_instance_id for claim in got]
-    return {
+        claimed += got
+    answer = {
         "began_ns": began,
         "ended_ns": time.monotonic_ns(),
         "latencies_ns": latencies,
-        "tasks": tasks,
+        "tasks": [claim.task_instance_id for claim in claimed],
         "lost_races": queue.lost_races - lost_before,
     }
+    return answer, claimed
 
 
 def say(line: str) -> None:
@@ -62,9 +63,9 @@ async def serve(address: str, names: list[str]) -> None:
             answers = await asyncio.gather(
                 *(claim(*claimer, command["claims"], command["size"]) for claimer in claimers)
             )
-            for queue, answer in zip(queues, answers, strict=True):
-                await queue.release(answer["tasks"])
-            say(json.dumps(answers))
+            for queue, (_, claimed) in zip(queues, answers, strict=True):
+                await queue.release(claimed, ended=True)
+            say(json.dumps([answer for answer, _ in answers]))
 
 
 if __name__ == "__main__":

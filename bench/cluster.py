@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -63,8 +63,16 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, database: str, size: Size, logs: Path) -> Iterator[Running]:
+def running(
+    folder: Path,
+    database: str,
+    size: Size,
+    logs: Path,
+    postgresql: Sequence[str] = DURABLE,
+) -> Iterator[Running]:
     """Run a cluster with ``database`` (``sqlite`` or ``postgresql``) below ``folder``.
+
+    ``postgresql``: the server's settings.
 
     If the block raises, the cluster's logs are kept in ``logs``, and the error says so.
     """
@@ -72,7 +80,7 @@ def running(folder: Path, database: str, size: Size, logs: Path) -> Iterator[Run
     with ExitStack() as stack:
         environment = {"SHOAL_LOG_LEVEL": os.environ.get("SHOAL_LOG_LEVEL", "info")}
         if database == "postgresql":
-            server = stack.enter_context(temporary_server(DURABLE))
+            server = stack.enter_context(temporary_server(postgresql))
             environment["SHOAL_DATABASE_URL"] = server.create("shoal")
         stack.enter_context(mock.patch.dict(os.environ, environment))
         cluster = LocalCluster(

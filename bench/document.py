@@ -1,4 +1,4 @@
-"""Put what the benches have written into docs/performance.md: ``python bench/document.py``.
+"""Put what the benches have written into the documentation: ``python bench/document.py``.
 
 Between ``<!-- results of NAME -->`` and ``<!-- end of NAME -->`` there stands what
 bench/results/NAME.md holds; what has not been measured stays as it is.
@@ -10,7 +10,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 RESULTS = CHECKOUT / "bench" / "results"
-PAGE = CHECKOUT / "docs" / "performance.md"
+PAGES = [CHECKOUT / "docs" / name for name in ("performance.md", "retention.md")]
 _PART = re.compile(r"(<!-- results of (\S+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 
 
@@ -27,5 +27,6 @@ def fill(page: str, results: Path) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(fill(PAGE.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")
-    sys.stdout.write(f"{PAGE} has the results of {RESULTS}\n")
+    for page in PAGES:
+        page.write_text(fill(page.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")
+        sys.stdout.write(f"{page} has the results of {RESULTS}\n")

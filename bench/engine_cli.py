@@ -12,13 +12,13 @@ from dataclasses import asdict
 from os import getpid
 from pathlib import Path
 
-from bench import processes, spawn_limit
+from bench import processes, yardsticks
 from bench.cluster import Running, Size, running
 from bench.engine_report import Idle, Line, markdown, without_tasks
 from bench.quiet import log_warnings_to_stderr
 from bench.report import machine
 from bench.scenarios import Figures, Workload, chain, deep, fan, many, trigger, wide
-from bench.spawn_limit import SpawnLimit
+from bench.yardsticks import Yardsticks
 
 DATABASES = ("sqlite", "postgresql")
 RESULTS = Path(__file__).with_name("results")
@@ -57,7 +57,7 @@ def main() -> None:
     given = options_of(sys.argv[1:])
     size = Size(given.masters, given.workers, given.slots)
     chosen = [w for w in workloads(given.quick) if w.name.startswith(given.only or "")]
-    limits = [spawn_limit.measure()]
+    found = [yardsticks.measure()]
     lines: list[Line] = []
     idle: list[Idle] = []
     for database in given.database or DATABASES:
@@ -68,17 +68,17 @@ def main() -> None:
         ):
             if not given.no_idle:
                 idle.append(watch_idle(database))
-            lines += measure(cluster, database, chosen, given.runs, limits)
-    limit = SpawnLimit.median(limits)
-    text = markdown(limit, lines, idle, size) + f"\n{machine()}\n"
+            lines += measure(cluster, database, chosen, given.runs, found)
+    by = Yardsticks.median(found)
+    text = markdown(by, lines, idle, size) + f"\n{machine()}\n"
     sys.stdout.write(text)
     given.output.mkdir(parents=True, exist_ok=True)
     (given.output / f"{given.name}.md").write_text(text, encoding="utf-8")
     content = {
         "machine": machine(),
         "size": asdict(size),
-        "limit": asdict(limit),
-        "limits": [asdict(one) for one in limits],
+        "yardsticks": asdict(by),
+        "each": [asdict(one) for one in found],
         "lines": [asdict(line) for line in lines],
         "idle": [asdict(one) for one in idle],
     }
@@ -91,9 +91,9 @@ def measure(
     database: str,
     chosen: Iterable[Workload],
     runs: int,
-    limits: list[SpawnLimit],
+    by: list[Yardsticks],
 ) -> list[Line]:
-    """Run each workload several times; after each the spawn limit is measured again."""
+    """Run each workload several times; after each the yardsticks are measured again."""
     lines = []
     wide(50).run(cluster)  # whatever is done once is done now
     for workload in chosen:
@@ -106,8 +106,8 @@ def measure(
         cpu_ms = {k: sum(run.cpu_s.get(k, 0.0) for run in found) / tasks * 1e3 for k in kinds}
         each = [run.named() for run in found]
         medians = {name: statistics.median(one[name] for one in each) for name in each[0]}
-        limits.append(spawn_limit.measure())
-        task_ms = limits[-1].clock_ms if workload.clocks else limits[-1].count_ms
+        by.append(yardsticks.measure())
+        task_ms = by[-1].spawn.clock_ms if workload.clocks else by[-1].spawn.count_ms
         lines.append(Line(database, workload.name, medians, each, without_tasks(cpu_ms, task_ms)))
         told = ", ".join(f"{name} {value:.1f}" for name, value in medians.items())
         sys.stderr.write(f"{workload.name} on {database}: {told}\n")

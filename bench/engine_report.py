@@ -7,6 +7,7 @@ from bench import goals
 from bench.cluster import Size
 from bench.processes import BENCH, LAUNCHER
 from bench.spawn_limit import SpawnLimit
+from bench.yardsticks import Yardsticks
 
 TASKS = "the tasks themselves"
 _QUIET = 0.8  # of the processors: with less, figures that depend on the clock are marked
@@ -43,19 +44,22 @@ def without_tasks(cpu_ms: Mapping[str, float], task_ms: float) -> dict[str, floa
     return {**cpu_ms, LAUNCHER: cpu_ms.get(LAUNCHER, 0.0) - own, TASKS: own}
 
 
-def markdown(limit: SpawnLimit, lines: Sequence[Line], idle: Sequence[Idle], size: Size) -> str:
-    """Return all tables; what depends on the machine also as a ratio to the spawn limit."""
+def markdown(by: Yardsticks, lines: Sequence[Line], idle: Sequence[Idle], size: Size) -> str:
+    """Return all tables; what depends on the machine also as a ratio to the spawn limit, and
+    processor time to a piece of Python too."""
+    limit = by.spawn
     text = (
         f"{size.masters} master(s), {size.workers} worker(s) of {size.slots} slots. Starting "
         f"`sh -c true` alone: {limit.all:,.0f} a second with {limit.starters} starters; one after "
-        f"the other {1e3 / limit.one:.2f} ms each; {limit.cpu_ms:.2f} ms of processor time each.\n"
+        f"the other {1e3 / limit.one:.2f} ms each; {limit.cpu_ms:.2f} ms of processor time each. "
+        f"A piece of Python: {by.python.cpu_ms:.3f} ms of processor time.\n"
     )
     if limit.share < _QUIET:
         text += (
             f"\n**The machine had other work: the bench got {limit.share:.0%} of the processors.** "
             "Processor times hold; rates and latencies say little.\n"
         )
-    parts = (_goals(limit, lines, idle), _rates(limit, lines), _by_process(lines), _idle(idle))
+    parts = (_goals(limit, lines, idle), _rates(by, lines), _by_process(lines), _idle(idle))
     return "\n".join((text, *(part for part in parts if part)))
 
 
@@ -69,11 +73,13 @@ def _goals(limit: SpawnLimit, lines: Sequence[Line], idle: Sequence[Idle]) -> st
     return goals.table(limit, found, quiet=limit.share >= _QUIET)
 
 
-def _rates(limit: SpawnLimit, lines: Sequence[Line]) -> str:
+def _rates(by: Yardsticks, lines: Sequence[Line]) -> str:
+    limit = by.spawn
     text = (
         "| workload | database | tasks/s | of the spawn limit | median ms | in starts | p99 ms "
-        "| processor ms per task | in starts | tasks/s that this allows |\n"
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        "| processor ms per task | in starts | in pieces of Python "
+        "| tasks/s that this allows |\n"
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     )
     for line in lines:
         rate, median = line.figures.get("tasks_per_s"), line.figures.get("median_ms")
@@ -83,6 +89,7 @@ def _rates(limit: SpawnLimit, lines: Sequence[Line]) -> str:
         text += (
             f"| {line.workload} | {line.database} | {rates} {times} {p99} "
             f"| {line.whole_ms:.2f} | {line.whole_ms / limit.cpu_ms:.1f} "
+            f"| {line.whole_ms / by.python.cpu_ms:.1f} "
             f"| {limit.starters * 1e3 / line.whole_ms:,.0f} |\n"
         )
     return text

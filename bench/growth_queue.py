@@ -52,7 +52,7 @@ async def _round(queue: TaskQueue, source: Iterator[Entry], count: int) -> None:
     for _ in range(count // _SIZE):
         await queue.put(list(islice(source, _SIZE)))
         claims = await queue.claim(GROUP, _SIZE, "bench")
-        await queue.release([claim.entry.task_instance_id for claim in claims])
+        await queue.release(claims, ended=True)
 
 
 def _server_s() -> float:

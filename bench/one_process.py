@@ -1,11 +1,13 @@
 """A master and a worker in this process's loop, with a real ZooKeeper and a SQLite file."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 from bench.counting import Counts, uncounted
+from bench.loop_counting import AGENT, MASTER, start_role
 from shoal.coordination import Members, ZkSession, layout, partition_of, ring
 from shoal.core.commands import CommandType, NewCommand
 from shoal.core.model import WorkflowSpec
@@ -20,6 +22,8 @@ from shoal.worker.settings import WorkerSettings
 
 SLOTS = 8
 _LOOK_S = 0.05
+# What masters do now and then costs by the minute, not by the task: little of it is in the counts.
+_MASTER = MasterSettings(initial_rebalance_delay_s=0.0, scan_interval_s=60.0, sweep_interval_s=60.0)
 
 
 class OneProcess:
@@ -28,6 +32,7 @@ class OneProcess:
     def __init__(self, cluster: ClusterSettings, database: Database, session: ZkSession) -> None:
         self._cluster, self._database, self._session = cluster, database, session
         self._runs = 0
+        self._instances: Counter[str] = Counter()  # of each workflow, so far
 
     async def run(self, spec: WorkflowSpec, instances: int, counts: Counts) -> dict[str, float]:
         """Run a workflow so many times, all at once; return what each task has cost.
@@ -35,19 +40,20 @@ class OneProcess:
         Raises SystemExit if an instance fails.
         """
         self._runs += 1
+        self._instances[spec.name] += instances
         with uncounted():
             before = counts.now()
-            ids = await self._start(spec, instances)
+            await self._start(spec, instances)
             while True:
                 await asyncio.sleep(_LOOK_S)
-                if await self._ended(spec.name, len(ids)):
+                if await self._ended(spec.name):
                     break
             after = counts.now()
         tasks = instances * len(spec.tasks)
         return {name: (number - before[name]) / tasks for name, number in after.items()}
 
-    async def _start(self, spec: WorkflowSpec, instances: int) -> list[int]:
-        now, ids = datetime.now(UTC), []
+    async def _start(self, spec: WorkflowSpec, instances: int) -> None:
+        now = datetime.now(UTC)
         keys = [f"{spec.name}-{self._runs}-{number}" for number in range(instances)]
         parts = [partition_of(key, self._cluster.partitions) for key in keys]
         async with self._database.unit_of_work() as uow:
@@ -55,12 +61,12 @@ class OneProcess:
             workflow = published.version.workflow_id
             for key, part in zip(keys, parts, strict=True):
                 new = NewCommand(CommandType.START, part, key, workflow)
-                ids.append((await uow.commands.add(new, now))[0].id)
+                await uow.commands.add(new, now)
             await uow.commit()
         await ring(self._session, sorted(set(parts)))
-        return ids
 
-    async def _ended(self, workflow: str, instances: int) -> bool:
+    async def _ended(self, workflow: str) -> bool:
+        instances = self._instances[workflow]
         async with self._database.unit_of_work(read_only=True) as uow:
             found = await uow.instances.list(workflow=workflow, limit=instances)
         states = [one.state for one in found]
@@ -81,11 +87,10 @@ async def one_process(cluster: ClusterSettings) -> AsyncIterator[OneProcess]:
         with uncounted():
             await database.migrate()
         roles: Sequence[asyncio.Task[None]] = [
-            asyncio.create_task(
-                serve(MasterSettings(initial_rebalance_delay_s=0.0), cluster, stop)
-            ),
-            asyncio.create_task(
-                run_worker(WorkerSettings(name="w", slots=SLOTS), cluster, stop, stop)
+            start_role(MASTER, serve(_MASTER, cluster, stop)),
+            start_role(
+                AGENT,
+                run_worker(WorkerSettings(name="w", slots=SLOTS), cluster, stop, stop),
             ),
         ]
         try:

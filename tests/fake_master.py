@@ -7,6 +7,8 @@ partitions whose owner znode it holds.
 import asyncio
 import itertools
 import json
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -15,6 +17,7 @@ import grpc
 import grpc.aio
 
 from shoal.coordination import Entry, TaskQueue, ZkSession, layout, prepare
+from shoal.coordination.errors import CoordinationError
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import MasterServiceServicer, add_MasterServiceServicer_to_server
@@ -23,6 +26,7 @@ from tests.waiting import DEADLINE_S, STEADY_SESSION_S
 
 ENDS = {pb.SUCCEEDED: "SUCCEEDED", pb.FAILED: "FAILED", pb.KILLED: "KILLED"}
 PARTITIONS = 4
+SWEEP_EVERY_S = 0.5
 
 
 @dataclass
@@ -34,6 +38,7 @@ class Task:
     state: str = "QUEUED"
     worker: str = ""
     report: pb.Report | None = None
+    put: bool = False  # it has been in the queue
     committed: int = 0  # reports of its end that were answered COMMITTED
 
 
@@ -88,6 +93,7 @@ class FakeMaster(MasterServiceServicer):
         self.open = asyncio.Event()
         self.open.set()
         self.lose_replies = self.retries = 0
+        self.runs_lost_again = False  # what is CLAIMED without a claim is QUEUED again
         self.asked: list[int] = []  # by Fetch calls that have arrived
         self.fetched: list[int] = []  # by those that were answered
         self.reports: list[pb.Report] = []
@@ -97,6 +103,7 @@ class FakeMaster(MasterServiceServicer):
         self.session: ZkSession
         self.queue: TaskQueue
         self._server: grpc.aio.Server
+        self._sweeper: asyncio.Task[None]
 
     async def __aenter__(self) -> Self:
         self.session = ZkSession(self._zookeeper, session_timeout_s=STEADY_SESSION_S, name=self._id)
@@ -108,6 +115,7 @@ class FakeMaster(MasterServiceServicer):
         )
         for partition in self._partitions:
             await self.own(partition)
+        self._sweeper = asyncio.create_task(self._sweep())
         return self
 
     async def __aexit__(
@@ -117,8 +125,33 @@ class FakeMaster(MasterServiceServicer):
         tb: TracebackType | None,
     ) -> None:
         self.open.set()
+        self._sweeper.cancel()
+        await asyncio.wait([self._sweeper])
         await self._server.stop(0)
         await self.session.__aexit__(None, None, None)
+
+    async def _sweep(self) -> None:
+        """Put tasks again that are QUEUED in the table and neither in the queue nor claimed."""
+        while True:
+            await asyncio.sleep(SWEEP_EVERY_S)
+            queued = [t.entry for t in self.table.tasks.values() if t.put and t.state == "QUEUED"]
+            mine = [entry for entry in queued if entry.partition in self.owned]
+            with suppress(CoordinationError):
+                if self.runs_lost_again:
+                    await self._queue_lost()
+                present = await self.queue.contains(mine)
+                absent = [entry for entry in mine if entry not in present]
+                claimed = await self.queue.claimed([e.task_instance_id for e in absent])
+                missing = [e for e in absent if e.task_instance_id not in claimed]
+                await self.queue.put(
+                    e for e in missing if self.table.tasks[e.task_instance_id].state == "QUEUED"
+                )
+
+    async def _queue_lost(self) -> None:
+        held = {i: t for i, t in self.table.tasks.items() if t.state == "CLAIMED"}
+        for number in held.keys() - await self.queue.claimed(held):
+            if held[number].state == "CLAIMED":
+                held[number].state, held[number].worker = "QUEUED", ""
 
     async def own(self, partition: int) -> None:
         data = json.dumps({"owner_id": self._id, "address": self.address}).encode()
@@ -147,6 +180,8 @@ class FakeMaster(MasterServiceServicer):
         secrets: dict[str, str] | None = None,
         group: str = "default",
         timeout_s: float = 0.0,
+        outputs_from_log: bool = False,
+        undeclared: Sequence[str] = (),
         put: bool = True,
     ) -> int:
         """Queue a task; return its id."""
@@ -159,6 +194,8 @@ class FakeMaster(MasterServiceServicer):
                 secrets=secrets,
                 group=group,
                 timeout_s=timeout_s,
+                outputs_from_log=outputs_from_log,
+                undeclared=undeclared,
                 put=put,
             )
         )[0]
@@ -173,6 +210,8 @@ class FakeMaster(MasterServiceServicer):
         secrets: dict[str, str] | None = None,
         group: str = "default",
         timeout_s: float = 0.0,
+        outputs_from_log: bool = False,
+        undeclared: Sequence[str] = (),
         put: bool = True,
     ) -> list[int]:
         new = []
@@ -195,14 +234,22 @@ class FakeMaster(MasterServiceServicer):
                 logical_time=1_700_000_000.0,
                 epoch=99,
                 timezone="Europe/Berlin",
+                outputs_from_log=outputs_from_log,
+                undeclared=undeclared,
             )
-            self.table.tasks[number] = Task(entry, payload)
+            self.table.tasks[number] = Task(entry, payload, put=put)
             new.append(number)
         if put:
             await self.queue.put([self.table.tasks[number].entry for number in new])
         return new
 
     # -- the service ------------------------------------------------------------------------
+
+    async def Standing(  # noqa: N802 - the name is the contract's
+        self, request: pb.StandingRequest, context: Any
+    ) -> pb.StandingResponse:
+        """Say that everything still runs: no log goes."""
+        return pb.StandingResponse(open=request.workflow_instance_ids)
 
     async def Fetch(  # noqa: N802 - the name is the contract's
         self, request: pb.FetchRequest, context: Any

@@ -1,13 +1,19 @@
 #!/bin/sh
-# Install what the tests need from Debian: a PostgreSQL server. Quiet when nothing is missing.
-# The tests start their own server from its programs, in a temporary folder.
+# Install what the tests need from Debian: a PostgreSQL server and a C compiler. Quiet when nothing
+# is missing. The tests start their own server from its programs, in a temporary folder, and compile
+# a library that shifts the clocks of processes.
 set -eu
 
+missing=postgresql
 for program in /usr/lib/postgresql/*/bin/postgres; do
     if [ -x "$program" ]; then
-        exit 0
+        missing=
     fi
 done
+command -v cc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
+if [ -z "$missing" ]; then
+    exit 0
+fi
 
 if [ "$(id -u)" -eq 0 ]; then
     as_root=
@@ -18,11 +24,12 @@ else
 fi
 
 if [ "$as_root" = unavailable ] || ! command -v apt-get >/dev/null 2>&1; then
-    echo "The tests need PostgreSQL's server programs in /usr/lib/postgresql/<version>/bin." >&2
-    echo "Install them as root, on Debian: apt-get install --no-install-recommends postgresql" >&2
+    echo "The tests need PostgreSQL's server programs in /usr/lib/postgresql/<version>/bin and cc." >&2
+    echo "Install as root, on Debian: apt-get install --no-install-recommends $missing" >&2
     echo "Or name a running server in SHOAL_TEST_POSTGRESQL_URL." >&2
     exit 1
 fi
 
 $as_root apt-get update -q
-$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends postgresql
+# shellcheck disable=SC2086 # several packages
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing

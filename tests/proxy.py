@@ -2,16 +2,22 @@
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 
 class TcpProxy:
-    """Forward connections on ``port`` to ``target``; in the loop that entered it.
+    """Forward connections on ``port`` to a server; in the loop that entered it.
+
+    A ``target_host`` that begins with a slash is the path of the server's Unix socket.
 
     - ``freeze()``: nothing passes, in either direction, and nobody is told (a cut cable).
       ``heal()`` lets what waited pass, if the connection is still there. ``freeze_from`` does so
       with the first request that has these bytes in it.
+    - ``strand()``: nothing passes on the connections that are open now, for ever, and neither side
+      is told (a failover without a farewell); new ones work.
+    - ``late``: says before each answer how many seconds it comes late.
     - ``swallow_replies``: requests pass, answers are thrown away. ``swallow_from`` starts that
       with the first request that has these bytes in it.
     - ``refusing``: new connections are closed at once.
@@ -28,7 +34,8 @@ class TcpProxy:
         self.swallow_replies = self.refusing = False
         self.swallow_from: bytes | None = None
         self.freeze_from: bytes | None = None
-        self._drops = 0
+        self.late: Callable[[], float] | None = None
+        self._drops = self._strandings = 0
 
     @property
     def address(self) -> str:
@@ -51,6 +58,9 @@ class TcpProxy:
 
     def freeze(self) -> None:
         self._thawed.clear()
+
+    def strand(self) -> None:
+        self._strandings += 1
 
     def drop(self) -> None:
         self._drops += 1
@@ -76,7 +86,7 @@ class TcpProxy:
         try:
             if self.refusing:
                 return
-            there_reader, there_writer = await asyncio.open_connection(*self._target)
+            there_reader, there_writer = await self._connect()
             ends.append(there_writer)
             pumps.append(asyncio.create_task(self._pump(reader, there_writer, replies=False)))
             pumps.append(asyncio.create_task(self._pump(there_reader, writer, replies=True)))
@@ -87,13 +97,23 @@ class TcpProxy:
             for end in ends:
                 end.transport.abort()
 
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        host, port = self._target
+        if host.startswith("/"):
+            return await asyncio.open_unix_connection(host)
+        return await asyncio.open_connection(host, port)
+
     async def _pump(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, replies: bool
     ) -> None:
-        drops = self._drops
+        drops, strandings = self._drops, self._strandings
         with contextlib.suppress(ConnectionError):
             while True:
                 data = await reader.read(65536)
+                if replies and self.late is not None:
+                    await asyncio.sleep(self.late())
+                if strandings != self._strandings:
+                    await asyncio.Event().wait()
                 if not replies and self.freeze_from and self.freeze_from in data:
                     self.freeze_from = None
                     self.freeze()

@@ -14,6 +14,7 @@ import pytest
 
 from tests.chaos.role import still_alive
 from tests.postgresql import PostgresqlMissing, find_binaries
+from tests.waiting import START_S
 
 ROOT = Path(__file__).parents[2]
 SEED = 3
@@ -65,7 +66,7 @@ def run_suite(arguments: Sequence[str], environment: dict[str, str]) -> tuple[in
         output, _ = process.communicate(timeout=BOUND_S)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=START_S)
         pytest.fail(f"not over after {BOUND_S} s:\n{output}")
     finally:
         process.kill()

@@ -17,7 +17,7 @@ import pytest
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest
-from tests.waiting import SERVICE_SESSION_S
+from tests.waiting import DEADLINE_S, SERVICE_SESSION_S
 
 # A task writes when it starts and when it ends, and holds a lock meanwhile: a second one of the
 # same name at the same time finds the lock taken and says so.
@@ -172,7 +172,7 @@ def shared_out(rest: Rest, sizes: list[int], without: int | None = None) -> Any:
     return rest.until(
         lambda: rest.get("/cluster"),
         lambda seen: sorted(shares(seen).values()) == sizes and without not in shares(seen),
-        timeout_s=90,
+        timeout_s=2 * DEADLINE_S,
     )
 
 

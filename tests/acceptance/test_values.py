@@ -41,6 +41,7 @@ def test_outputs_and_secrets_reach_the_next_task_though_the_master_is_killed_bet
                     "script": 'printf \'{"note": %s}\\n\' "$quoted" > "$SHOAL_OUTPUT"\n'
                     "echo '${setValue(rows=7)}'\n"
                     'echo "the word is $SHOAL_SECRET_db."',
+                    "outputs_from_log": True,
                 },
                 "wait": {
                     "script": f"until [ -e '{tmp_path}/go' ]; do sleep 0.05; done",

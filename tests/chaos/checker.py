@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from tests.chaos import (
     judge_commands,
+    judge_composed,
     judge_graphs,
     judge_runs,
     judge_states,
@@ -64,7 +65,7 @@ def judge(evidence: Evidence) -> Iterator[Offence]:
     ):
         if not items:
             yield Offence(Kind.BLIND, "something was done", f"there are no {what}")
-    for part in (judge_commands, judge_runs, judge_states, judge_graphs):
+    for part in (judge_commands, judge_runs, judge_states, judge_graphs, judge_composed):
         yield from part.judge(evidence)
 
 
@@ -77,6 +78,8 @@ def counts(evidence: Evidence) -> dict[str, int]:
         "commands in the database": len(evidence.commands),
         "fired by schedules": sum(c.schedule_id is not None for c in evidence.commands),
         "instances": len(evidence.instances),
+        "nested instances": sum(i.parent is not None for i in evidence.instances.values()),
+        "backfills": len(evidence.backfills),
         **{f"instances {state}": number for state, number in sorted(instances.items())},
         "attempts": len(evidence.attempts),
         **{f"attempts {state}": number for state, number in sorted(states.items())},

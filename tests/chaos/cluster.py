@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import subprocess
 import time
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import AsyncExitStack
@@ -22,6 +23,7 @@ from tests.chaos.ports import lasting_port
 from tests.chaos.postgres import Postgres
 from tests.chaos.role import Role, base_environment, still_alive
 from tests.chaos.sandbox import Refused, SmallDisk
+from tests.preload import ClockShift
 
 MASTERS = WORKERS = 3
 SLOTS = 4
@@ -55,6 +57,8 @@ class Cluster:
         self.roles: list[Role] = []
         self.disk: SmallDisk | None = None  # of the last worker
         self.disk_refused = ""  # why there is none
+        self.clocks: ClockShift | None = None  # of the roles
+        self.clocks_refused = ""  # why they cannot be shifted
         self.token = ""
         self.leftovers: list[str] = []  # processes that outlived their end, after the stop
         self._api_port = lasting_port()
@@ -114,6 +118,7 @@ class Cluster:
         self.token = ensure_token(self.data)
         ensure_identity(self.data / "tls")
         self._mount()
+        self._wind_clocks()
         enter = self._stack.enter_async_context
         self.postgres = await enter(Postgres())
         self.ensemble = await enter(Ensemble(self.folder))
@@ -133,6 +138,12 @@ class Cluster:
             self.disk = SmallDisk(self.data / "workers" / f"worker-{self.shape.workers}", _DISK_MB)
         except Refused as error:
             self.disk_refused = str(error)
+
+    def _wind_clocks(self) -> None:
+        try:
+            self.clocks = ClockShift(self.folder)
+        except (OSError, subprocess.CalledProcessError) as error:
+            self.clocks_refused = f"no library that shifts clocks: {error}"
 
     def _role(self, kind: str, number: int) -> Role:
         name = f"{kind}-{number}"
@@ -157,7 +168,8 @@ class Cluster:
         arguments += ["--set", f"host={address}"]
         if kind == "api":
             arguments += ["--set", f"port={self._api_port}"]
-        environment = base_environment() | settings
+        shifts = dict(self.clocks.environment) if self.clocks is not None else {}
+        environment = base_environment() | settings | shifts
         log = self.data / "logs" / f"{name}.log"
         return Role(name, address, arguments, environment, log, zookeeper, database)
 

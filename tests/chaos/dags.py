@@ -12,6 +12,9 @@ TASK_PROGRAM = Path(__file__).parent / "task.py"
 MARKER = "chaos_run"  # the parameter that marks every process of the workload
 MARKER_VARIABLE = f"SHOAL_PARAM_{MARKER.upper()}"
 TICKER, TICKERS = "ticker", 6  # the workflows with schedules
+GATE, GATE_SLOTS = "gate", 2  # the concurrency group
+DATED = "dated"  # the workflow of the backfills
+POLICIES = ("queue", "queue_latest", "skip_new", "replace")  # of those that must not overlap
 
 _STRATEGIES = ("continue", "continue", "finish_running", "fail_fast", "ignore")
 _RUN_WHEN = ("all_success",) * 14 + ("all_done",) * 2 + ("one_success", "any_failed", "always")
@@ -69,8 +72,61 @@ def tickers(site: Site, *, enabled: bool) -> list[dict[str, Any]]:
     ]
 
 
+def composed(site: Site) -> list[dict[str, Any]]:
+    """Return workflows whose tasks run other workflows, share slots, or must not overlap.
+
+    What is nested comes first: a workflow names only those before it.
+    """
+    leaf = [
+        {"name": "one", **_program({"s": 0.2, "lines": 1}, site)},
+        {
+            "name": "two",
+            "depends_on": ["one"],
+            "retries": 1,
+            **_program({"s": 0, "fail": [1]}, site),
+        },
+    ]
+    gated = [
+        {
+            "name": f"gated-{number}",
+            "concurrency_group": GATE,
+            **_program({"s": 0.5, "lines": 1}, site),
+        }
+        for number in range(4)
+    ]
+    nested = [
+        {"name": "before", **_program({"s": 0}, site)},
+        {
+            "name": "child",
+            "type": "SUB_WORKFLOW",
+            "depends_on": ["before"],
+            "params": {"workflow": "leaf"},
+        },
+        {
+            "name": "children",
+            "type": "MAP",
+            "depends_on": ["before"],
+            "params": {"workflow": "leaf", "items": ["a", "b", "c"], "parallel": 2},
+        },
+        {"name": "after", "depends_on": ["child", "children"], **_program({"s": 0}, site)},
+    ]
+    deeper = [
+        {"name": "nest", "type": "SUB_WORKFLOW", "params": {"workflow": "nest"}},
+        {"name": "after", "depends_on": ["nest"], **_program({"s": 0}, site)},
+    ]
+    alone = [{"name": "work", **_program({"s": 0.5}, site)}]
+    return [
+        _workflow("leaf", site, leaf, parameters={MARKER: site.marker, "item": ""}),
+        _workflow("nest", site, nested),
+        _workflow("deep", site, deeper),
+        _workflow("gated", site, gated),
+        *(_workflow(f"alone-{policy}", site, alone, overlap=policy) for policy in POLICIES),
+        _workflow(DATED, site, alone),
+    ]
+
+
 def _workflow(name: str, site: Site, tasks: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
-    return {"name": name, "parameters": {MARKER: site.marker}, "tasks": tasks, **fields}
+    return {"name": name, "parameters": {MARKER: site.marker}, "tasks": tasks} | fields
 
 
 def _task(rng: random.Random, site: Site) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from tests.chaos import audit
-from tests.chaos.evidence import Attempt, Change, Command, Evidence, Instance, Task
+from tests.chaos.evidence import Attempt, Backfill, Change, Command, Evidence, Instance, Task
 from tests.chaos.ledger import Row
 from tests.chaos.records import FaultRecord, now_s
 from tests.chaos.workload import Asked
@@ -39,13 +39,17 @@ def gather(
             return connection.execute(query.encode()).fetchall()
 
         since_boot = _since_boot()
+        instances = {row["id"]: _instance(row) for row in select(_INSTANCES)}
+        nested = {one.parent: one.id for one in instances.values() if one.parent is not None}
         return Evidence(
-            commands=[_command(row, since_boot) for row in select(_COMMANDS)],
-            instances={row["id"]: _instance(row) for row in select(_INSTANCES)},
+            commands=[_command(row, since_boot, nested) for row in select(_COMMANDS)],
+            instances=instances,
             attempts=[_attempt(row) for row in select(_ATTEMPTS)],
             changes=[_change(row, since_boot) for row in select(_CHANGES)],
             epochs={row["number"]: row["epoch"] for row in select(_EPOCHS)},
             steps=audit.read(connection),
+            slots={row["name"]: row["slots"] for row in select(_SLOTS)},
+            backfills=_backfills(select(_BACKFILLS), select(_DATES)),
             rows=rows,
             asked=asked,
             faults=faults,
@@ -60,6 +64,9 @@ _INSTANCES = """
     JOIN workflow w ON w.id = i.workflow_id"""
 _ATTEMPTS = "SELECT * FROM task_instance ORDER BY id"
 _CHANGES = "SELECT * FROM event WHERE kind IN ('instance.state', 'task.state') ORDER BY id"
+_SLOTS = "SELECT name, slots FROM concurrency_group"
+_BACKFILLS = "SELECT * FROM backfill ORDER BY id"
+_DATES = "SELECT backfill_id, logical_time, state FROM backfill_run"
 _EPOCHS = "SELECT number, epoch FROM partition"
 
 
@@ -73,18 +80,23 @@ def _since_boot() -> _Clock:
     return convert
 
 
-def _command(row: _Fields, since_boot: _Clock) -> Command:
-    logical_time = row["logical_time"]
+def _command(row: _Fields, since_boot: _Clock, nested: Mapping[tuple[int, int], int]) -> Command:
+    """``nested``: instances by whom they work for, as requests of a parent may name them."""
+    logical_time, parent = row["logical_time"], _parent(row["parent"])
+    instance_id = row["instance_id"]
+    if instance_id is None and parent is not None and row["type"] != "START":
+        instance_id = nested.get(parent)
     return Command(
         id=row["id"],
         type=row["type"],
         key=row["idempotency_key"],
         state=row["state"],
-        instance_id=row["instance_id"],
+        instance_id=instance_id,
         result_instance_id=row["result_instance_id"],
         schedule_id=row["schedule_id"],
         logical_time=None if logical_time is None else logical_time.isoformat(),
         handled_s=since_boot(row["handled_at"]),
+        by_parent=parent is not None,
     )
 
 
@@ -98,10 +110,42 @@ def _instance(row: _Fields) -> Instance:
         strategy=spec.get("on_failure", "continue"),
         tasks={task["name"]: _task(task) for task in spec["tasks"]},
         workflow=row["workflow"],
+        overlap=spec.get("overlap", "allow"),
+        parent=_parent(row["parent"]),
+        backfill=_backfill_of(row),
     )
 
 
+def _parent(stored: str | None) -> tuple[int, int] | None:
+    parent = None if stored is None else json.loads(stored)
+    return None if parent is None else (parent["task_instance_id"], parent.get("index", 0))
+
+
+def _backfill_of(row: _Fields) -> tuple[int, str] | None:
+    if row["backfill_id"] is None:
+        return None
+    return row["backfill_id"], row["logical_time"].isoformat()
+
+
+def _backfills(rows: Sequence[_Fields], dates: Sequence[_Fields]) -> list[Backfill]:
+    return [
+        Backfill(
+            id=row["id"],
+            command_id=row["command_id"],
+            state=row["state"],
+            parallel=json.loads(row["request"]).get("parallel", 1),  # 1 is not stored
+            dates={
+                date["logical_time"].isoformat(): date["state"]
+                for date in dates
+                if date["backfill_id"] == row["id"]
+            },
+        )
+        for row in rows
+    ]
+
+
 def _task(spec: _Fields) -> Task:
+    children = _children(spec)
     return Task(
         name=spec["name"],
         depends_on=tuple(spec.get("depends_on", ())),
@@ -109,8 +153,23 @@ def _task(spec: _Fields) -> Task:
         enabled=spec.get("enabled", True),
         retries=spec.get("retries", 0),
         timeout=spec.get("timeout"),
-        lines=json.loads(spec["params"]["arguments"][-1]).get("lines", 0),
+        lines=0 if children is not None else _lines(spec),
+        group=spec.get("concurrency_group"),
+        children=children,
     )
+
+
+def _children(spec: _Fields) -> int | None:
+    match spec["type"]:
+        case "SUB_WORKFLOW":
+            return 1
+        case "MAP":
+            return len(spec["params"]["items"])
+    return None
+
+
+def _lines(spec: _Fields) -> int:
+    return int(json.loads(spec["params"]["arguments"][-1]).get("lines", 0))
 
 
 def _attempt(row: _Fields) -> Attempt:

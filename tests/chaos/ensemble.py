@@ -1,6 +1,7 @@
 """A ZooKeeper ensemble of three servers, each killed and started again with its data."""
 
 import asyncio
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +27,8 @@ class EnsembleMember(ZooKeeperServer):
         self.number = number
         self._peers = peers
         (folder / "data").mkdir(parents=True)
-        (folder / "data" / "myid").write_text(f"{number}\n")
+        self._data = folder / "data"
+        (self._data / "myid").write_text(f"{number}\n")
 
     def _config(self) -> str:
         # Killed processes lose nothing that the kernel has; only a power cut would.
@@ -48,6 +50,11 @@ class EnsembleMember(ZooKeeperServer):
         if process is not None:
             process.kill()
             process.wait()
+
+    def wipe(self) -> None:
+        """Remove the data of the server, which does not run. It stays who it is."""
+        assert not self.running
+        shutil.rmtree(self._data / "version-2")
 
 
 class Ensemble:
@@ -108,6 +115,11 @@ class Ensemble:
                 member = self.members[modes.index("") if "" in modes else 0]
                 raise member._failed(f"the ensemble's members are {modes} after {READY_S:g} s")
             await asyncio.sleep(_LOOK_S)
+
+    def wipe(self) -> None:
+        """Remove the data of all members, none of which runs."""
+        for member in self.members:
+            member.wipe()
 
     async def start_all(self) -> None:
         """Start the members that do not run, and wait until all serve."""

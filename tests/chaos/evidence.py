@@ -31,6 +31,7 @@ class Command:
     schedule_id: int | None = None
     logical_time: str | None = None
     handled_s: float | None = None
+    by_parent: bool = False  # asked for by the task that has started the instance
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Task:
     retries: int = 0
     timeout: float | None = None
     lines: int = 0  # what it prints, see task.py
+    group: str | None = None  # whose slots it needs
+    children: int | None = None  # instances that it starts, for the master runs it; None: a process
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,20 @@ class Instance:
     strategy: str
     tasks: Mapping[str, Task]
     workflow: str = ""
+    overlap: str = "allow"
+    parent: tuple[int, int] | None = None  # task instance that has started it, and index
+    backfill: tuple[int, str] | None = None  # the backfill, and the date
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """A row of ``backfill`` with its dates."""
+
+    id: int
+    command_id: int
+    state: str
+    parallel: int
+    dates: Mapping[str, str]  # date -> state
 
 
 @dataclass(frozen=True)
@@ -111,6 +128,8 @@ class Evidence:
     rows: Sequence[Row] = ()
     asked: Sequence[Asked] = ()
     faults: Sequence[FaultRecord] = ()
+    slots: Mapping[str, int] = field(default_factory=dict)  # of concurrency groups, by name
+    backfills: Sequence[Backfill] = ()
     session_timeout_s: float = 10.0  # Shoal's default
 
     @cached_property
@@ -131,6 +150,17 @@ class Evidence:
     @cached_property
     def duplicates(self) -> Sequence[Row]:
         return [row for row in self.rows if row.kind is Kind.DUPLICATE]
+
+    @cached_property
+    def children_of(self) -> Mapping[int, Sequence[Instance]]:
+        """Instances that a task instance has started."""
+        nested = [one for one in self.instances.values() if one.parent is not None]
+        return _grouped(nested, lambda one: one.parent[0])
+
+    def task_of(self, attempt: Attempt) -> Task | None:
+        """Return the definition of an attempt's task."""
+        instance = self.instances.get(attempt.instance)
+        return None if instance is None else instance.tasks.get(attempt.task)
 
     @cached_property
     def attempt_by_id(self) -> Mapping[int, Attempt]:

@@ -110,8 +110,8 @@ def _effects(evidence: Evidence) -> Iterator[Offence]:
         changes = evidence.changes_of.get(instance or 0, ())
         for command in done:
             expected = _EFFECTS.get(command.type)
-            # Two at once may cancel each other out.
-            if expected is None or together[command.handled_s] > 1:
+            # Two at once may cancel each other out; what a parent asks for may be so already.
+            if expected is None or together[command.handled_s] > 1 or command.by_parent:
                 continue
             if not any(
                 c.task is None and c.at_s == command.handled_s and c.state in expected

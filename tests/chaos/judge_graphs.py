@@ -137,6 +137,8 @@ def _ran_after_upstream(evidence: Evidence, instance: Instance) -> Iterator[Offe
             attempts = evidence.attempts_of.get((instance.id, name), ())
             if any(attempt.state == "SKIPPED" for attempt in attempts):
                 continue  # disabled or not needed, perhaps: the events say whether it had to run
+            if instance.tasks[name].children is not None:
+                continue  # it has no process of its own
             ends = [
                 run.end.boot_ns
                 for run in evidence.runs_of_task.get((instance.id, name), ())

@@ -124,6 +124,9 @@ def _known(evidence: Evidence) -> Iterator[Offence]:
 def _results(evidence: Evidence) -> Iterator[Offence]:
     """A result in the database is what the process said."""
     for attempt in evidence.attempts:
+        task = evidence.task_of(attempt)
+        if task is not None and task.children is not None:
+            continue  # no process: its children say how it ends
         said = [run.exit for run in evidence.runs_of.get(attempt.id, ())]
         if attempt.state == "SUCCEEDED" and (0 not in said or attempt.exit_code != 0):
             yield _of(

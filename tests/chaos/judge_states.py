@@ -7,20 +7,27 @@ fall together as one. The database's triggers see the same.
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from tests.chaos.evidence import Attempt, Change, Evidence
+from tests.chaos.evidence import Attempt, Change, Evidence, Step
 from tests.chaos.verdict import Kind, Offence
 
 # By itself, an attempt in the first state is stored next in one of the others.
-_EARLY = frozenset({"WAITING", "UP_FOR_RETRY", "PAUSED", "QUEUED"})
+_EARLY = frozenset({"WAITING", "UP_FOR_RETRY", "PAUSED", "QUEUED", "BLOCKED"})
 _NOT_RUN = frozenset({"SKIPPED", "KILLED"})
 _RESULTS = frozenset({"SUCCEEDED", "FAILED", "KILLED", "LOST"})
 _TASK: Mapping[str, frozenset[str]] = {
     "WAITING": _EARLY | _NOT_RUN | {"CLAIMED"},  # by whoever reports the end of the task before
     "UP_FOR_RETRY": _EARLY | _NOT_RUN,
     "PAUSED": _EARLY | _NOT_RUN,
+    "BLOCKED": _EARLY | _NOT_RUN,
     "QUEUED": _EARLY | _NOT_RUN | {"CLAIMED"},
     "CLAIMED": _RESULTS | _NOT_RUN | {"RUNNING", "QUEUED", "PAUSED"},
     "RUNNING": _RESULTS,
+    **dict.fromkeys(("SUCCEEDED", "FAILED", "KILLED", "LOST", "SKIPPED"), frozenset()),
+}
+# The master runs it: by itself, such an attempt is never queued.
+_BY_MASTER: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(_EARLY - {"QUEUED"}, _EARLY - {"QUEUED"} | _NOT_RUN | _RESULTS | {"RUNNING"}),
+    "RUNNING": _RESULTS | {"PAUSED"},
     **dict.fromkeys(("SUCCEEDED", "FAILED", "KILLED", "LOST", "SKIPPED"), frozenset()),
 }
 # What one decision can do to an instance: a step, and its end if nothing is left to do.
@@ -102,7 +109,7 @@ def _task_histories(
             continue
         key = (change.task, change.attempt)
         before = states.get(key, "WAITING")
-        if change.state not in _TASK[before]:
+        if change.state not in _next(evidence, instance, change.task, before):
             text = f"from {before} to {change.state} by event {change.id}"
             yield Offence(Kind.ILLEGAL, "transition of an attempt", text, instance, *key)
         states[key] = change.state
@@ -112,6 +119,20 @@ def _task_histories(
             if last != attempt.state:
                 text = f"the row says {attempt.state}, the last event {last}"
                 yield _of(attempt, "row and history", text)
+
+
+def _next(evidence: Evidence, instance: int, name: str, state: str) -> frozenset[str]:
+    """Return what an attempt of a task may be stored as after ``state``."""
+    task = evidence.instances[instance].tasks.get(name)
+    by_master = task is not None and task.children is not None
+    return (_BY_MASTER if by_master else _TASK).get(state, frozenset())
+
+
+def _after(evidence: Evidence, step: Step) -> frozenset[str]:
+    attempt = evidence.attempt_by_id.get(step.row)
+    if attempt is None:
+        return _TASK.get(step.before, frozenset())
+    return _next(evidence, attempt.instance, attempt.task, step.before)
 
 
 def _of(attempt: Attempt, rule: str, text: str) -> Offence:
@@ -153,7 +174,7 @@ def _steps(evidence: Evidence) -> Iterator[Offence]:
         if step.table == "partition":
             if int(step.after) <= int(step.before):
                 yield Offence(Kind.ILLEGAL, "epochs only rise", where)
-        elif step.table == "task_instance" and step.after not in _TASK[step.before]:
+        elif step.table == "task_instance" and step.after not in _after(evidence, step):
             yield Offence(Kind.ILLEGAL, "committed change of an attempt", where)
         elif step.table == "workflow_instance" and not _reachable(step.before, step.after):
             yield Offence(Kind.ILLEGAL, "committed change of an instance", where)

@@ -7,6 +7,7 @@ thread with its own event loop, so that nothing the suite does keeps bytes waiti
 import asyncio
 import concurrent.futures
 import contextlib
+import re
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from enum import Enum, auto
@@ -43,8 +44,11 @@ class Link:
         self._mode = Mode.OPEN
         self._thawed = asyncio.Event()
         self._thawed.set()
-        self._pattern: bytes | None = None
+        self._pattern: re.Pattern[bytes] | None = None
         self._left = 0
+        self._delay_s = 0.0
+        self._away_s = 0.0
+        self._away_until = 0.0
         self._servers: list[asyncio.Server] = []
         self._serving: set[asyncio.Task[None]] = set()
         self._carried: set[_Carried] = set()
@@ -53,12 +57,40 @@ class Link:
         """Change the mode. Connections that were cheated are broken when the link opens."""
         self._do(lambda: self._set(mode))
 
-    def swallow(self, pattern: bytes, times: int) -> None:
+    def swallow(
+        self, pattern: bytes | re.Pattern[bytes], times: int, *, away_s: float = 0.0
+    ) -> None:
         """Lose the answers to the next ``times`` requests with ``pattern`` in them.
 
-        The request arrives; a moment later the connection breaks. 0 ends it.
+        The request arrives; a moment later the connection breaks, and for ``away_s`` there is no
+        other. 0 times end it.
         """
-        self._do(lambda: self._expect(pattern, times))
+        wanted = re.compile(re.escape(pattern)) if isinstance(pattern, bytes) else pattern
+        self._do(lambda: self._expect(wanted, times, away_s))
+
+    def silence(self) -> int:
+        """Let the connections that are open now carry nothing any more, for ever, unbroken.
+
+        New ones are carried. Returns how many have fallen silent.
+        """
+        silenced = 0
+
+        def act() -> None:
+            nonlocal silenced
+            for carried in self._carried:
+                carried.silent = True
+                silenced += 1
+
+        self._do(act)
+        return silenced
+
+    def delay(self, by_s: float) -> None:
+        """Let every answer take so much longer from now on; 0 ends it."""
+
+        def act() -> None:
+            self._delay_s = by_s
+
+        self._do(act)
 
     def _do(self, action: Callable[[], None]) -> None:
         """Return when the proxies' loop has done it: from then on it holds."""
@@ -79,8 +111,8 @@ class Link:
         if mode is Mode.REFUSING or before in (Mode.LOSING_REPLIES, Mode.LOSING_REQUESTS):
             self._drop()
 
-    def _expect(self, pattern: bytes, times: int) -> None:
-        self._pattern, self._left = pattern, times
+    def _expect(self, pattern: re.Pattern[bytes], times: int, away_s: float) -> None:
+        self._pattern, self._left, self._away_s = pattern, times, away_s
 
     def _drop(self) -> None:
         for carried in self._carried:
@@ -115,7 +147,7 @@ class Link:
         pumps: list[asyncio.Task[None]] = []
         try:
             await self._thawed.wait()
-            if self._mode is Mode.REFUSING:
+            if self._mode is Mode.REFUSING or self._loop.time() < self._away_until:
                 return
             there_reader, there = await asyncio.open_connection(host, port)
             carried.ends.append(there)
@@ -138,10 +170,12 @@ class Link:
                 await self._thawed.wait()
                 if carried.broken:
                     return
-                if self._mode is Mode.LOSING_REQUESTS:
+                if carried.silent or self._mode is Mode.LOSING_REQUESTS:
                     continue
-                if self._left and self._pattern and self._pattern in data:
+                if self._left and self._pattern and self._pattern.search(data):
                     self._left -= 1
+                    if self._away_s:
+                        self._away_until = self._loop.time() + _DOOMED_S + self._away_s
                     self.swallowed += 1
                     carried.doomed = True
                     self._loop.call_later(_DOOMED_S, carried.abort)
@@ -157,11 +191,15 @@ class Link:
                 await self._thawed.wait()
                 if carried.broken:
                     return
-                if carried.doomed or self._mode is Mode.LOSING_REPLIES:
+                if carried.silent or carried.doomed or self._mode is Mode.LOSING_REPLIES:
                     continue
+                if self._delay_s:
+                    await asyncio.sleep(self._delay_s)
                 writer.write(data)
                 await writer.drain()
             await self._thawed.wait()
+        if carried.silent:
+            await asyncio.Event().wait()  # a server that is gone does not say so
 
 
 class _Carried:
@@ -170,6 +208,7 @@ class _Carried:
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self.ends = [writer]
         self.doomed = False  # its answers are thrown away
+        self.silent = False  # nothing passes, in either direction, and nobody is told
         self.broken = False  # nothing more passes: a stream with a hole in it must not go on
 
     def abort(self) -> None:

@@ -53,7 +53,12 @@ class View:
         owned = [n for n, (owner, of, _) in self.owners.items() if sessions.get(owner) == of]
         if len(owned) < len(self.rows):
             return f"{len(self.rows) - len(owned)} partitions have no live owner"
-        taken = [n for n in owned if self.rows[n] == (self.owners[n][0], self.owners[n][2])]
+        # Of a tree that was lost the stored epochs are higher than any in the new one.
+        taken = [
+            n
+            for n in owned
+            if self.rows[n][0] == self.owners[n][0] and self.rows[n][1] >= self.owners[n][2]
+        ]
         if len(taken) < len(self.rows):
             return f"{len(self.rows) - len(taken)} partitions are not taken in the database"
         return ""
@@ -106,6 +111,42 @@ class Observer:
         """Make the znode that ``writes`` writes."""
         with suppress(CoordinationError):
             await self._session.create(layout.CONFIG + "-suite", b"")
+
+    async def writes_again(self) -> None:
+        """Return when ZooKeeper takes writes, although it may have lost everything."""
+        await self._session.retry(lambda: self._session.ensure(layout.CONFIG + "-suite"))
+
+    async def below(self, folders: Collection[str]) -> list[str]:
+        """Return the znodes in some folders. Raises NotVisible."""
+
+        async def listed() -> list[str]:
+            found = []
+            for folder in folders:
+                with suppress(NoNode):
+                    names = (await self._session.children(folder)).names
+                    found += [f"{folder}/{name}" for name in sorted(names)]
+            return found
+
+        return await self._ask(listed)
+
+    async def delete(self, paths: Collection[str]) -> int:
+        """Delete znodes; return how many were there. Raises NotVisible."""
+        return await self._each(paths, lambda path: self._session.delete(path))
+
+    async def overwrite(self, contents: Mapping[str, bytes]) -> int:
+        """Replace what stands in znodes; return how many were there. Raises NotVisible."""
+        return await self._each(contents, lambda path: self._session.set(path, contents[path]))
+
+    async def _each(self, paths: Collection[str], do: Callable[[str], Awaitable[object]]) -> int:
+        async def done() -> int:
+            count = 0
+            for path in paths:
+                with suppress(NoNode):
+                    await do(path)
+                    count += 1
+            return count
+
+        return await self._ask(done)
 
     async def masters(self) -> list[Member]:
         """Return the registered masters. Raises NotVisible."""

@@ -64,6 +64,17 @@ class Api:
             "PUT", f"/projects/default/workflows/{definition['name']}", json=definition
         )
 
+    async def put_group(self, name: str, slots: int) -> None:
+        """Make a concurrency group of the project ``default``."""
+        path = f"/projects/default/concurrency-groups/{name}"
+        await self.request("PUT", path, json={"slots": slots})
+
+    async def backfill(self, key: str, body: dict[str, Any]) -> int:
+        """Store the request for a backfill; return its command's id. Raises Refused."""
+        headers = {"Idempotency-Key": key}
+        answer = await self.request("POST", "/backfills", json=body, headers=headers)
+        return int(answer["command"]["id"])
+
     async def command(self, key: str, body: dict[str, Any]) -> int:
         """Store a command under an idempotency key; return its id. Raises Refused."""
         answer = await self.request(
@@ -95,6 +106,11 @@ class Api:
         """Return how many commands nobody has carried out yet; None if that is not known now."""
         backlog = (await self.request("GET", "/cluster"))["backlog"]
         return None if backlog is None else int(backlog["pending_commands"])
+
+    async def open_backfills(self) -> int:
+        """Return how many backfills have dates ahead of them; 200 stand for more."""
+        query = {"state": ["RUNNING", "CANCELLING"], "limit": 200}
+        return len((await self.request("GET", "/backfills", params=query))["items"])
 
     async def state(self, instance_id: int) -> str:
         """Return the state of an instance."""

@@ -8,14 +8,19 @@ import random
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.dags import Site, random_workflow, tickers
+from tests.chaos.dags import DATED, GATE, GATE_SLOTS, Site, composed, random_workflow, tickers
 from tests.chaos.rest import Api, Refused
 
 WORKFLOWS = 16
 UNFINISHED = ["QUEUED", "RUNNING", "PAUSING", "PAUSED", "STOPPING"]
+COMPOSED = 0.2  # share of the starts
+STOPPED = 0.15  # share of those that are stopped
+DAYS = 3  # of a backfill
+_FIRST_DAY = date(2001, 1, 1)
 _LOOK_S = 1.0  # between two looks at what is open
 _PAUSE_S = 1.5  # before each command of a plot, on average
 # What is done to an instance: commands, with a moment of random length before each.
@@ -64,6 +69,7 @@ class Workload:
         self._seed, self._rng = seed, random.Random(seed)
         self._site = Site(ledger, marker, groups)
         self._names: list[str] = []
+        self._composed: list[str] = []  # workflows of which nothing but starts and stops is asked
         self._open = 0  # as of the last look
         self._serial = self._started = 0
         self._generator: asyncio.Task[None] | None = None
@@ -76,6 +82,10 @@ class Workload:
             definition = random_workflow(f"random-{number:02d}", self._rng, self._site)
             await self._api.publish(definition)
             self._names.append(definition["name"])
+        await self._api.put_group(GATE, GATE_SLOTS)
+        for definition in composed(self._site):
+            await self._api.publish(definition)
+            self._composed.append(definition["name"])
         for definition in tickers(self._site, enabled=True):
             await self._api.publish(definition)
         self._generator = asyncio.create_task(self._generate())
@@ -100,9 +110,10 @@ class Workload:
                 while True:
                     busy = self._busy()
                     # Before the look at instances: what is carried out later has no command now.
+                    backfills = await self._api.open_backfills()
                     pending = await self._api.pending_commands()
                     left = await self._resume_paused()
-                    if not (busy or left) and pending == 0:
+                    if not (busy or left or backfills) and pending == 0:
                         break
                     await asyncio.sleep(_LOOK_S)
         except TimeoutError:
@@ -155,6 +166,9 @@ class Workload:
 
     async def _one_instance(self, rng: random.Random) -> None:
         """Start an instance; do something to every third one while it runs."""
+        if rng.random() < COMPOSED:
+            await self._one_composed(rng)
+            return
         name = rng.choice(self._names)
         plot = rng.choice(_PLOTS) if rng.random() < 0.33 else ()
         pauses_s = [rng.expovariate(1 / _PAUSE_S) for _ in plot]
@@ -168,6 +182,36 @@ class Workload:
             await self._ask(kind, outcome)
         if recovers:
             await self._recover(outcome)
+
+    async def _one_composed(self, rng: random.Random) -> None:
+        """Start a workflow with others in it, or a backfill; stop some of the former."""
+        name = rng.choice(self._composed)
+        if name == DATED:
+            await self._backfill(rng)
+            return
+        asked = await self._ask("START", None, project="default", workflow=name)
+        outcome = await self._outcome(asked)
+        if outcome is not None and rng.random() < STOPPED:
+            await asyncio.sleep(rng.expovariate(1 / _PAUSE_S))
+            await self._ask("STOP", outcome)
+
+    async def _backfill(self, rng: random.Random) -> None:
+        """Ask for some days, each time others."""
+        self._serial += 1
+        first = _FIRST_DAY + timedelta(days=DAYS * self._serial)
+        body = {
+            "workflow": DATED,
+            "from": first.isoformat(),
+            "to": (first + timedelta(days=DAYS - 1)).isoformat(),
+            "parallel": rng.randint(1, 3),
+        }
+        asked = Asked(f"{self._site.marker}-{self._serial}", "BACKFILL")
+        self.asked.append(asked)
+        try:
+            for _ in range(2 if self._serial % 5 == 0 else 1):
+                asked.ids.add(await self._api.backfill(asked.key, body))
+        except Refused as error:
+            asked.refused = str(error)
 
     async def _recover(self, instance_id: int) -> None:
         while (state := await self._api.state(instance_id)) not in ("SUCCEEDED", "STOPPED"):

@@ -20,6 +20,7 @@ class Promise(StrEnum):
     PROGRESS = "what can run is run; nothing in front blocks what is behind"
     ROOM = "no more is started than a workflow or a master has room for"
     COMMIT_FIRST = "decisions commit before memory changes"
+    TEXT_STAYS_TEXT = "what others have written steers no program"
     SECRETS_STAY = "secrets never leave"
 
 

@@ -23,6 +23,7 @@ from shoal.api.routes import (
     logs,
     parameters,
     projects,
+    purges,
     schedules,
     secrets,
     tasks,
@@ -48,6 +49,7 @@ _ROUTERS = (
     tasks.router,
     why.router,
     logs.router,
+    purges.router,
     cluster.router,
     events.router,
 )

@@ -1,6 +1,7 @@
 """Request bodies: JSON within limits, read only after the caller has shown the token."""
 
 import asyncio
+import json
 import math
 from typing import Any
 
@@ -8,6 +9,7 @@ from fastapi import Request
 from pydantic_core import from_json
 
 from shoal.api.errors import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, NotJson
+from shoal.core.errors import shortened
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
 _INLINE_BYTES = 64 * 1024  # larger bodies are parsed in a thread
@@ -73,7 +75,29 @@ def _parse(content: bytes) -> Any:
     except ValueError as error:
         raise MalformedBody(f"the body is no JSON: {error}") from None
     _check_storable(value)
+    _check_names(content)
     return value
+
+
+def _check_names(content: bytes) -> None:
+    """Refuse a name that stands twice in one object: which of the values was meant?"""
+    try:
+        json.loads(content, object_pairs_hook=_once, parse_int=_unread, parse_float=_unread)
+    except RecursionError:  # the parser before has a lower limit
+        raise MalformedBody("the body is nested too deep") from None
+
+
+def _once(members: list[tuple[str, Any]]) -> None:
+    names = set[str]()
+    for name, _ in members:
+        if name in names:
+            shown = shortened(name, 100)
+            raise InvalidRequest([FieldError(shown, "stands twice in the same object")])
+        names.add(name)
+
+
+def _unread(_: str) -> None:
+    """Its value does not matter here."""
 
 
 def _check_storable(value: Any) -> None:

@@ -1,13 +1,15 @@
 """From a request body to a command that can be stored: everything that can be checked at once."""
 
+import asyncio
+import secrets
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 
 from shoal.api.errors import FieldError, InvalidRequest, NotNewestAttempt
 from shoal.api.schemas.commands import CommandIn
-from shoal.coordination.keys import partition_of
 from shoal.core.commands import Command, CommandType, NewCommand
+from shoal.core.errors import shortened
+from shoal.core.hints import MOST_MISTAKES, Hints
 from shoal.core.model import WorkflowSpec
 from shoal.core.parameters import launch_problems
 from shoal.core.priority import Priority
@@ -33,6 +35,7 @@ _FIELDS: Mapping[CommandType, frozenset[str]] = {
     CommandType.KILL_TASK: _INSTANCE | {"task", "task_instance_id"},
     CommandType.FORCE_SUCCESS: _INSTANCE | {"task", "task_instance_id", "reason"},
 }
+_MOST_AT_ONCE = 10_000  # characters of values that are checked in the event loop
 _OF_EVERY_TYPE = frozenset({"type", "idempotency_key"})
 
 
@@ -98,7 +101,7 @@ async def new_command(uow: UnitOfWork, body: CommandIn, key: str, partitions: in
     selection = _selection(body)
     if selection is not None:
         version = await uow.workflows.version(instance.workflow_id, instance.version)
-        check_tasks(version.spec, selection)
+        await asyncio.to_thread(check_tasks, version.spec, selection)
     return NewCommand(
         type=body.type,
         partition=instance.partition,
@@ -115,13 +118,11 @@ async def _start(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) ->
     version = await uow.workflows.version_by_name(
         body.project or "default", body.workflow, body.version
     )
-    check_parameters(version.spec, body.parameters)
     selection = _selection(body)
-    if selection is not None:
-        check_tasks(version.spec, selection)
+    await _check_start(version.spec, body.parameters, selection)
     return NewCommand(
         type=body.type,
-        partition=partition_of(key, partitions),
+        partition=secrets.randbelow(partitions),  # a key that somebody chooses would choose it too
         idempotency_key=key,
         workflow_id=version.workflow_id,
         version=body.version,
@@ -144,7 +145,7 @@ async def _about_task(uow: UnitOfWork, body: CommandIn, key: str) -> NewCommand:
     newest = await uow.tasks.newest(instance_id, task)
     if newest is None:
         version = await uow.workflows.version(instance.workflow_id, instance.version)
-        raise InvalidRequest([FieldError("task", _no_such_task(version.spec, task))])
+        raise InvalidRequest([FieldError("task", _no_such_task(version.spec, task, Hints()))])
     if body.task_instance_id not in (None, newest.id):
         raise NotNewestAttempt(
             f"task instance {body.task_instance_id} is over: attempt {newest.attempt} of {task}, "
@@ -168,6 +169,23 @@ def _selection(body: CommandIn) -> Selection | None:
     return Selection(tuple(dict.fromkeys(body.tasks)), body.mode or SelectionMode.ONLY)
 
 
+async def _check_start(
+    spec: WorkflowSpec, given: dict[str, str], selection: Selection | None
+) -> None:
+    """Check what a START brings; much of it out of the event loop, which all requests share."""
+
+    def check() -> None:
+        check_parameters(spec, given)
+        if selection is not None:
+            check_tasks(spec, selection)
+
+    values = (given.get(name, one.default) or "" for name, one in spec.parameters.items())
+    if selection is not None or len(given) > 100 or sum(map(len, values)) > _MOST_AT_ONCE:
+        await asyncio.to_thread(check)
+    else:
+        check()
+
+
 def check_parameters(spec: WorkflowSpec, given: dict[str, str]) -> None:
     """Raise InvalidRequest naming each parameter that this version cannot start with."""
     problems = launch_problems(spec.parameters, given)
@@ -181,13 +199,19 @@ def check_tasks(spec: WorkflowSpec, selection: Selection) -> None:
     """Raise InvalidRequest naming each chosen task that this version does not have."""
     unknown = selection.unknown(task.name for task in spec.tasks)
     if unknown:
-        raise InvalidRequest([FieldError("tasks", _no_such_task(spec, name)) for name in unknown])
+        hints = Hints()
+        raise InvalidRequest(
+            [
+                FieldError("tasks", _no_such_task(spec, name, hints))
+                for name in unknown[:MOST_MISTAKES]
+            ]
+        )
 
 
-def _no_such_task(spec: WorkflowSpec, name: str) -> str:
-    close = get_close_matches(name, [task.name for task in spec.tasks], n=3)
+def _no_such_task(spec: WorkflowSpec, name: str, hints: Hints) -> str:
+    close = hints.similar(name, (task.name for task in spec.tasks), 3)
     hint = f"; did you mean {' or '.join(close)}?" if close else ""
-    return f"the workflow has no task {name!r}{hint}"
+    return f"the workflow has no task {shortened(name, 120)!r}{hint}"
 
 
 def same_request(stored: Command, new: NewCommand) -> bool:

@@ -66,6 +66,10 @@ class NoSuchThing(ApiError):
     status, slug, title = HTTPStatus.NOT_FOUND, "not-found", "Not found"
 
 
+class LogDeleted(NoSuchThing):
+    """A worker had the log and has deleted it; the text says by which rule."""
+
+
 class KeyReused(ApiError):
     status = HTTPStatus.CONFLICT
     slug, title = "idempotency-key-reused", "The idempotency key belongs to another request"

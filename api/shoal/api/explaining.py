@@ -10,6 +10,7 @@ from shoal.core import why
 from shoal.core.logic.kinds import LASTING, WITH_CHILDREN, is_logic
 from shoal.core.model import Overlap
 from shoal.core.overlap import Policy
+from shoal.core.quarantine import Kind
 from shoal.core.records import Instance, TaskInstance
 from shoal.core.run import Plan
 from shoal.core.states import FINISHED_TASK, FINISHED_WORKFLOW, TaskState, WorkflowState
@@ -94,6 +95,8 @@ async def _facts(uow: UnitOfWork, instance_id: int) -> Facts:
 
 async def _of_instance(uow: UnitOfWork, facts: Facts) -> AsyncIterator[Finding]:
     instance = facts.instance
+    if (aside := await uow.quarantine.of(Kind.INSTANCE, instance.id)) is not None:
+        yield why.of_quarantine(aside)
     match instance.state:
         case _W.QUEUED if instance.admitted_at is None:
             async for finding in _of_overlap(uow, instance):

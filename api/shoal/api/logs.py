@@ -10,12 +10,13 @@ import codecs
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import grpc.aio
 import structlog
 
-from shoal.api.errors import LogUnavailable, NoSuchThing
+from shoal.api.errors import LogDeleted, LogUnavailable, NoSuchThing
 from shoal.coordination.membership import MemberInfo, Members
 from shoal.core.records import TaskInstance
 from shoal.core.states import FINISHED_TASK
@@ -184,6 +185,9 @@ class LogProxy:
             return await self._ask_others(task, addresses, offset, limit)
         try:
             return address, await self._view(address, task, offset, limit)
+        except NoSuchThing:
+            self._require_kept(task)
+            raise
         except PeerUnavailable as error:
             raise LogUnavailable(
                 f"worker {task.worker} holds the log of task instance {task.id}, but {error}"
@@ -199,10 +203,22 @@ class LogProxy:
         for address, reply in zip(addresses.values(), found, strict=True):
             if reply is not None:
                 return address, reply
+        self._require_kept(task)
         raise LogUnavailable(
             f"worker {task.worker} (group {task.worker_group}) holds the log of task instance "
             f"{task.id} and is not in the cluster; start a worker with its data folder"
         )
+
+    def _require_kept(self, task: TaskInstance) -> None:
+        """Raise LogDeleted if the worker that had the log tells that it has deleted it."""
+        if task.worker is None or task.finished_at is None:
+            return
+        name = task.worker.rpartition("-")[0]  # of all lives of that worker
+        for member in self._workers.current().values():
+            if task.worker == member.id or name == member.data.get("name"):
+                why = why_deleted(member.data, task.finished_at, datetime.now(UTC))
+                if why is not None:
+                    raise LogDeleted(f"the log of task instance {task.id} was deleted {why}")
 
     async def _try(
         self, address: str, task: TaskInstance, offset: int, limit: int
@@ -226,6 +242,21 @@ class LogProxy:
                     f"task instance {task.id} has no log on worker {task.worker}"
                 ) from error
             raise
+
+
+def why_deleted(told: Mapping[str, Any], finished_at: datetime, now: datetime) -> str | None:
+    """Return why a worker that tells this has no log of an attempt any more; None: it should."""
+    days = told.get("log_retention_days")
+    is_number = isinstance(days, (int, float)) and not isinstance(days, bool)
+    if is_number and days and (now - finished_at).total_seconds() > days * 86_400:
+        return f"after {days:g} days by log_retention_days"
+    try:
+        until = datetime.fromisoformat(told["logs_deleted_until"])
+        if finished_at <= until:
+            return "when the worker's disk was nearly full: the oldest logs go first (min_free_mb)"
+    except (KeyError, TypeError, ValueError):
+        pass
+    return None
 
 
 def _address(member: MemberInfo) -> str:

@@ -17,18 +17,21 @@ from shoal.api.feed import Feed
 from shoal.api.intake import Intake
 from shoal.api.logs import LogProxy
 from shoal.api.protocol import BoundedProtocol
-from shoal.api.services import Services, utc_now
+from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
+from shoal.api.unowned import Unowned
 from shoal.coordination import layout
+from shoal.coordination.cluster_clock import ClusterClock
 from shoal.coordination.membership import Members
 from shoal.coordination.owners import Owners
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session import ZkSession
+from shoal.coordination.tree import TreeKeeper
 from shoal.core.settings import ClusterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles
 from shoal.proto.vault import Vault
-from shoal.sql import Database
+from shoal.sql import Database, Patience
 
 log = structlog.get_logger()
 
@@ -87,19 +90,29 @@ async def open_services(
 ) -> Services:
     """Open everything; ``stack`` closes it in the reverse order."""
     tls = TlsFiles.of(cluster)
-    database = await stack.enter_async_context(Database(cluster.database))
+    patience = Patience.of(cluster.database_silence_s)
+    database = await stack.enter_async_context(Database(cluster.database, patience=patience))
     await database.migrate()
     session = await stack.enter_async_context(
-        ZkSession(cluster.zookeeper, session_timeout_s=cluster.session_timeout_s, name="api")
+        ZkSession(
+            cluster.zookeeper,
+            session_timeout_s=cluster.session_timeout_s,
+            name="api",
+            credential=cluster.zookeeper_credential,
+        )
     )
     partitions = await layout.prepare(session, cluster.partitions)
+    await stack.enter_async_context(TreeKeeper(session, partitions))
     async with database.unit_of_work() as uow:
         await uow.partitions.ensure(partitions)
         await uow.commit()
+    clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
     masters = await stack.enter_async_context(Members(session, layout.MASTERS))
     workers = await stack.enter_async_context(Members(session, layout.WORKERS))
+    owners = Owners(session)
+    unowned = await stack.enter_async_context(Unowned(owners, partitions))
     channels = await stack.enter_async_context(Channels(tls))
-    intake = await stack.enter_async_context(Intake(database, session, utc_now))
+    intake = await stack.enter_async_context(Intake(database, session, clock))
     return Services(
         settings=settings,
         token=token,
@@ -107,7 +120,8 @@ async def open_services(
         session=session,
         masters=masters,
         workers=workers,
-        owners=Owners(session),
+        owners=owners,
+        unowned=unowned,
         queue=TaskQueue(session),
         partitions=partitions,
         intake=intake,
@@ -115,6 +129,7 @@ async def open_services(
         logs=LogProxy(database, workers, channels),
         vault=Vault.of(cluster),
         stopping=stopping,
+        clock=clock,
     )
 
 

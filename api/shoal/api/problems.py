@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from itertools import islice
 from typing import Any
 
 import structlog
@@ -21,6 +22,7 @@ from shoal.api.errors import ApiError, FieldError
 from shoal.coordination.errors import CannotConnect, ConnectionLoss, SessionLost
 from shoal.core.checks import InvalidDefinition
 from shoal.core.errors import ShoalError
+from shoal.core.hints import MOST_MISTAKES
 from shoal.proto.errors import PeerRefused, PeerUnavailable, VaultError
 from shoal.sql.errors import (
     CalendarInUse,
@@ -33,6 +35,7 @@ from shoal.sql.errors import (
     PartitionsMissing,
     StaleRow,
     TransactionConflict,
+    UnreadableRow,
 )
 
 log = structlog.get_logger()
@@ -115,6 +118,9 @@ _KINDS: Mapping[type[ShoalError], _Kind] = {
         "invalid-request",
         "The request has unusable values",
         "the database cannot store one of the values: too long, too large, or a NUL character",
+    ),
+    UnreadableRow: _Kind(
+        HTTPStatus.CONFLICT, "unreadable", "What is stored is beyond this version"
     ),
     PartitionsMissing: _Kind(
         HTTPStatus.SERVICE_UNAVAILABLE, "not-ready", "The cluster was never started"
@@ -226,7 +232,8 @@ def _invalid_definition(request: Request, error: InvalidDefinition) -> ProblemRe
 
 async def _validation_error(request: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, RequestValidationError)
-    found = [FieldError(_field(item["loc"]), _message(item)) for item in error.errors()]
+    told = islice(error.errors(), MOST_MISTAKES)
+    found = [FieldError(_field(item["loc"]), _message(item)) for item in told]
     return problem_response(
         request,
         status=HTTPStatus.UNPROCESSABLE_ENTITY,

@@ -1,7 +1,7 @@
 """The route class of everything behind the token: strict about who calls and what they send."""
 
 from collections.abc import Callable, Coroutine, Iterator
-from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -12,6 +12,7 @@ from shoal.api.auth import check_token, require_token
 from shoal.api.body import JsonRequest
 from shoal.api.errors import FieldError, InvalidRequest
 from shoal.api.problems import documented
+from shoal.core.hints import MOST_MISTAKES, Hints
 
 
 class StrictRoute(APIRoute):
@@ -47,12 +48,12 @@ def _query_names(dependant: Dependant) -> Iterator[str]:
 
 def _check_query(request: Request, known: set[str]) -> None:
     """A misspelt filter that is silently ignored shows everything: refuse it."""
-    errors = []
-    for name in request.query_params:
-        if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            errors.append(FieldError(name, "is no query parameter of this route" + hint))
+    hints = Hints()
+    unknown = islice((name for name in request.query_params if name not in known), MOST_MISTAKES)
+    errors = [
+        FieldError(name, "is no query parameter of this route" + hints.of(name, known))
+        for name in unknown
+    ]
     if errors:
         raise InvalidRequest(errors)
 

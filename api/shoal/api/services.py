@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib.metadata import version
 from typing import Annotated
 
@@ -13,17 +13,13 @@ from shoal.api.feed import Feed
 from shoal.api.intake import Intake
 from shoal.api.logs import LogProxy
 from shoal.api.settings import ApiSettings
+from shoal.api.unowned import Unowned
 from shoal.coordination.membership import Members
 from shoal.coordination.owners import Owners
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session import ZkSession
 from shoal.proto.vault import Vault
 from shoal.sql import Database
-
-
-def utc_now() -> datetime:
-    """The clock of the API."""
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True)
@@ -37,6 +33,7 @@ class Services:
     masters: Members
     workers: Members
     owners: Owners
+    unowned: Unowned
     queue: TaskQueue
     partitions: int
     intake: Intake
@@ -44,7 +41,7 @@ class Services:
     logs: LogProxy
     vault: Vault = field(repr=False)
     stopping: asyncio.Event  # set at shutdown: open streams end
-    clock: Callable[[], datetime] = utc_now
+    clock: Callable[[], datetime]  # aware; checked against others
     version: str = version("shoal")
 
 

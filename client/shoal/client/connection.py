@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
-
 from shoal.client.errors import TRANSIENT, ApiProblem, ApiUnreachable, FieldProblem
+from shoal.client.lean_httpx import httpx
 
 CONNECT_TIMEOUT_S = 5.0
 HEARTBEAT_S = 15.0  # a stream is never quiet for longer, so twice that means it is dead

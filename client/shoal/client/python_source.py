@@ -39,15 +39,27 @@ def read_python(file: Path, problems: list[Problem]) -> list[Source]:
         problems.append(Problem((), str(error), name, _line_in(file, error)))
         return []
     except Exception as error:  # noqa: BLE001  the user's program may fail in any way
-        message = f"{type(error).__name__}: {error}".rstrip(": ")
-        problems.append(Problem((), message, name, _line_in(file, error)))
+        problems.append(Problem((), _in_words(error), name, _line_in(file, error)))
         return []
     workflows = [value for value in vars(module).values() if isinstance(value, Workflow)]
     unique = list({id(workflow): workflow for workflow in workflows}.values())
     if not unique:
         message = "has no Workflow in a variable of the module, so it defines nothing"
         problems.append(Problem((), message, name, 1))
-    return [workflow.source(shown_as={str(file.absolute()): name}) for workflow in unique]
+    sources = []
+    for workflow in unique:
+        try:
+            sources.append(workflow.source(shown_as={str(file.absolute()): name}))
+        except Exception as error:  # noqa: BLE001  what a program has done to its workflow since
+            message = f"workflow {workflow.name!r} cannot be read: {_in_words(error)}"
+            problems.append(Problem((), message, name, workflow.position.line))
+    return sources
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, AuthoringError):
+        return str(error)
+    return " ".join(f"{type(error).__name__}: {error}".rstrip(": ").split())
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
+from shoal.client.argument_types import check
 from shoal.client.errors import AuthoringError
 from shoal.client.sdk import Task, Workflow, current_workflow
 from shoal.client.sdk_options import TaskOptions, options_of
@@ -84,6 +85,7 @@ class PythonTask(Generic[P, R]):
 
     def named(self, name: str) -> "PythonTask[P, R]":
         """Return the same function for a task of another name."""
+        check(f"{self.name}.named", "name", name, str)
         return replace(self, name=name)
 
     def _script(self, workflow: Workflow, fixed: Mapping[str, Any]) -> str:
@@ -122,6 +124,7 @@ def python_task(
 ) -> Any:
     """Turn a function into a task of a workflow. Raises AuthoringError if it cannot stand alone."""
     checked = options_of(options)
+    check("python_task", "name", name, str | None)
 
     def decorate(function: Callable[P, R]) -> PythonTask[P, R]:
         source = _standalone_source(function)

@@ -19,6 +19,7 @@ from shoal.client.paths import part, workflow_path
 from shoal.client.rest_backfills import BackfillCalls
 from shoal.client.rest_commands import CommandCalls
 from shoal.client.rest_concurrency import ConcurrencyCalls
+from shoal.client.rest_purges import PurgeCalls
 from shoal.client.rest_schedules import ScheduleCalls
 from shoal.client.rest_types import (
     ClusterJson,
@@ -56,7 +57,9 @@ class LogChunk:
     end: bool = False
 
 
-class ShoalClient(CommandCalls, ScheduleCalls, BackfillCalls, ValueCalls, ConcurrencyCalls):
+class ShoalClient(
+    CommandCalls, ScheduleCalls, BackfillCalls, ValueCalls, ConcurrencyCalls, PurgeCalls
+):
     """A connection to the API at ``url``, such as http://127.0.0.1:8765.
 
     Raises ApiProblem for every error answer and ApiUnreachable if there is none. Requests that

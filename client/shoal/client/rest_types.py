@@ -215,6 +215,7 @@ class MasterJson(TypedDict):
     started_at: str | None
     partitions: list[int]
     leads: bool
+    database: NotRequired[str | None]  # an older API leaves it out
 
 
 class WorkerJson(TypedDict):
@@ -225,6 +226,7 @@ class WorkerJson(TypedDict):
     running: int
     started_at: str | None
     paused: str | None
+    unreachable: NotRequired[list[str]]  # an older API does not tell
 
 
 class PartitionJson(TypedDict):
@@ -255,15 +257,33 @@ class QueueJson(TypedDict):
     depth: int
 
 
+class SetAsideJson(TypedDict):
+    kind: str
+    item: str
+    partition: int
+    reason: str
+    tries: int
+    since: str
+
+
+class DamagedZnodeJson(TypedDict):
+    path: str
+    reason: str
+    size: int
+    at: str | None
+
+
 class ClusterJson(TypedDict):
     masters: list[MasterJson]
     workers: list[WorkerJson]
     group: GroupJson
     partitions: list[PartitionJson]
     backlog: BacklogJson | None
+    set_aside: NotRequired[list[SetAsideJson]]
     queues: list[QueueJson]
     zookeeper: dict[str, Any]
     database: dict[str, Any]
+    damaged_znodes: NotRequired[list[DamagedZnodeJson]]
 
 
 class CheckJson(TypedDict):
@@ -274,9 +294,12 @@ class CheckJson(TypedDict):
 class ChecksJson(TypedDict):
     database: CheckJson
     zookeeper: CheckJson
+    partitions: NotRequired[CheckJson]
     masters: int
     workers: int
     paused_workers: int
+    set_aside: NotRequired[int]
+    damaged_znodes: NotRequired[int | None]
 
 
 class HealthJson(TypedDict):
@@ -285,6 +308,7 @@ class HealthJson(TypedDict):
     masters: int
     workers: int
     version: str
+    master_troubles: NotRequired[list[str]]  # an older API leaves it out
 
 
 class TaskTypeJson(TypedDict):

@@ -26,6 +26,7 @@ from typing import (
     overload,
 )
 
+from shoal.client.argument_types import check, check_fields, hints_of_options, typed
 from shoal.client.call_site import call_site
 from shoal.client.errors import AuthoringError
 from shoal.client.sdk_options import (
@@ -59,6 +60,9 @@ class Parameter:
     type: ParameterTypeName = "string"
     description: str = ""
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 _USUAL = {"timezone": "UTC", "priority": "MEDIUM", "on_failure": "continue"}
 _current: ContextVar["Workflow | None"] = ContextVar("shoal_workflow", default=None)
@@ -69,6 +73,7 @@ class Workflow:
     """A workflow under construction. Raises AuthoringError for what makes no sense at once;
     ``spec`` checks all the rest."""
 
+    @typed
     def __init__(
         self,
         name: str,
@@ -89,7 +94,7 @@ class Workflow:
         }
         self.schedules = [Schedule(s) if isinstance(s, str) else s for s in schedules]
         self.tasks: dict[str, Task] = {}
-        self._position = call_site()
+        self.position = call_site()
         self._entered: list[Token[Workflow | None]] = []
 
     def __repr__(self) -> str:
@@ -172,7 +177,7 @@ class Workflow:
 
         ``shown_as`` gives files another name in messages.
         """
-        positions: dict[ValuePath, Position] = {(): self._position}
+        positions: dict[ValuePath, Position] = {(): self.position}
         for index, task in enumerate(self.tasks.values()):
             positions["tasks", index] = task.position
             for edge, position in enumerate(task.upstream.values()):
@@ -192,6 +197,7 @@ class Task:
     ``a >> b`` makes ``b`` depend on ``a`` and returns ``b``; either side may be a list.
     """
 
+    @typed
     def __init__(
         self,
         name: str,
@@ -212,17 +218,25 @@ class Task:
         self.position = call_site()
         # Names of the tasks it depends on, in order, and where each edge was made.
         self.upstream: dict[str, Position] = {}
-        self.options = {k: v for k, v in options_and_params.items() if k in TASK_FIELDS}
-        more = {k: v for k, v in options_and_params.items() if k not in TASK_FIELDS}
-        self.params: dict[str, Any] = {**(params or {}), **more}
-        edges = [depends_on] if isinstance(depends_on, Task | str) else depends_on
-        for edge in edges:
-            self.after(edge)
+        known = hints_of_options()
+        for key, value in options_and_params.items():
+            if key in known and value is not None:
+                check(f"task {name!r}", key, value, known[key])
+        given = {k: plain(v) for k, v in options_and_params.items()}
+        self.options = {k: v for k, v in given.items() if k in TASK_FIELDS}
+        more = {k: v for k, v in given.items() if k not in TASK_FIELDS}
+        self.params: dict[str, Any] = {**plain(params or {}), **more}
+        if isinstance(depends_on, Task | str):
+            self.after(depends_on)
+        else:
+            for edge in depends_on:
+                self.after(edge)
         owner.add(self)
 
     def __repr__(self) -> str:
         return f"<{self.type} task {self.workflow.name}.{self.name}>"
 
+    @typed
     def after(self, upstream: "Task | str") -> None:
         """Start this task when ``upstream`` has ended. A name may be that of a later task."""
         name = upstream if isinstance(upstream, str) else upstream.name

@@ -9,6 +9,7 @@ Conditions are plain mappings, as in files; the helpers below write them::
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias, Unpack
 
+from shoal.client.argument_types import typed
 from shoal.client.sdk import Task
 from shoal.client.sdk_options import Scalar, TaskOptions, plain
 
@@ -20,6 +21,7 @@ OutcomeName: TypeAlias = Literal["success", "failure", "skipped", "done"]
 class Conditions(Task):
     """Chooses by the results of upstream tasks. What it chooses from starts after it."""
 
+    @typed
     def __init__(
         self,
         name: str,
@@ -41,6 +43,7 @@ class Conditions(Task):
 class Switch(Task):
     """Chooses by expressions over parameters: the first true one counts."""
 
+    @typed
     def __init__(
         self,
         name: str,
@@ -60,6 +63,7 @@ class Switch(Task):
 class SubWorkflow(Task):
     """Runs another workflow, given as ``name`` or ``project/name``."""
 
+    @typed
     def __init__(
         self,
         name: str,
@@ -76,6 +80,7 @@ class SubWorkflow(Task):
 class Map(Task):
     """Runs another workflow once for each item; a text renders to a JSON list."""
 
+    @typed
     def __init__(
         self,
         name: str,
@@ -97,15 +102,18 @@ class Map(Task):
 class Dependent(Task):
     """Waits for runs of other workflows."""
 
+    @typed
     def __init__(self, name: str, *, when: Condition, **options: Unpack[TaskOptions]) -> None:
         super().__init__(name, type="DEPENDENT", params={"when": dict(when)}, **options)
 
 
+@typed
 def ended(task: Task | str, how: OutcomeName = "success") -> Condition:
     """The upstream task ended in this way."""
     return {"task": _names(task)[0], "is": how}
 
 
+@typed
 def ran(
     workflow: str,
     date: str,
@@ -121,16 +129,19 @@ def ran(
     return condition | ({"if_missing": if_missing} if if_missing != "wait" else {})
 
 
+@typed
 def all_of(*conditions: Condition) -> Condition:
     """All of them hold."""
     return {"all": [dict(one) for one in conditions]}
 
 
+@typed
 def any_of(*conditions: Condition) -> Condition:
     """At least one of them holds."""
     return {"any": [dict(one) for one in conditions]}
 
 
+@typed
 def none_of(condition: Condition) -> Condition:
     """It does not hold (not for DEPENDENT)."""
     return {"not": dict(condition)}

@@ -1,9 +1,11 @@
 """What workflows and tasks may be told, as Python authors write it."""
 
 import datetime as dt
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 
+from shoal.client.argument_types import check, hints_of_options
 from shoal.client.errors import AuthoringError
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ class TaskOptions(TypedDict, total=False):
     retry_jitter: float
     timeout: Duration
     timeout_action: Literal["fail", "warn", "both"]
+    outputs_from_log: bool
 
 
 class WorkflowOptions(TypedDict, total=False):
@@ -61,28 +64,40 @@ TASK_FIELDS = frozenset(TaskOptions.__annotations__) - {"workflow", "depends_on"
 
 
 def options_of(values: Mapping[str, Any]) -> TaskOptions:
-    """Return ``values`` as options of a task. Raises AuthoringError for unknown names."""
+    """Return ``values`` as options of a task. Raises AuthoringError for unknown names and types."""
     known = sorted(TaskOptions.__annotations__)
     if unknown := set(values) - set(known):
         raise AuthoringError(
             f"unknown option {', '.join(sorted(unknown))}; a task has {', '.join(known)}"
         )
+    hints = hints_of_options()
+    for name, value in values.items():
+        if value is not None:
+            check("task", name, value, hints[name])
     return cast(TaskOptions, dict(values))
 
 
 def plain(value: Any) -> Any:
     """Return the value as YAML and JSON have it. Raises AuthoringError for what they have not."""
+    try:
+        return _plain(value)
+    except RecursionError:
+        raise AuthoringError("a value holds itself, or is far too deep") from None
+
+
+def _plain(value: Any) -> Any:
     match value:
         case dt.timedelta():
             return value.total_seconds()
         case dt.date():
             return value.isoformat()
         case Mapping():
-            return {str(key): plain(item) for key, item in value.items()}
+            return {str(key): _plain(item) for key, item in value.items()}
         case list() | tuple():
-            return [plain(item) for item in value]
+            return [_plain(item) for item in value]
         case None | str() | bool() | int() | float():
             return value
         case _ if hasattr(value, "__fspath__"):
             return value.__fspath__()
-    raise AuthoringError(f"{value!r} is no text, number, truth value, date, list or mapping")
+    shown = " ".join(reprlib.repr(value).split())
+    raise AuthoringError(f"{shown} is no text, number, truth value, date, list or mapping")

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from shoal.client.argument_types import check_fields
 from shoal.core.fields import scalar_text
 
 Moment: TypeAlias = str | dt.date | dt.datetime  # without an offset: in the schedule's time zone
@@ -30,6 +31,9 @@ class Schedule:
     calendar: str | None = None
     missed: Literal["skip", "last", "all"] = "last"
     missed_window: str | int | float | dt.timedelta | None = None  # "2h", seconds, a timedelta
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, without what is left at its default."""

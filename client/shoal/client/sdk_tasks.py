@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, Unpack
 
+from shoal.client.argument_types import typed
 from shoal.client.call_site import call_site
 from shoal.client.errors import AuthoringError
 from shoal.client.script_file import read_script
@@ -16,6 +17,7 @@ File: TypeAlias = str | Path
 class Shell(Task):
     """A script for ``sh`` or ``bash``; parameters are its environment variables."""
 
+    @typed
     def __init__(
         self,
         name: str,
@@ -34,6 +36,7 @@ class Shell(Task):
 class Python(Task):
     """A Python program; see ``python_task`` for a function instead."""
 
+    @typed
     def __init__(
         self,
         name: str,
@@ -52,6 +55,7 @@ class Python(Task):
 class Spark(Task):
     """A PySpark program (``script``, ``script_file``), or an application from elsewhere."""
 
+    @typed
     def __init__(
         self,
         name: str,

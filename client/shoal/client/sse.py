@@ -7,9 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
-
 from shoal.client.errors import TRANSIENT, ApiProblem, ApiUnreachable
+from shoal.client.lean_httpx import httpx
 
 # Pauses between attempts to come back.
 PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)

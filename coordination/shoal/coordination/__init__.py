@@ -10,9 +10,11 @@ Usable as a library on its own; asyncio on the outside, kazoo's connection threa
 - ``group.Group``: share partitions with other processes, by Kafka's group protocol.
 - ``election.Election``: one of several processes leads. ``fence``: transactions that are refused
   once somebody else has taken over.
+- ``cluster_clock.ClusterClock``: what time it is, whatever one node's clock shows.
 - ``jobs.BalancedJobs``: each of a list of jobs in one of several processes.
 - ``messages``: messages with acknowledgements. ``autoscale``: as many workers as are needed.
-- ``layout``: every path, and ``prepare`` to create the tree. ``keys``: key to partition.
+- ``layout``: every path, and ``prepare`` to create the tree; ``tree`` keeps it there.
+  ``quarantine``: what was found where it cannot be. ``keys``: key to partition.
 
 Rules of the house: decide only by a successful create, multi or versioned set; a watch is a hint
 and something re-reads now and then; a reply can be lost, so recognise your own work; stop acting
@@ -22,6 +24,7 @@ after the session is lost, its Party never rejoins, its queues lose items.
 
 from shoal.coordination.assignors import Partition
 from shoal.coordination.bell import Bells, ring
+from shoal.coordination.cluster_clock import ClusterClock
 from shoal.coordination.election import Election, ElectionListener, Leader, leader_of
 from shoal.coordination.errors import (
     CannotConnect,
@@ -67,6 +70,7 @@ from shoal.coordination.ownership import Ownership
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.queue.entry import Claim, Entry
 from shoal.coordination.session import ZkSession
+from shoal.coordination.tree import TreeKeeper
 
 __all__ = [
     "BalancedJobs",
@@ -74,6 +78,7 @@ __all__ = [
     "CannotConnect",
     "Check",
     "Claim",
+    "ClusterClock",
     "ConnectionLoss",
     "CoordinationError",
     "Create",
@@ -109,6 +114,7 @@ __all__ = [
     "StaleEpoch",
     "TaskQueue",
     "TransactionFailed",
+    "TreeKeeper",
     "WatchEvent",
     "ZkSession",
     "delete_group",

@@ -1,12 +1,14 @@
 """Loops that run beside their owner and never end in silence."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import structlog
 
 log = structlog.get_logger()
+
+RESTART_S = 1.0
 
 
 def start(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
@@ -14,6 +16,26 @@ def start(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
     task = asyncio.create_task(work, name=name)
     task.add_done_callback(_report)
     return task
+
+
+def keep_running(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> asyncio.Task[None]:
+    """Run ``work()`` as a task; if it fails, say so, and run it again after ``RESTART_S``.
+
+    For loops that look at everything anew when they begin. What must not go on after an error has
+    ``start``.
+    """
+    return asyncio.create_task(_again_and_again(work, name), name=name)
+
+
+async def _again_and_again(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
+    while True:
+        try:
+            await work()
+        except Exception:
+            log.exception("background loop failed; it begins again", loop=name)
+            await asyncio.sleep(RESTART_S)
+        else:
+            return
 
 
 async def stop(task: asyncio.Task[Any] | None) -> None:

@@ -15,6 +15,8 @@ from shoal.coordination.wire import Stat
 
 log = structlog.get_logger()
 
+RETRY_S = 0.5  # pause after a bell could not be made
+
 
 def ring(session: ZkSession, partitions: Iterable[int]) -> Coroutine[Any, Any, None]:
     """Ring the bells of ``partitions``, at once; ringing twice does no harm.
@@ -59,7 +61,7 @@ class Bells:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        self._task = background.start(self._run(), "bells")
+        self._task = background.keep_running(self._run, "bells")
         return self
 
     async def __aexit__(
@@ -93,6 +95,8 @@ class Bells:
         self._work.set()  # after the call: whom it wakes goes on before the bell is armed again
 
     async def _run(self) -> None:
+        self._unarmed |= self._listening.keys()  # after a failure nobody knows which ones are armed
+        self._work.set()
         while True:
             await self._work.wait()
             await self._session.connected()
@@ -105,7 +109,7 @@ class Bells:
                 if self._listening.get(bell.number) is not bell:
                     continue
                 if isinstance(result, NoNode):
-                    self._call(bell)
+                    await self._hang_up(bell)
                 elif isinstance(result, CoordinationError):
                     bell.rings = None
                     self._unarmed.add(bell.number)
@@ -114,6 +118,17 @@ class Bells:
                     raise result
                 else:
                     self._armed(bell, result.stat.version)
+
+    async def _hang_up(self, bell: _Bell) -> None:
+        """A bell is missing: make it again, and arm it."""
+        try:
+            await self._session.ensure(layout.bell(bell.number))
+        except CoordinationError as error:
+            log.info("bell not made", partition=bell.number, error=str(error))
+            await asyncio.sleep(RETRY_S)
+        self._unarmed.add(bell.number)
+        self._work.set()
+        self._call(bell)
 
     def _armed(self, bell: _Bell, rings: int) -> None:
         """A bell is armed again: tell what it has rung meanwhile.

@@ -6,13 +6,13 @@
     /elections/<name>/fence      the epoch of the newest leader (see fence.py)
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from shoal.coordination import layout
+from shoal.coordination.documents import read_object
 from shoal.coordination.errors import NoNode, NotLeader
 from shoal.coordination.fence import raise_fence
 from shoal.coordination.nodes import Check
@@ -138,8 +138,11 @@ async def leader_of(session: ZkSession, name: str) -> Leader | None:
         node = await session.get(_leader_path(name))
     except NoNode:
         return None
-    data = json.loads(node.data)
-    return Leader(data.pop("owner_id"), node.stat.czxid, data)
+    data = read_object(node.data) or {}
+    candidate_id = data.pop("owner_id", None)
+    if not node.stat.session_id or not isinstance(candidate_id, str):
+        return None  # somebody has damaged the node; its owner writes it again
+    return Leader(candidate_id, node.stat.czxid, data)
 
 
 def _leader_path(name: str) -> str:

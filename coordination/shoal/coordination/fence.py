@@ -7,9 +7,12 @@ however late it arrives.
 
 from contextlib import suppress
 
+from shoal.coordination import quarantine
 from shoal.coordination.errors import BadVersion, NodeExists, NoNode, StaleEpoch
 from shoal.coordination.nodes import Check
 from shoal.coordination.session import ZkSession
+
+_DIGITS = 19  # of a number of 64 bits
 
 
 async def raise_fence(session: ZkSession, path: str, epoch: int) -> Check:
@@ -32,7 +35,10 @@ async def _raise(session: ZkSession, path: str, epoch: int) -> Check:
             with suppress(NodeExists):
                 await session.create(path, data, makepath=True)
             continue  # read it: perhaps another one's is there
-        stored = int(node.data)
+        stored = _epoch_in(node.data)
+        if stored is None:  # whoever had raised it is shut out by the new version all the same
+            await quarantine.set_aside(session, path, node, "no epoch of a fence", put=data)
+            continue
         if stored == epoch:  # ours: perhaps the answer to an earlier try was lost
             return Check(path, node.stat.version)
         if stored > epoch:
@@ -40,3 +46,7 @@ async def _raise(session: ZkSession, path: str, epoch: int) -> Check:
         with suppress(BadVersion, NoNode):
             stat = await session.set(path, data, version=node.stat.version)
             return Check(path, stat.version)
+
+
+def _epoch_in(data: bytes) -> int | None:
+    return int(data) if data.isdigit() and len(data) <= _DIGITS else None

@@ -11,18 +11,24 @@
     /groups/<name>/members/<id>      a member's registration (ephemeral, JSON)
     /claims/<xx>/<task instance id>  a worker runs this (ephemeral; data: the worker's id)
     /claimers/<group>/<session>      who claims from that queue (ephemeral, no data)
+    /clock                           set by whoever asks for the ensemble's time; no data
     /elections/<name>/…              who leads: see election.py
     /jobs/<name>/…                   who has which job: see jobs.py
     /messages/<topic>/…              messages and their consumers: see messages/paths.py
+    /quarantine/<number>             what was found where it cannot be: see quarantine.py
 
 All paths are below the session's chroot.
 """
 
 import asyncio
 import json
+from collections.abc import Set
+from contextlib import suppress
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
+from shoal.coordination import quarantine
+from shoal.coordination.documents import read_object
 from shoal.coordination.errors import Mismatch, NodeExists, NoNode, TransactionFailed
 from shoal.coordination.nodes import Create, Operation
 from shoal.coordination.session import ZkSession
@@ -35,10 +41,12 @@ QUEUE = "/queue"
 CLAIMS = "/claims"
 CLAIMERS = "/claimers"  # made when the first claimer comes
 # Made when they are first used:
+CLOCK = "/clock"
 GROUPS = "/groups"
 ELECTIONS = "/elections"
 JOBS = "/jobs"
 MESSAGES = "/messages"
+QUARANTINE = quarantine.ROOT
 
 LAYOUT_VERSION = 1
 DEFAULT_PARTITIONS = 128
@@ -126,11 +134,18 @@ async def prepare(session: ZkSession, partitions: int = DEFAULT_PARTITIONS) -> i
 
 
 async def _prepare(session: ZkSession, partitions: int) -> int:
-    found = await _read_config(session)
-    if found is not None:
-        if await session.exists(claim_bucket(CLAIM_BUCKETS - 1)):
-            return found
-        partitions = found  # made by an earlier version, which had fewer kinds of nodes
+    found = await _find_config(session)
+    if found is not None and await session.exists(claim_bucket(CLAIM_BUCKETS - 1)):
+        return found
+    # Else the tree is new, or of an earlier version, which had fewer kinds of nodes.
+    await make(session, found or partitions)
+    found = await _find_config(session)
+    assert found is not None
+    return found
+
+
+async def make(session: ZkSession, partitions: int) -> None:
+    """Create what is missing of the tree. Safe to call from any number of members at once."""
     tops: list[Operation] = [Create(path) for path in (MASTERS, WORKERS, PARTITIONS, QUEUE, CLAIMS)]
     below: list[Operation] = [
         Create(path) for number in range(partitions) for path in (partition(number), bell(number))
@@ -138,38 +153,72 @@ async def _prepare(session: ZkSession, partitions: int) -> int:
     below += [Create(claim_bucket(number)) for number in range(CLAIM_BUCKETS)]
     await _create_all(session, tops)
     await _create_all(session, below)
-    if found is not None:
-        return found
-    config = json.dumps({"version": LAYOUT_VERSION, "partitions": partitions})
-    try:
-        # Last: whoever finds it finds the tree complete.
-        await session.create(CONFIG, config.encode())
-    except NodeExists:  # another member was quicker, or the answer to our own create was lost
-        found = await _read_config(session)
-        assert found is not None
-        return found
-    return partitions
+    # Last: whoever finds it finds the tree complete. It may be there: another member was quicker,
+    # or the answer to our own create was lost.
+    with suppress(NodeExists):
+        await session.create(CONFIG, config(partitions))
 
 
-async def _read_config(session: ZkSession) -> int | None:
-    try:
-        data = (await session.get(CONFIG)).data
-    except NoNode:
+def config(partitions: int) -> bytes:
+    """Return the data of /config."""
+    return json.dumps({"version": LAYOUT_VERSION, "partitions": partitions}).encode()
+
+
+def read_config(data: bytes) -> int | None:
+    """Return the number of partitions, None if ``data`` is not Shoal's. Raises Mismatch."""
+    fields = read_object(data) or {}
+    version, partitions = fields.get("version"), fields.get("partitions")
+    if type(version) is not int or type(partitions) is not int:
         return None
-    try:
-        config = json.loads(data)
-        version, partitions = config["version"], config["partitions"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise Mismatch(
-            f"znode {CONFIG} is not Shoal's ({data[:80]!r}); "
-            "check the address and its chroot, which must be Shoal's own"
-        ) from error
     if version != LAYOUT_VERSION:
         raise Mismatch(
             f"the tree in ZooKeeper has layout version {version}, this program needs "
-            f"{LAYOUT_VERSION}; run the same version of Shoal on all machines"
+            f"{LAYOUT_VERSION}; run the same version of Shoal on all machines. If the znode "
+            f"{CONFIG} was damaged, set it to {config(DEFAULT_PARTITIONS).decode()}, with the "
+            "number of partitions that the cluster has"
         )
-    return int(partitions)
+    return partitions if 1 <= partitions <= MOST_PARTITIONS else None
+
+
+async def _find_config(session: ZkSession) -> int | None:
+    """Return the number of partitions, None if there is no tree yet. Raises Mismatch."""
+    try:
+        node = await session.get(CONFIG)
+    except NoNode:
+        return None
+    if found := read_config(node.data):
+        return found
+    # Perhaps it is somebody else's altogether: then nothing of it may be touched.
+    counted = await _count_partitions(session)
+    if counted is None:
+        raise Mismatch(
+            f"znode {CONFIG} is not Shoal's ({node.data[:80]!r}); "
+            "check the address and its chroot, which must be Shoal's own"
+        )
+    problem = f"not readable; there are {counted} partitions in the tree"
+    await quarantine.set_aside(session, CONFIG, node, problem, put=config(counted))
+    return counted
+
+
+async def _count_partitions(session: ZkSession) -> int | None:
+    """Return how many partitions the tree was made for; None if it is not whole, or not ours."""
+    try:
+        names = set((await session.children(PARTITIONS)).names)
+        claims = set((await session.children(CLAIMS)).names)
+    except NoNode:
+        return None
+    count = len(names)
+    whole = 1 <= count <= MOST_PARTITIONS and names == partition_names(count)
+    return count if whole and claim_names() <= claims else None
+
+
+def partition_names(partitions: int) -> Set[str]:
+    return {f"{number:03d}" for number in range(partitions)}
+
+
+@lru_cache
+def claim_names() -> Set[str]:
+    return frozenset(f"{number:02x}" for number in range(CLAIM_BUCKETS))
 
 
 async def _create_all(session: ZkSession, creates: list[Operation]) -> None:

@@ -10,7 +10,8 @@ from typing import Any, Self
 
 import structlog
 
-from shoal.coordination import background, layout
+from shoal.coordination import background, layout, quarantine
+from shoal.coordination.documents import read_object
 from shoal.coordination.errors import CoordinationError, NodeExists, NoNode
 from shoal.coordination.nodes import Node, WatchEvent
 from shoal.coordination.session import ZkSession
@@ -125,6 +126,9 @@ class Membership:
             if node.data != data:
                 await self._session.set(self._path, data)
             self._note(node.stat.czxid)
+        elif not node.stat.session_id:
+            await quarantine.set_aside(self._session, self._path, node, "no member: it lasts")
+            self._look.set()
         elif _decode(node.data).get(INCARNATION) == self._incarnation:
             await self._session.delete(self._path, version=node.stat.version, missing_ok=True)
             self._look.set()
@@ -157,6 +161,9 @@ class MemberInfo:
 class Members:
     """Follow the members below ``parent_path``.
 
+    Members have sessions: what lasts there is nobody, and is set aside. A member that says
+    nothing readable of itself is there all the same, without data, until it corrects that.
+
     ``current()`` is the last view; without a connection it grows old, and stays. Entering
     returns with the first view. Changes of a member's data show within ``reread_s``.
     """
@@ -170,7 +177,7 @@ class Members:
 
     async def __aenter__(self) -> Self:
         await self._session.retry(self._read)
-        self._task = background.start(self._run(), f"members {self._path}")
+        self._task = background.keep_running(self._run, f"members {self._path}")
         return self
 
     async def __aexit__(
@@ -182,6 +189,21 @@ class Members:
         await background.stop(self._task)
 
     def current(self) -> Mapping[str, MemberInfo]:
+        return self._view
+
+    async def lookup(self, member_id: str) -> MemberInfo | None:
+        """Return a member as of this call or later, None if there is none of this id."""
+        sync = self._session.sync(self._path)  # our server may lag behind
+        read = self._session.get(layout.member(self._path, member_id))
+        try:
+            _, node = await asyncio.gather(sync, read)
+        except NoNode:
+            return None
+        return _member(member_id, node)
+
+    async def refresh(self) -> Mapping[str, MemberInfo]:
+        """Look now and return the view, entered or not. Raises CoordinationError."""
+        await self._session.retry(self._read)
         return self._view
 
     def on_change(self, listener: Callable[[Mapping[str, MemberInfo]], None]) -> Callable[[], None]:
@@ -227,11 +249,12 @@ class Members:
         nodes = await asyncio.gather(*gets, return_exceptions=True)
         view: dict[str, MemberInfo] = {}
         for name, node in zip(names, nodes, strict=True):
-            if isinstance(node, Node):
-                data = _decode(node.data)
-                data.pop(INCARNATION, None)
+            if isinstance(node, Node) and not node.stat.session_id:
+                path = f"{self._path}/{name}"
+                await quarantine.set_aside(self._session, path, node, "no member: it lasts")
+            elif isinstance(node, Node):
                 member_id = layout.decode_name(name)
-                view[member_id] = MemberInfo(member_id, data, node.stat.czxid)
+                view[member_id] = _member(member_id, node)
             elif not isinstance(node, NoNode):
                 raise node
         if view != self._view:
@@ -243,10 +266,12 @@ class Members:
                     log.exception("listener of members failed", path=self._path)
 
 
+def _member(member_id: str, node: Node) -> MemberInfo:
+    data = _decode(node.data)
+    data.pop(INCARNATION, None)
+    return MemberInfo(member_id, data, node.stat.czxid)
+
+
 def _decode(data: bytes) -> dict[str, Any]:
     """Return the JSON object in ``data``; nothing if somebody else wrote something else."""
-    try:
-        value = json.loads(data)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
+    return read_object(data) or {}

@@ -1,10 +1,10 @@
 """Who owns which partition: the reading side, for those who send something to an owner."""
 
 import asyncio
-import json
 from dataclasses import dataclass
 
 from shoal.coordination import layout
+from shoal.coordination.documents import read_object
 from shoal.coordination.errors import NoNode
 from shoal.coordination.nodes import Node, WatchEvent
 from shoal.coordination.session import ZkSession
@@ -40,7 +40,9 @@ class Owners:
         except NoNode:
             return None
         info = _info(node)
-        if partition in self._unchanged:  # else the watch fired before we got here
+        if (
+            info is not None and partition in self._unchanged
+        ):  # else the watch fired before we got here
             self._known[partition] = info
         return info
 
@@ -55,7 +57,8 @@ class Owners:
         owners: dict[int, OwnerInfo] = {}
         for number, node in enumerate(nodes):
             if isinstance(node, Node):
-                owners[number] = _info(node)
+                if info := _info(node):
+                    owners[number] = info
             elif not isinstance(node, NoNode):
                 raise node
         return owners
@@ -73,6 +76,12 @@ class Owners:
             self._unchanged.clear()
 
 
-def _info(node: Node) -> OwnerInfo:
-    data = json.loads(node.data)
-    return OwnerInfo(data["owner_id"], data.get("address", ""), node.stat.czxid)
+def _info(node: Node) -> OwnerInfo | None:
+    """Return the owner that ``node`` tells of; None if no owner has written it."""
+    data = read_object(node.data)
+    if not node.stat.session_id or data is None:
+        return None
+    owner_id, address = data.get("owner_id"), data.get("address", "")
+    if not isinstance(owner_id, str) or not isinstance(address, str):
+        return None
+    return OwnerInfo(owner_id, address, node.stat.czxid)

@@ -9,12 +9,13 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 import structlog
 
-from shoal.coordination import background, layout
+from shoal.coordination import background, layout, quarantine
 from shoal.coordination.errors import (
     CoordinationError,
     NodeExists,
@@ -24,6 +25,7 @@ from shoal.coordination.errors import (
 )
 from shoal.coordination.nodes import Create, Created, Delete, Operation, SetData, WatchEvent
 from shoal.coordination.session import ZkSession
+from shoal.core.errors import ShoalError
 
 log = structlog.get_logger()
 
@@ -53,6 +55,10 @@ class Ownership:
     ``owner_path`` says where the owner node of a partition is. Its parent is made if it is missing;
     its data is ours, and nothing but owner nodes may come and go below it (one lasting node may be
     there).
+
+    An owner node that is deleted from outside, or replaced, is noticed by a watch, at the latest
+    after ``reread_s``: that partition is lost (``on_lost``) and then acquired again, with a
+    higher epoch. What stands at an owner's path without a session is nobody's: it is set aside.
     """
 
     def __init__(
@@ -81,10 +87,16 @@ class Ownership:
         self._ready = False  # the session is proven
         self._idle = asyncio.Event()  # nothing is held
         self._idle.set()
-        self._task: asyncio.Task[None] | None = None
+        self._unwatched: set[int] = set()  # owned, and no watch is on the node
+        self._look = asyncio.Event()  # there are some
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
-        self._task = background.start(self._run(), f"ownership of {self.owner_id}")
+        loops = {"ownership": self._run, "owner nodes": self._look_after}
+        self._tasks = [
+            background.keep_running(loop, f"{name} of {self.owner_id}")
+            for name, loop in loops.items()
+        ]
         return self
 
     async def __aexit__(
@@ -96,7 +108,8 @@ class Ownership:
         """Release everything; while the session is not proven there is nothing to release."""
         self.set_wanted(())
         await self._idle.wait()
-        await background.stop(self._task)
+        for task in self._tasks:
+            await background.stop(task)
 
     def set_wanted(self, partitions: Iterable[int]) -> None:
         """Acquire and keep exactly these from now on; release the others."""
@@ -137,30 +150,87 @@ class Ownership:
             self._begin_holds()
             await self._session.unproven()
             self._ready = False
-            await self._lose()
+            await self._lose(self._held)
 
-    async def _lose(self) -> None:
-        holds = dict(self._held)
+    async def _lose(self, partitions: Iterable[int]) -> None:
+        """End the holds of ``partitions``; those that end already, somebody else sees to."""
+        holds = {p: self._held[p] for p in partitions if p in self._held}
+        holds = {p: hold for p, hold in holds.items() if not hold.is_lost}
         for hold in holds.values():
+            hold.is_lost = True  # nobody begins it anew before its end has been told
             hold.task.cancel()
         await asyncio.gather(*(hold.task for hold in holds.values()), return_exceptions=True)
-        lost = frozenset(self._epochs)
-        self._epochs.clear()
-        self._held.clear()
+        # A hold may have come to its own end meanwhile.
+        holds = {p: hold for p, hold in holds.items() if self._held.get(p) is hold}
+        lost = frozenset(p for p in holds if self._epochs.pop(p, None) is not None)
         self._leftover |= holds.keys()
-        self._idle.set()
         if lost:
             log.warning("partitions lost", owner=self.owner_id, partitions=sorted(lost))
             await self._guarded("on_lost", self._on_lost(lost))
-        for hold in holds.values():
+        for partition, hold in holds.items():
+            del self._held[partition]
             hold.gone.set()
+        if not self._held:
+            self._idle.set()
+
+    # ------------------------------------------------------------------ owner nodes
+
+    async def _look_after(self) -> None:
+        """Lose what has lost its node. Watches tell; all are read anew now and then."""
+        while True:
+            await _wait_any(self._reread_s, self._look)
+            await self._session.connected()
+            # What is owned is read after the wait, in which all of it may have been lost.
+            partitions = self._unwatched if self._look.is_set() else self._epochs.keys()
+            self._look.clear()
+            partitions, self._unwatched = self._epochs.keys() & partitions, set()
+            gone = await self._nodeless({p: self._epochs[p] for p in partitions})
+            if gone:
+                log.warning("owner nodes are gone", owner=self.owner_id, partitions=sorted(gone))
+                await self._lose(gone)
+                self._begin_holds()
+
+    async def _nodeless(self, epochs: Mapping[int, int]) -> list[int]:
+        """Return those of ``epochs`` whose node is not the one that gave it; watch the others."""
+        looks = [
+            self._session.exists(self._owner_path(p), watch=self._held[p].node_changed)
+            for p in epochs
+        ]
+        gone: list[int] = []
+        stats = await asyncio.gather(*looks, return_exceptions=True)
+        for (partition, epoch), stat in zip(epochs.items(), stats, strict=True):
+            if isinstance(stat, CoordinationError):  # whether it is there shows the next time
+                self._doubt(partition)
+            elif isinstance(stat, BaseException):
+                raise stat
+            elif self._epochs.get(partition) != epoch:
+                continue  # it was given up meanwhile
+            elif stat is None or stat.czxid != epoch:
+                gone.append(partition)
+            elif stat.version != self._held[partition].version:
+                await self._write_again(partition, stat.version)
+        return gone
+
+    async def _write_again(self, partition: int, version: int) -> None:
+        """Somebody has written into our node: others would not find us by it."""
+        log.warning("owner node was overwritten", owner=self.owner_id, partition=partition)
+        path, hold = self._owner_path(partition), self._held[partition]
+        try:
+            hold.version = (await self._session.set(path, self._data, version=version)).version
+        except CoordinationError:
+            self._doubt(partition)
+
+    def _doubt(self, partition: int) -> None:
+        if partition in self._epochs:
+            self._unwatched.add(partition)
+            self._look.set()
 
     def _begin_holds(self) -> None:
         if not self._ready:
             return
         for partition in (self._wanted | self._leftover) - self._held.keys():
             task = background.start(self._hold(partition), f"hold partition {partition}")
-            self._held[partition] = hold = _Hold(task)
+            self._held[partition] = hold = _Hold(task, partial(self._doubt, partition))
             self._idle.clear()
             if partition not in self._wanted:
                 hold.unwanted.set()
@@ -178,6 +248,7 @@ class Ownership:
         self._leftover.discard(partition)
         if epoch is not None:
             self._epochs[partition] = self._last_epochs[partition] = epoch
+            self._doubt(partition)  # it has no watch yet
             log.debug("partition acquired", partition=partition, epoch=epoch)
             acquired = await self._guarded("on_acquired", self._on_acquired(partition, epoch))
             if acquired:
@@ -197,6 +268,12 @@ class Ownership:
         """Await a callback; its failure is its own, not ours."""
         try:
             await call
+        except ShoalError as error:
+            # Said for each partition, again and again while a database is away: no traces.
+            log.warning(
+                "ownership callback failed", callback=name, owner=self.owner_id, error=str(error)
+            )
+            return False
         except Exception:
             log.exception("ownership callback failed", callback=name, owner=self.owner_id)
             return False
@@ -241,6 +318,10 @@ class Ownership:
         try:
             node = await self._session.get(path, watch=hold.changed)
         except NoNode:
+            hold.look.set()
+            return None
+        if not node.stat.session_id:
+            await quarantine.set_aside(self._session, path, node, "not the node of an owner")
             hold.look.set()
             return None
         if node.stat.session_id != self._session.session_id:
@@ -298,14 +379,21 @@ class Ownership:
 class _Hold:
     """What the outside tells the task that holds one partition."""
 
-    def __init__(self, task: asyncio.Task[None]) -> None:
+    def __init__(self, task: asyncio.Task[None], on_node_changed: Callable[[], None]) -> None:
         self.task = task
+        self._on_node_changed = on_node_changed
+        self.version = 0  # of the owner node, as we wrote it
+        self.is_lost = False  # the task is being cancelled
         self.unwanted = asyncio.Event()
         self.gone = asyncio.Event()  # nothing is left of the hold
         self.look = asyncio.Event()  # the owner node changed
 
     def changed(self, _: WatchEvent) -> None:
         self.look.set()
+
+    def node_changed(self, _: WatchEvent) -> None:
+        """The owner node that is ours may not be there any more."""
+        self._on_node_changed()
 
 
 def _parent(path: str) -> str:

@@ -29,6 +29,7 @@ class Requests(ABC):
     SessionLost and AccessDenied besides what they name."""
 
     _chroot: str
+    _acl: wire.Acl  # of what we create
 
     @abstractmethod
     def _request(
@@ -58,7 +59,7 @@ class Requests(ABC):
                 self._create_with_parents(path, data, ephemeral, sequential)
             )
         flags = wire.EPHEMERAL * ephemeral | wire.SEQUENTIAL * sequential
-        request = wire.create(self._full(path), data, flags)
+        request = wire.create(self._full(path), data, flags, self._acl)
         return self._request("create", path, request, self._created, proves=True)
 
     def get(self, path: str, *, watch: WatchCallback | None = None) -> asyncio.Future[Node]:
@@ -84,6 +85,11 @@ class Requests(ABC):
         """``watch`` fires once, when a child comes or goes. Raises NoNode."""
         request = wire.children(self._full(path), self._watch(watch))
         return self._request("children", path, request, _children)
+
+    def ephemerals(self, path: str) -> asyncio.Future[list[str]]:
+        """Return the paths of all ephemeral nodes of this session below ``path``, in no order."""
+        request = wire.ephemerals(self._full(path))
+        return self._request("ephemerals", path, request, self._below_chroot)
 
     async def delete(self, path: str, *, version: int = -1, missing_ok: bool = False) -> None:
         """Raises NoNode (unless ``missing_ok``), NotEmpty, BadVersion."""
@@ -115,6 +121,15 @@ class Requests(ABC):
         """Let later reads of this session see everything that was written before now."""
         return self._request("sync", path, wire.sync(self._full(path)), _nothing, proves=True)
 
+    def is_closed(self, path: str, acl: wire.Acl) -> asyncio.Future[bool]:
+        """Return whether ``acl`` alone says who may do what with the node. Raises NoNode."""
+        request = wire.get_acl(self._full(path))
+        return self._request("acl of", path, request, lambda a: list(a[0]) == list(acl.entries))
+
+    def close_node(self, path: str, acl: wire.Acl) -> asyncio.Future[None]:
+        """Let ``acl`` say who may do what with the node. Raises NoNode."""
+        return self._request("close", path, wire.set_acl(self._full(path), acl), _nothing)
+
     async def ensure(self, path: str) -> None:
         """Create ``path`` and what is missing above it, all empty and persistent."""
         if await self.exists(path):
@@ -122,7 +137,12 @@ class Requests(ABC):
         full = self._full(path)
         ends = [index for index, char in enumerate(full) if char == "/" and index] + [len(full)]
         creates = [
-            self._request("create", path, wire.create(full[:end], b"", wire.PERSISTENT), _nothing)
+            self._request(
+                "create",
+                path,
+                wire.create(full[:end], b"", wire.PERSISTENT, self._acl),
+                _nothing,
+            )
             for end in ends
         ]
         for error in await asyncio.gather(*creates, return_exceptions=True):
@@ -143,6 +163,9 @@ class Requests(ABC):
             raise ValueError(f"a znode path starts with a slash, {path!r} does not")
         return (self._chroot + path).rstrip("/") or "/"
 
+    def _below_chroot(self, answer: Any) -> list[str]:
+        return [path[len(self._chroot) :] for path in answer]
+
     def _created(self, answer: Any) -> Created:
         path, stat = answer
         return Created(path[len(self._chroot) :], stat.czxid, stat.ephemeralOwner)
@@ -156,7 +179,7 @@ class Requests(ABC):
         path = self._full(operation.path)
         match operation:
             case Create(_, data, ephemeral):
-                return wire.create(path, data, wire.EPHEMERAL * ephemeral)
+                return wire.create(path, data, wire.EPHEMERAL * ephemeral, self._acl)
             case Delete(_, version):
                 return wire.delete(path, version)
             case SetData(_, data, version):

@@ -13,13 +13,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import structlog
 
-from shoal.coordination import background, wire
+from shoal.coordination import wire
+from shoal.coordination.boottime import boottime
 from shoal.coordination.errors import (
     CannotConnect,
     ConnectionLoss,
@@ -27,6 +27,7 @@ from shoal.coordination.errors import (
     SessionClosed,
     SessionLost,
 )
+from shoal.coordination.heartbeat import NEVER, Heartbeat
 from shoal.coordination.nodes import (
     EventKind,
     SessionState,
@@ -39,25 +40,25 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
-# Fractions of the negotiated session timeout.
+# A fraction of the negotiated session timeout.
 PROOF = 0.7  # how long an answer proves the session, counted from the sending of its request
-HEARTBEAT = 1 / 6  # pause between heartbeats
-SILENCE = 2 / 3  # an unanswered heartbeat of this age breaks the connection
-LATE = 0.3  # a heartbeat that starts so late means that the loop was blocked
+LOOK_AGAIN = 1 / 40  # of it too: whether the proof has ended
 
 
 class ZkSession(Requests):
     """Hold a session for the life of the ``async with`` block; make a new one when it is lost.
 
     ``hosts`` is "host:port,host:port/chroot"; the chroot is created if missing, and all paths
-    are below it.
+    are below it. ``credential`` is "scheme:secret" (for digest "digest:user:password"): it is shown
+    on every connection, and what the session creates is closed to all who do not show it.
 
     **Is the session alive?** Not having heard of its end proves nothing: a client that is cut off
-    hears of it only after it reconnects. ``proven_until`` is the moment (``time.monotonic``)
+    hears of it only after it reconnects. ``proven_until`` is the moment (``boottime``)
     until which the server cannot have ended the session: the time at which the last answered
     request was *sent*, plus 0.7 of the timeout. Only requests that the leader has seen count
-    (writes and ``sync``, which the heartbeat sends every sixth of the timeout): a follower that
-    is cut off from its leader still answers reads for a while. Who owns something by an ephemeral
+    (writes and ``sync``, which the heartbeat sends every sixth of the timeout, from a thread of
+    its own: see ``heartbeat.py``): a follower that is cut off from its leader still answers reads
+    for a while. Who owns something by an ephemeral
     node stops acting when that moment passes.
 
     **Lost connections.** A call without an answer fails with ConnectionLoss (retriable; a write
@@ -74,10 +75,12 @@ class ZkSession(Requests):
         name: str = "",
         connect_timeout_s: float = 15.0,
         close_timeout_s: float = 3.0,
+        credential: str = "",
     ) -> None:
         servers, slash, chroot = hosts.partition("/")
         self._servers, self._chroot = servers, (slash + chroot).rstrip("/")
         self.name = name
+        self._credential, self._acl = credential, wire.Acl(credential)
         self.timeout_s = session_timeout_s  # negotiated, once connected
         self._connect_timeout_s = connect_timeout_s
         self._close_timeout_s = close_timeout_s
@@ -95,17 +98,18 @@ class ZkSession(Requests):
         self._connected = asyncio.Event()
         self._lost = asyncio.Event()
         self._lost.set()
-        self._proof_began = float("-inf")
         self._proved = asyncio.Event()
-        self._heartbeat_now = asyncio.Event()
-        self._heartbeat: asyncio.Task[None] | None = None
+        self._heartbeat: Heartbeat
 
     # ------------------------------------------------------------------ life
 
     async def __aenter__(self) -> Self:
         """Connect, create the chroot, prove the session. Raises CannotConnect."""
         self._loop = asyncio.get_running_loop()
-        self._client = wire.Client(self._servers, self.timeout_s)
+        self._client = wire.Client(self._servers, self.timeout_s, self._credential)
+        self._heartbeat = Heartbeat(
+            self._client, self._full("/"), self.name, self._post, self._was_proved
+        )
         self._client.add_listener(self._state_changed)
         try:
             async with asyncio.timeout(self._connect_timeout_s):
@@ -117,7 +121,7 @@ class ZkSession(Requests):
         except BaseException:
             await self._close()
             raise
-        self._heartbeat = background.start(self._beat(), f"zk heartbeat {self.name}")
+        self._heartbeat.start()
         return self
 
     async def _begin(self) -> None:
@@ -139,7 +143,7 @@ class ZkSession(Requests):
         If the server cannot be reached in that time the session ends there by its timeout.
         """
         self._closed = True
-        await background.stop(self._heartbeat)
+        self._heartbeat.stop()
         done = asyncio.Event()
         # Not to_thread: kazoo may wait much longer than we want to, and the loop's executor is
         # waited for when the loop ends.
@@ -167,12 +171,15 @@ class ZkSession(Requests):
 
     @property
     def proven_until(self) -> float:
-        """Until when (``time.monotonic()``, seconds) the session is certainly alive."""
-        return self._proof_began + PROOF * self.timeout_s
+        """Until when (``boottime()``, seconds) the session is certainly alive."""
+        session_id, sent = self._heartbeat.proof
+        if self.state is SessionState.LOST or session_id != self.session_id:
+            return NEVER
+        return sent + PROOF * self.timeout_s
 
     @property
     def is_proven(self) -> bool:
-        return time.monotonic() < self.proven_until
+        return boottime() < self.proven_until
 
     @property
     def credentials(self) -> tuple[int, bytes]:
@@ -205,8 +212,9 @@ class ZkSession(Requests):
         """
         lost = asyncio.create_task(self.lost())
         try:
-            while not lost.done() and (left_s := self.proven_until - time.monotonic()) > 0:
-                await asyncio.wait([lost], timeout=left_s)
+            while not lost.done() and (left_s := self.proven_until - boottime()) > 0:
+                # Not all at once: the wait stands still while the machine is suspended.
+                await asyncio.wait([lost], timeout=min(left_s, LOOK_AGAIN * self.timeout_s))
         finally:
             lost.cancel()
 
@@ -253,7 +261,7 @@ class ZkSession(Requests):
             future.set_exception(SessionClosed(what) if self._closed else ConnectionLoss(what))
             return future
         self._inflight[future] = what
-        sent, generation = time.monotonic(), self.generation
+        sent, session_id = boottime(), self.session_id
 
         def answered(answer: Any, error: Exception | None) -> None:
             self._inflight.pop(future, None)  # kazoo may answer twice when it is closed
@@ -262,14 +270,20 @@ class ZkSession(Requests):
             if error is not None:
                 future.set_exception(wire.translate(error, verb, path))
                 return
-            if proves and generation == self.generation:
-                self._prove(sent)
+            if proves:
+                self._was_proved()
             try:
                 future.set_result(convert(answer))
             except CoordinationError as failure:
                 future.set_exception(failure)
 
-        self._client.submit(request, self.session_id, partial(self._post, answered))
+        def hand_over(answer: Any, error: Exception | None) -> None:
+            """On the connection thread: the proof does not wait for the loop."""
+            if proves and error is None:
+                self._heartbeat.prove(session_id, sent)
+            self._post(answered, answer, error)
+
+        self._client.submit(request, session_id, hand_over)
         return future
 
     # ------------------------------------------------------------------ hand-over
@@ -295,14 +309,14 @@ class ZkSession(Requests):
 
     def _state_changed(self, state: str) -> None:
         """kazoo's listener, on the connection thread."""
-        client = self._client
-        self._post(self._take_state, SessionState(state), client._session_id or 0)
+        session_id = self._client._session_id or 0
+        self._heartbeat.connected(session_id if state == SessionState.CONNECTED else 0)
+        self._post(self._take_state, SessionState(state), session_id)
 
     def _take_state(self, state: SessionState, session_id: int) -> None:
         if state is SessionState.CONNECTED and session_id != self.session_id:
             self.session_id = session_id
             self.generation += 1
-            self._proof_began = float("-inf")
         self._set_state(state)
         if state is SessionState.SUSPENDED:
             # Sent after kazoo noticed but before we did: kazoo may still deliver them later.
@@ -315,11 +329,9 @@ class ZkSession(Requests):
             return
         self.state = state
         if state is SessionState.LOST:
-            self._proof_began = float("-inf")
             self._lost.set()
         elif state is SessionState.CONNECTED:
             self._lost.clear()
-            self._heartbeat_now.set()
         (self._connected.set if state is SessionState.CONNECTED else self._connected.clear)()
         log.debug("session state", session=self.name, state=state, generation=self.generation)
         for listener in list(self._listeners):
@@ -332,34 +344,9 @@ class ZkSession(Requests):
 
     # ------------------------------------------------------------------ proof
 
-    def _prove(self, sent: float) -> None:
+    def _was_proved(self) -> None:
         self.timeout_s = self._client.negotiated_timeout_s
-        if sent > self._proof_began:
-            self._proof_began = sent
-            self._proved.set()
-
-    async def _beat(self) -> None:
-        """Prove the session again and again; break connections that have fallen silent."""
-        while True:
-            await self.connected()
-            self._heartbeat_now.clear()
-            try:
-                async with asyncio.timeout(SILENCE * self.timeout_s):
-                    await self.sync("/")
-            except TimeoutError:
-                log.warning("no answer to the heartbeat", session=self.name)
-                self._client.drop_connection()
-            except CoordinationError as error:
-                log.debug("heartbeat failed", session=self.name, error=str(error))
-            pause_s = HEARTBEAT * self.timeout_s
-            due = time.monotonic() + pause_s
-            try:
-                async with asyncio.timeout(pause_s):
-                    await self._heartbeat_now.wait()  # a new connection: prove it at once
-            except TimeoutError:
-                late_s = time.monotonic() - due
-                if late_s > LATE * self.timeout_s:
-                    log.warning("heartbeat late", session=self.name, late_s=round(late_s, 3))
+        self._proved.set()
 
 
 class _Watch:

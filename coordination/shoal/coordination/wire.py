@@ -20,6 +20,7 @@ import os
 import select
 import socket
 import struct
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -30,7 +31,7 @@ from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol import serialization as wire
 from kazoo.protocol.connection import ConnectionDropped, ConnectionHandler
 from kazoo.retry import KazooRetry
-from kazoo.security import OPEN_ACL_UNSAFE
+from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, make_digest_acl
 
 from shoal.coordination import errors
 
@@ -162,12 +163,30 @@ class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
 class _Connection(ConnectionHandler):  # type: ignore[misc]
     _xid: int
     _received = b""  # and not looked at yet
+    _refused_since: float | None = None  # servers close our connections without an answer
 
     def _connect(self, host: str, hostip: str, port: int) -> tuple[int, int]:
         self._received = b""
+        refused_since = self._refused_since
+        patience_s = self.client.negotiated_timeout_s
+        if refused_since is not None and time.monotonic() > refused_since + patience_s:
+            # A server refuses who has seen more changes than itself. It may be behind the others,
+            # or all of them have come back without their data: then the numbers begin anew, and
+            # nobody would ever take us. The session is over by now in either case; that is what
+            # a server says to whom it takes.
+            self.client.last_zxid = 0
         read_timeout, connect_timeout = super()._connect(host, hostip, port)
+        self._refused_since = None
         self.client.negotiated_timeout_s = read_timeout * 1.5 / 1000  # kazoo keeps two thirds
         return read_timeout, connect_timeout
+
+    def _invoke(self, timeout: float, request: Any, xid: int | None = None) -> Any:
+        try:
+            return super()._invoke(timeout, request, xid)
+        except ConnectionDropped:
+            if isinstance(request, wire.Connect) and self._refused_since is None:
+                self._refused_since = time.monotonic()
+            raise
 
     def _send_request(self, read_timeout: float, connect_timeout: float) -> None:
         """Send all requests that wait."""
@@ -229,7 +248,7 @@ class _Create(wire.Create2):  # type: ignore[misc]
     def serialize(self) -> bytes:
         path = self.path.encode()
         return b"".join(
-            (_length(path), path, _length(self.data), self.data, _OPEN, _INT.pack(self.flags))
+            (_length(path), path, _length(self.data), self.data, self.acl, _INT.pack(self.flags))
         )
 
 
@@ -243,14 +262,35 @@ def _length(text: bytes) -> bytes:
     return _INT.pack(len(text))
 
 
-def _open_acl() -> bytes:
+def _serialized(acl: Sequence[Any]) -> bytes:
     """Return what a create without data or flags ends with: who may do what with the node."""
     path = b"/"
-    whole = bytes(wire.Create2("/", b"", OPEN_ACL_UNSAFE, 0).serialize())
+    whole = bytes(wire.Create2("/", b"", acl, 0).serialize())
     return whole[len(_length(path) + path + _length(b"")) : -_INT.size]
 
 
-_OPEN = _open_acl()
+class Acl:
+    """Who may do what with the nodes that a session creates; there is one for each session.
+
+    ``credential`` is "scheme:secret", for digest "digest:user:password". With one, whoever shows
+    it may do everything, and nobody else anything; without one, anybody may do everything.
+    """
+
+    def __init__(self, credential: str = "") -> None:
+        scheme, _, secret = credential.partition(":")
+        if not credential:
+            self.entries: Sequence[Any] = OPEN_ACL_UNSAFE
+        elif scheme == "digest":
+            user, _, password = secret.partition(":")
+            # By name, not as "whoever I am": an administrator's session makes nodes of the same
+            # kind.
+            self.entries = [make_digest_acl(user, password, all=True)]
+        else:
+            self.entries = CREATOR_ALL_ACL
+        self.bytes = _serialized(self.entries)
+
+
+OPEN = Acl()
 
 
 class _Multi(wire.Transaction):  # type: ignore[misc]
@@ -287,17 +327,41 @@ class _Multi(wire.Transaction):  # type: ignore[misc]
         return results
 
 
+class _Ephemerals(NamedTuple):
+    """Which ephemeral nodes does this session have below a path? (ZooKeeper 3.6; not in kazoo.)"""
+
+    path: str
+    type: int = 103
+
+    def serialize(self) -> bytes:
+        path = self.path.encode()
+        return _length(path) + path
+
+    @classmethod
+    def deserialize(cls, data: bytes, offset: int) -> list[str]:
+        (count,) = _INT.unpack_from(data, offset)
+        offset += _INT.size
+        paths: list[str] = []
+        for _ in range(count):
+            path, offset = wire.read_string(data, offset)
+            paths.append(path)
+        return paths
+
+
 class Client(KazooClient):  # type: ignore[misc]
     """One connection to ZooKeeper and, while it lasts, one session. All paths are absolute.
 
     ``negotiated_timeout_s`` is known before the first request is answered.
     """
 
-    def __init__(self, hosts: str, timeout_s: float) -> None:
+    def __init__(self, hosts: str, timeout_s: float, credential: str = "") -> None:
         handler = _LoopHandler()
+        scheme, _, secret = credential.partition(":")
         super().__init__(
             hosts=hosts,
             timeout=timeout_s,
+            # Shown on every new connection, before any request of ours.
+            auth_data=[(scheme, secret)] if credential else None,
             handler=handler,
             connection_retry=KazooRetry(
                 max_tries=-1, delay=0.05, max_delay=1.0, sleep_func=handler.sleep_func
@@ -327,8 +391,16 @@ class Client(KazooClient):  # type: ignore[misc]
             return  # there is none
 
 
-def create(path: str, data: bytes, flags: int) -> Any:
-    return _Create(path, data, OPEN_ACL_UNSAFE, flags)
+def create(path: str, data: bytes, flags: int, acl: Acl = OPEN) -> Any:
+    return _Create(path, data, acl.bytes, flags)
+
+
+def get_acl(path: str) -> Any:
+    return wire.GetACL(path)
+
+
+def set_acl(path: str, acl: Acl) -> Any:
+    return wire.SetACL(path, acl.entries, -1)
 
 
 def delete(path: str, version: int = -1) -> Any:
@@ -353,6 +425,10 @@ def exists(path: str, watch: Any = None) -> Any:
 
 def children(path: str, watch: Any = None) -> Any:
     return wire.GetChildren2(path, watch)
+
+
+def ephemerals(path: str) -> Any:
+    return _Ephemerals(path)
 
 
 def sync(path: str) -> Any:

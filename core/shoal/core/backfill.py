@@ -14,6 +14,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    StrictInt,
     ValidationError,
     field_validator,
     model_validator,
@@ -115,14 +116,16 @@ class BackfillRequest(Strict):
 
     project: Name = "default"
     workflow: Name
-    version: int | None = Field(default=None, ge=1, le=2**31 - 1)  # None: the newest at each start
+    version: StrictInt | None = Field(
+        default=None, ge=1, le=2**31 - 1
+    )  # None: the newest at each start
     first: When | None = Field(default=None, alias="from")
     last: When | None = Field(default=None, alias="to")
     by: By | None = None  # None: by schedule if the workflow has one that is enabled, else by day
     dates: tuple[When, ...] = Field(default=(), max_length=MAX_RUNS)
     only: Only | None = None
     order: Order = Order.ASCENDING
-    parallel: int = Field(default=1, ge=1, le=MAX_PARALLEL)  # never more run at the same time
+    parallel: StrictInt = Field(default=1, ge=1, le=MAX_PARALLEL)  # never more run at the same time
     tasks: tuple[Name, ...] = ()  # none: all of them
     mode: SelectionMode = SelectionMode.ONLY
     parameters: dict[ParameterName, str] = Field(default_factory=dict)

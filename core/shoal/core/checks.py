@@ -4,16 +4,18 @@ Works on plain data (from YAML, JSON or the SDK). Each problem carries the path 
 speaks of, so that a loader can add the file and the line, and the API the field.
 """
 
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
 
 from shoal.core.dag import find_cycles
-from shoal.core.errors import ShoalError
+from shoal.core.errors import LONGEST_REASON, ShoalError, shortened
 from shoal.core.fire_times import instant
+from shoal.core.hints import MOST_MISTAKES, Hints
 from shoal.core.logic.checks import findings as logic_findings
 from shoal.core.model import WorkflowSpec
 from shoal.core.parameter_checks import Path as Path
@@ -45,7 +47,7 @@ class Problem:
 
 
 class InvalidDefinition(ShoalError, ValueError):
-    """A workflow definition with problems; ``problems`` holds all of them."""
+    """A workflow definition with problems; ``problems`` holds all of them, or the first hundred."""
 
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems
@@ -53,21 +55,49 @@ class InvalidDefinition(ShoalError, ValueError):
         super().__init__(f"{count}:\n" + "\n".join(f"  {problem}" for problem in problems))
 
 
+class _Enough(Exception):
+    """There are so many problems that nobody needs more of them."""
+
+
 @dataclass
 class _Findings:
     problems: list[Problem] = field(default_factory=list)
+    hints: Hints = field(default_factory=Hints)
 
     def add(self, path: Path, message: str) -> None:
+        if len(self.problems) >= MOST_MISTAKES:
+            self.problems.append(Problem((), f"and more than these {MOST_MISTAKES}"))
+            raise _Enough
         self.problems.append(Problem(path, message))
 
 
+MAX_TASKS = 10_000
+MAX_UPSTREAM = 1_000
+"""Of a definition that is saved from now on; larger ones that are stored run on."""
+
+
 def check_workflow(raw: Any) -> WorkflowSpec:
-    """Return the definition in ``raw``. Raises InvalidDefinition with every problem found."""
+    """Return the definition in ``raw``. Raises InvalidDefinition with the problems found."""
     if not isinstance(raw, Mapping):
         raise InvalidDefinition([Problem((), "a workflow is a mapping with name and tasks")])
     findings = _Findings()
-    spec = _check_shape(raw, findings)
+    spec = None
+    with suppress(_Enough):
+        spec = _check(raw, findings)
+    if findings.problems or spec is None:
+        raise InvalidDefinition(findings.problems)
+    return spec
+
+
+def _check(raw: Mapping[str, Any], findings: _Findings) -> WorkflowSpec | None:
     tasks = raw.get("tasks")
+    if isinstance(tasks, list | tuple) and len(tasks) > MAX_TASKS:
+        findings.add(
+            ("tasks",),
+            f"has {len(tasks)} tasks, at most {MAX_TASKS} are allowed; use sub-workflows",
+        )
+        return None
+    spec = _check_shape(raw, findings)
     if isinstance(tasks, list | tuple):
         _check_graph(tasks, findings)
         for index, task in enumerate(tasks):
@@ -77,10 +107,9 @@ def check_workflow(raw: Any) -> WorkflowSpec:
         findings.add(path, message)
     if spec is not None:
         _check_validity(spec, findings)
-        for path, message in logic_findings(spec):
+        _check_descriptions(spec, findings)
+        for path, message in logic_findings(spec, findings.hints):
             findings.add(path, message)
-    if findings.problems or spec is None:
-        raise InvalidDefinition(findings.problems)
     return spec
 
 
@@ -104,18 +133,23 @@ def _add_pydantic(error: ValidationError, prefix: Path, findings: _Findings) -> 
                 message = "is no known field"
             case "string_pattern_mismatch":
                 message = (
-                    f"{item['input']!r} is no valid name: start with a letter or digit, then "
+                    f"{_shown(item['input'])} is no valid name: start with a letter or digit, then "
                     "letters, digits, '_', '.' or '-', at most 100 characters"
                 )
                 if "parameters" in path:
-                    message = f"{item['input']!r} is no valid parameter name: letters, digits, '_'"
+                    shown = _shown(item["input"])
+                    message = f"{shown} is no valid parameter name: letters, digits, '_'"
             case "value_error":
-                message = str(item["ctx"]["error"])
+                message = shortened(str(item["ctx"]["error"]), LONGEST_REASON)
             case "enum":
-                message = f"{item['input']!r} is not one of {item['ctx']['expected']}"
+                message = f"{_shown(item['input'])} is not one of {item['ctx']['expected']}"
             case _:
                 message = item["msg"][:1].lower() + item["msg"][1:]
         findings.add(path, message)
+
+
+def _shown(value: object) -> str:
+    return shortened(repr(value), 120)
 
 
 def _check_graph(tasks: Sequence[Any], findings: _Findings) -> None:
@@ -128,7 +162,8 @@ def _check_graph(tasks: Sequence[Any], findings: _Findings) -> None:
             continue
         if name in first_at:
             findings.add(
-                ("tasks", index, "name"), f"task {name!r} stands already at tasks[{first_at[name]}]"
+                ("tasks", index, "name"),
+                f"task {_shown(name)} stands already at tasks[{first_at[name]}]",
             )
             continue
         first_at[name] = index
@@ -138,20 +173,28 @@ def _check_graph(tasks: Sequence[Any], findings: _Findings) -> None:
             [e for e in edges if isinstance(e, str)] if isinstance(edges, list | tuple) else []
         )
     for name, parents in upstream.items():
+        where = ("tasks", first_at[name], "depends_on")
+        if len(parents) > MAX_UPSTREAM:
+            findings.add(
+                where, f"names {len(parents)} upstream tasks, at most {MAX_UPSTREAM} are allowed"
+            )
+            continue
+        before = set[str]()
         for position, parent in enumerate(parents):
-            where = ("tasks", first_at[name], "depends_on", position)
+            told = f"task {_shown(name)}", _shown(parent)
             if parent not in upstream:
-                close = get_close_matches(parent, upstream, n=1)
-                hint = f"; did you mean {close[0]!r}?" if close else ""
+                hint = findings.hints.of(parent, upstream)
+                message = f"{told[0]} depends on {told[1]}, which does not exist" + hint
+                findings.add((*where, position), message)
+            elif parent in before:
                 findings.add(
-                    where, f"task {name!r} depends on {parent!r}, which does not exist" + hint
+                    (*where, position), f"{told[0]} names its upstream task {told[1]} twice"
                 )
-            elif parent in parents[:position]:
-                findings.add(where, f"task {name!r} names its upstream task {parent!r} twice")
+            before.add(parent)
     for cycle in find_cycles(upstream):
         findings.add(
             ("tasks", first_at[cycle[0]], "depends_on"),
-            "the tasks wait for each other in a cycle: " + " → ".join(cycle),
+            shortened("the tasks wait for each other in a cycle: " + " → ".join(cycle), 1_000),
         )
 
 
@@ -171,6 +214,18 @@ def _check_params(task: Mapping[str, Any], path: Path, findings: _Findings) -> N
     on_worker = issubclass(task_type, TaskType)
     for inner, message in params_findings(task_type.Params, params, on_worker=on_worker):
         findings.add((*path, "params", *inner), message)
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
+def _check_descriptions(spec: WorkflowSpec, findings: _Findings) -> None:
+    """Descriptions are shown on terminals: lines and tabs are fine, commands to them are not."""
+    texts: list[tuple[Path, str]] = [((), spec.description)]
+    texts += [(("tasks", n), task.description) for n, task in enumerate(spec.tasks)]
+    for path, text in texts:
+        if found := _CONTROL.search(text):
+            findings.add((*path, "description"), f"holds the control character {found[0]!r}")
 
 
 def _check_validity(spec: WorkflowSpec, findings: _Findings) -> None:

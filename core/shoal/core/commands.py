@@ -58,7 +58,8 @@ class Parent:
 class NewCommand:
     """A request on its way into the command table.
 
-    ``partition``: hash of ``idempotency_key`` for START, the instance's own one for the others.
+    ``partition``: of START any, the same for all who send Shoal's own command again; of the others
+    the instance's. ``idempotency_key``: one of Shoal's own never meets a caller's.
     ``instance_id``: the instance it speaks of (RERUN: the one to run again); None for START.
     ``version`` None means the newest published one at the time it is carried out.
     ``logical_time``: the instant the run is *for*; None means the creation time.

@@ -229,8 +229,8 @@ def _days_before_last(reader: _Reader, part: str, body: str) -> int:
     if body == "L":
         return 0
     number = body.removeprefix("L-")
-    if not _is_number(number) or not 1 <= int(number) <= 30:
-        raise reader.error(part, "behind L only -1 to -30 and W may follow")
+    if not _is_number(number) or not 0 <= int(number) <= 30:
+        raise reader.error(part, "behind L only -0 to -30 and W may follow")
     return int(number)
 
 

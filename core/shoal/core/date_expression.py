@@ -16,7 +16,8 @@
                                             if the pattern has a ``-``; weeks start on day D
                                             (1 Monday, the default, to 7), and the first week of a
                                             year has at least four days in it (ISO 8601 for D = 1)
-``timestamp(expression)``                   epoch seconds; its pattern must be yyyyMMddHHmmss
+``timestamp(expression)``                   epoch seconds; its pattern must be yyyyMMddHHmmss, where
+                                            digits may stand for a part: ``yyyyMMdd000000``
 ==========================================  =================================================
 
 Calendar steps keep the time of day, in the base's zone; a time that the clock skips on that day
@@ -27,7 +28,7 @@ one day back and ``yyyy-MM-dd`` none; a literal number behind a sign must be quo
 
 import calendar
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
@@ -43,6 +44,11 @@ _FUNCTION = re.compile(r"([a-z_]+)[ ]*\(")
 _PATTERN_LETTERS = set("ydms")
 _ARITHMETIC = "0123456789+-*/() "
 _TIMESTAMP_PATTERN = "yyyyMMddHHmmss"
+# Digits in the place of a part: that part of the moment is given.
+_TIMESTAMP = re.compile(
+    r"(?P<year>yyyy|(?!0000)[0-9]{4})(?P<month>MM|0[1-9]|1[0-2])(?P<day>dd|0[1-9]|[12][0-9]|3[01])"
+    r"(?P<hour>HH|[01][0-9]|2[0-3])(?P<minute>mm|[0-5][0-9])(?P<second>ss|[0-5][0-9])"
+)
 
 
 def _add_months(day: date, n: int) -> date:
@@ -224,17 +230,31 @@ def _timestamp(arguments: list[Argument]) -> DateExpression:
             moment, pattern = _function(*call)
     except BadExpression as error:
         raise BadExpression(offset + error.offset, error.reason) from None
-    if pattern[0] != _TIMESTAMP_PATTERN:
-        reason = f"the pattern inside timestamp must be {_TIMESTAMP_PATTERN}"
+    parts = _TIMESTAMP.fullmatch(pattern[0])
+    if parts is None:
+        reason = (
+            f"the pattern inside timestamp must be {_TIMESTAMP_PATTERN}; digits may stand for a "
+            "part of it, as in yyyyMMdd000000"
+        )
         raise BadExpression(offset + pattern[1], reason)
+    fixed = {name: int(text) for name, text in parts.groupdict().items() if text.isdigit()}
 
     def seconds(base: datetime) -> str:
-        found = _guarded(moment, base)
+        found = _guarded(lambda base: _fixed(moment(base), fixed), base)
         if not is_aware(found):
             raise BadExpression(0, "timestamp needs a base with a time zone")
         return str(int(found.replace(microsecond=0).timestamp()))
 
     return seconds
+
+
+def _fixed(found: datetime, parts: Mapping[str, int]) -> datetime:
+    """Return the moment at which some parts of the clock's reading are those given."""
+    if not parts or found.tzinfo is None or not is_aware(found):
+        return found
+    wall = {**{name: getattr(found, name) for name in _TIMESTAMP.groupindex}, **parts}
+    last = calendar.monthrange(wall["year"], wall["month"])[1]
+    return at(datetime(**{**wall, "day": min(wall["day"], last)}), found.tzinfo)
 
 
 def _year_week(arguments: list[Argument]) -> DateExpression:

@@ -24,3 +24,12 @@ class ShoalError(Exception):
     """
 
     retriable: ClassVar[bool] = False
+
+
+LONGEST_REASON = 1_000
+"""Characters of a reason that is stored: people read it, in lists of many."""
+
+
+def shortened(text: str, most: int) -> str:
+    """Return ``text``, cut to ``most`` characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"

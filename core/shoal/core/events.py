@@ -50,18 +50,20 @@ class TaskReturned:
 
 @dataclass(frozen=True)
 class TaskStarted:
-    """The attempt's process runs."""
+    """The attempt's process runs, since ``started_at`` by the worker's account (None: now)."""
 
     task_instance_id: int
     worker: str
     at: datetime
+    started_at: datetime | None = None
 
 
 @dataclass(frozen=True)
 class TaskEnded:
     """The attempt is over. ``signal`` is SUCCEED, FAIL, KILL or LOSE.
 
-    ``worker`` is who reports it; None when a master declares the attempt lost.
+    ``worker`` is who reports it; None when a master declares the attempt lost. ``started_at`` and
+    ``ended_at`` are the worker's account (None: ``at``), for people: nothing is timed by them.
     """
 
     task_instance_id: int
@@ -71,6 +73,7 @@ class TaskEnded:
     reason: str | None = None
     exit_code: int | None = None
     started_at: datetime | None = None
+    ended_at: datetime | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -1,8 +1,9 @@
 """Find ``${name}`` and ``$[expression]`` in a text, in one pass and linear time.
 
+``$[0]`` and other digits are plain text: the path of a JSON value in SQL.
 ``$${`` and ``$$[`` stand for the two characters ``${`` and ``$[``. A ``${`` that is never closed
 is plain text, as in a shell script; a ``$[`` that is never closed is a problem. A ``]`` between
-single quotes does not close an expression.
+single quotes does not close an expression. A text with MOST_MISTAKES of them is not read further.
 """
 
 import re
@@ -11,10 +12,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from shoal.core.errors import ShoalError
+from shoal.core.hints import MOST_MISTAKES
 
 _OPENING = re.compile(r"\$\$[{\[]|\$[{\[]")
 _MARK = re.compile(_OPENING.pattern + r"|[}\]']")
 _DEEPEST = 32  # closed placeholders inside each other
+_MOST_OPEN = 500_000  # marks that were opened and not closed: some 130 bytes each
 
 
 class InvalidMacro(ShoalError, ValueError):
@@ -85,6 +88,11 @@ def parse(text: str) -> Template:
     return _parse_small(text) if len(text) <= 4_096 else _Scanner(text).scan()
 
 
+def is_index(source: str) -> bool:
+    """Return whether ``$[source]`` is a place in a list, as in SQL's JSON paths, and no date."""
+    return source.isascii() and source.isdigit()
+
+
 def static_text(nodes: tuple[Node, ...]) -> str | None:
     """Return the text of ``nodes`` if it holds no placeholder, else None."""
     if all(isinstance(node, str) for node in nodes):
@@ -117,6 +125,11 @@ class _Scanner:
                 self._stack[-1].nodes.append(self._text[done : mark.start()])
             self._take(mark[0], mark.start())
             done = mark.end()
+            if len(self._problems) >= MOST_MISTAKES:
+                break
+            if len(self._stack) > _MOST_OPEN:
+                self._problem(mark.start(), f"more than {_MOST_OPEN} placeholders are not closed")
+                break
         if done < len(self._text):
             self._stack[-1].nodes.append(self._text[done:])
         return Template(tuple(self._close_rest()), tuple(self._problems))

@@ -10,6 +10,7 @@ the date it means (see ``date_expression`` for the forms).
   around it to form a new placeholder. Parameters that define each other in a circle are refused.
 - Values that are *data* (outputs of tasks, input of users) go through ``escape`` first; then they
   arrive character by character as they are.
+- ``$[0]``, ``$[12]``: digits alone are no date but a place in a list (JSON paths of SQL), and stay.
 - ``$${name}`` and ``$$[…]`` are the text ``${name}`` and ``$[…]``; any other ``$`` is itself.
 - ``${system.biz.date}`` (day before the base, yyyyMMdd), ``${system.biz.curdate}`` (day of the
   base, yyyyMMdd) and ``${system.datetime}`` (base, yyyyMMddHHmmss) always come from the base; a
@@ -27,11 +28,13 @@ from datetime import datetime
 
 from shoal.core.date_expression import compile_expression
 from shoal.core.date_pattern import BadExpression
+from shoal.core.hints import MOST_MISTAKES
 from shoal.core.macro_template import (
     Expression,
     InvalidMacro,
     Node,
     Parameter,
+    is_index,
     parse,
     placeholders,
     static_text,
@@ -75,19 +78,23 @@ def render(text: str, *, base: datetime, parameters: Mapping[str, str]) -> str:
 def check(text: str) -> list[str]:
     """Return everything wrong with the date expressions of ``text``: position and reason.
 
-    For the moment a workflow is saved. An expression that holds ``${…}`` is only known at run
-    time; of that the structure alone is checked.
+    For the moment a workflow is saved. Of many mistakes only the first hundred. An expression that
+    holds ``${…}`` is only known at run time; of that the structure alone is checked.
     """
     template = parse(text)
     problems = list(template.problems)
     structural = {problem.position for problem in problems}
     for node in placeholders(template.nodes):
         source = static_text(node.source) if isinstance(node, Expression) else None
-        if source is not None and node.position not in structural:
+        if source is None or is_index(source):
+            continue
+        if node.position not in structural:
             try:
                 compile_expression(source)
             except BadExpression as error:
                 problems.append(_located(text, node.position, source, error, None))
+                if len(problems) >= MOST_MISTAKES:
+                    break
     return [str(problem) for problem in sorted(problems, key=lambda problem: problem.position)]
 
 
@@ -192,6 +199,8 @@ class Renderer:
         if isinstance(node, Parameter):
             return self._value(self._join(node.name, replace), node.position, text, of)
         source = self._join(node.source, replace)
+        if is_index(source):
+            return f"$[{source}]"
         try:
             return compile_expression(source)(self._base)
         except BadExpression as error:

@@ -9,7 +9,7 @@ import json
 from enum import StrEnum
 from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, field_validator, model_validator
 
 from shoal.core import cron
 from shoal.core.fields import (
@@ -27,7 +27,7 @@ from shoal.core.parameters import ParameterSpec
 from shoal.core.priority import Priority
 
 # Refused before any graph work: enough for any real workflow, small enough to decide upon.
-MAX_TASKS = 20_000
+MAX_TASKS = 20_000  # of a stored definition; ``checks`` says how many a new one may have
 
 
 class FailureStrategy(StrEnum):
@@ -101,18 +101,23 @@ class TaskSpec(Strict):
     depends_on: tuple[Name, ...] = ()
     run_when: RunWhen = RunWhen.ALL_SUCCESS
     description: str = ""
-    enabled: bool = True
+    enabled: StrictBool = True
     priority: Level = Priority.MEDIUM
     worker_group: Name = "default"
     concurrency_group: Name | None = None
     delay: Duration = 0.0  # between being ready and being queued
-    retries: int = Field(default=0, ge=0, le=100)
+    retries: StrictInt = Field(default=0, ge=0, le=100)
     retry_delay: Duration = 0.0
-    retry_backoff: float = Field(default=1.0, ge=1, le=100)  # the delay's factor from try to try
+    retry_backoff: StrictFloat = Field(
+        default=1.0, ge=1, le=100
+    )  # the delay's factor from try to try
     retry_max_delay: Duration | None = None
-    retry_jitter: float = Field(default=0.0, ge=0, le=1)  # a delay d becomes d to d * (1 + jitter)
+    retry_jitter: StrictFloat = Field(
+        default=0.0, ge=0, le=1
+    )  # a delay d becomes d to d * (1 + jitter)
     timeout: Duration | None = Field(default=None, gt=0)
     timeout_action: TimeoutAction = TimeoutAction.FAIL
+    outputs_from_log: StrictBool = False  # lines ``${setValue(name=value)}`` of its log set outputs
 
     @field_validator("depends_on", mode="before")
     @classmethod
@@ -131,7 +136,7 @@ class ScheduleSpec(Strict):
     cron: str = Field(max_length=255)
     timezone: Zone | None = None  # None: the workflow's
     parameters: dict[ParameterName, str] = Field(default_factory=dict)
-    enabled: bool = True
+    enabled: StrictBool = True
     priority: Level | None = None  # None: the workflow's
     # None: by the kind of expression, see ``cron``.
     on_gap: Literal["shift", "skip"] | None = None
@@ -171,8 +176,12 @@ class WorkflowSpec(Strict):
     timeout: Duration | None = Field(default=None, gt=0)
     timeout_action: WorkflowTimeoutAction = WorkflowTimeoutAction.WARN
     overlap: Overlap = Overlap.ALLOW
-    max_active: int = Field(default=1, ge=1, le=10_000)  # runs side by side unless overlap: allow
-    max_queued: int = Field(default=1_000, ge=1, le=100_000)  # runs that may wait; more are refused
+    max_active: StrictInt = Field(
+        default=1, ge=1, le=10_000
+    )  # runs side by side unless overlap: allow
+    max_queued: StrictInt = Field(
+        default=1_000, ge=1, le=100_000
+    )  # runs that may wait; more are refused
     backfill_base: BackfillBase = BackfillBase.LOGICAL_TIME
     schedules: tuple[ScheduleSpec, ...] = ()
     tasks: tuple[TaskSpec, ...] = Field(min_length=1, max_length=MAX_TASKS)

@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 from typing import Any, Self
 
 from pydantic import field_validator, model_validator
 
 from shoal.core import macros
+from shoal.core.errors import LONGEST_REASON, shortened
 from shoal.core.fields import Strict, scalar_text
+from shoal.core.hints import MOST_MISTAKES
 
 # Parameters reach processes as environment variables; these would change the process itself.
 RESERVED_PARAMETERS = frozenset(
@@ -71,7 +74,7 @@ def check_value(kind: ParameterType, text: str) -> None:
                 if "\0" in text:
                     raise ValueError
     except ValueError:
-        raise ValueError(f"{text!r} is no {kind}") from None
+        raise ValueError(f"{shortened(repr(text), 120)} is no {kind}") from None
 
 
 def reserved_parameter(name: str) -> bool:
@@ -108,14 +111,15 @@ def launch_problems(
     ``data``: the values are taken character by character. Otherwise they are definitions, as
     those of a schedule, which may hold date expressions and other parameters.
     """
-    known = ", ".join(specs) or "none"
-    problems = {
-        name: f"the workflow has no such parameter; it has: {known}"
-        for name in given
-        if name not in specs
-    }
+    known = shortened(", ".join(specs) or "none", 300)
+    unknown = (name for name in given if name not in specs)
+    problems = dict.fromkeys(
+        islice(unknown, MOST_MISTAKES), f"the workflow has no such parameter; it has: {known}"
+    )
     for name, parameter in specs.items():
         value = given.get(name, parameter.default)
+        if len(problems) >= MOST_MISTAKES:
+            break
         if value is None:
             problems[name] = "has no default, give a value"
         elif name in given and (named := secret_problem(value)):
@@ -159,7 +163,8 @@ def launch(
     """
     problems = launch_problems(specs, given, data=data)
     if problems:
-        raise ValueError("; ".join(f"{name}: {text}" for name, text in problems.items()))
+        told = "; ".join(f"{name}: {text}" for name, text in problems.items())
+        raise ValueError(shortened(told, LONGEST_REASON))
     startup = {name: macros.escape(value) if data else value for name, value in given.items()}
     defaults = {name: parameter.default or "" for name, parameter in specs.items()}
     hidden = {

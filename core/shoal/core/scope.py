@@ -155,6 +155,15 @@ def levels(run: Run, task: str) -> Levels:
     return [project, workflow, outputs, run.plan.tasks[task].parameters, run.startup]
 
 
+def undeclared(own: Levels) -> set[str]:
+    """Return the parameters that only outputs define: whoever steers a task chooses their names.
+
+    ``own``: the ``levels`` of the task that receives them.
+    """
+    project, workflow, outputs, task, startup = own
+    return outputs.keys() - project.keys() - workflow.keys() - task.keys() - startup.keys()
+
+
 def upstream_outputs(run: Run, task: str) -> dict[str, str]:
     """Return what the tasks before ``task`` have given on, by name.
 

@@ -27,7 +27,11 @@ class ClusterSettings(BaseSettings):
 
     data: Path = Path("~/.shoal")  # folder of this machine's files; expanded by load_settings
     zookeeper: str = "127.0.0.1:2181"  # host:port,host:port/chroot
+    # scheme:secret, as "digest:user:password"; empty: none, and everybody may do everything
+    zookeeper_credential: str = Field(default="", pattern=r"^$|^\w+:.+$", repr=False)
     database_url: str = ""  # empty: SQLite in the data folder
+    # PostgreSQL: a connection on which nothing comes for so long is given up.
+    database_silence_s: float = Field(default=10.0, ge=1)
     partitions: int = Field(default=128, ge=1, le=1000)  # fixed at the cluster's first start
     session_timeout_s: float = Field(default=10.0, ge=1)  # of the ZooKeeper sessions
     tls_ca: Path | None = None  # the three PEM files; default: tls/ in the data folder

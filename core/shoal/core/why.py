@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from shoal.core.durations import format_duration
+from shoal.core.quarantine import SetAside
 from shoal.core.records import TaskInstance
 from shoal.core.run import Plan, SkipCause
 from shoal.core.states import FINISHED_TASK, TaskState
@@ -41,6 +42,15 @@ class Finding:
     waits: bool = True
     instance_id: int | None = None  # another instance that the text speaks of
     task_instance_id: int | None = None  # another attempt that the text speaks of
+
+
+def of_quarantine(aside: SetAside) -> Finding:
+    """That nothing is done with an instance, and why."""
+    text = (
+        f"its master cannot work with it: {aside.reason} (tried {aside.tries} times since "
+        f"{aside.since.isoformat()}); `shoal recover {aside.item}` tries again"
+    )
+    return Finding(Layer.PARTITION, text)
 
 
 def of_upstream(plan: Plan, tasks: Mapping[str, TaskInstance], task: str) -> Iterator[Finding]:

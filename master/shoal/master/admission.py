@@ -9,22 +9,23 @@ new version, or of a run that ended while the policy was another one.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Self
 
 import structlog
 
 from shoal.core import failpoints
-from shoal.core.commands import CommandType, NewCommand
-from shoal.core.errors import ShoalError
+from shoal.core.commands import CommandState, CommandType, NewCommand
 from shoal.core.overlap import Lineup, Moves, Policy, Waiter, refusal, settle
 from shoal.core.run import Run
 from shoal.core.states import WorkflowState
 from shoal.master.engine import Clock, Engine
+from shoal.master.trouble import Trouble
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.admission import supersede_key
+from shoal.sql.errors import KeyTaken
 
 log = structlog.get_logger()
 
@@ -52,6 +53,7 @@ class Gate:
     def __init__(self, uow: UnitOfWork, policies: dict[int, Policy]) -> None:
         self._uow = uow
         self._policies = policies
+        self._unknown = uow.admission.unknown
         self._lines: dict[int, _Line] = {}
         self._newcomers: dict[int, Run] = {}
         self.admitted: set[int] = set()  # newcomers that may start
@@ -70,12 +72,14 @@ class Gate:
 
     def is_open(self, workflow_id: int) -> bool:
         """Whether a new run starts at once, whatever others there are."""
-        return workflow_id not in self._policies
+        return workflow_id not in self._policies and workflow_id not in self._unknown
 
     def refusal(self, workflow_id: int, coming: int) -> str | None:
         """Return why one more run is refused, after ``coming`` others that were not."""
         if self.is_open(workflow_id):
             return None
+        if (reason := self._unknown.get(workflow_id)) is not None:
+            return f"nobody knows whether another run may start: {reason}"
         line = self._lines[workflow_id]
         return refusal(line.policy, line.lineup.active, line.lineup.waiting_count + coming)
 
@@ -98,7 +102,7 @@ class Gate:
             commands += await self._admissions(workflow_id, line.moves, at)
             commands += await self._stops(workflow_id, line.moves)
         if commands:
-            await self._uow.commands.add_many(commands, at)
+            await self._uow.commands.send_many(commands, at)
             self.to_ring |= {command.partition for command in commands}
 
     async def _admissions(
@@ -111,14 +115,7 @@ class Gate:
             self._newcomers[run_id].admitted_at = at
             self.admitted.add(run_id)
         return [
-            NewCommand(
-                CommandType.ADMIT,
-                partition,
-                f"admit:{run_id}",
-                workflow_id,
-                instance_id=run_id,
-                requested_by=REQUESTED_BY,
-            )
+            _admit(run_id, workflow_id, partition)
             for run_id, partition in admitted.items()
             if run_id not in self._newcomers
         ]
@@ -168,14 +165,15 @@ class Admission:
 
     async def work(self) -> None:
         """Look now and then, for ever."""
+        trouble = Trouble("admission")
         while True:
             await asyncio.sleep(LOOK_INTERVAL_S)
             try:
                 await self.look()
-            except ShoalError as error:
-                if not error.retriable:
-                    raise
-                log.warning("runs that wait not looked at; trying again", error=str(error))
+            except Exception as error:  # noqa: BLE001 - the next look repeats it
+                await trouble.met(error)
+            else:
+                trouble.over()
 
     async def look(self) -> None:
         """Admit what waits in this master's partitions although there is room for it."""
@@ -186,6 +184,7 @@ class Admission:
         ]
         if not waiting:
             return
+        await self._repeat(waiting)
         async with self._database.unit_of_work() as uow:
             gate = Gate(uow, await uow.admission.lock_of(waiting, all_of_them=True))
             await gate.read()
@@ -195,6 +194,38 @@ class Admission:
         if gate.to_ring:
             log.info("runs admitted that nobody had told", partitions=sorted(gate.to_ring))
             self._ring(gate.to_ring)
+
+    async def _repeat(self, waiting: Collection[int]) -> None:
+        """Send ADMIT to those that were admitted long ago if the message is not there."""
+        now = self._clock()
+        before = now - timedelta(seconds=LOOK_INTERVAL_S)
+        async with self._database.unit_of_work(read_only=True) as uow:
+            homes = await uow.admission.not_begun(waiting, before)
+        if not homes:
+            return
+        async with self._database.unit_of_work() as uow:
+            messages = [_admit(run_id, *home) for run_id, home in homes.items()]
+            try:
+                sent = await uow.commands.send_many(messages, now)
+            except KeyTaken as error:
+                log.error("admitted runs cannot be told", error=str(error))
+                return
+            await uow.commit()
+        if pending := {one.partition for one in sent if one.state is CommandState.PENDING}:
+            log.warning("runs told again that they may start", instances=sorted(homes))
+            self._ring(pending)
+
+
+def _admit(run_id: int, workflow_id: int, partition: int) -> NewCommand:
+    """Return the message to a run that it may start."""
+    return NewCommand(
+        CommandType.ADMIT,
+        partition,
+        f"admit:{run_id}",
+        workflow_id,
+        instance_id=run_id,
+        requested_by=REQUESTED_BY,
+    )
 
 
 class _AfterEnds:

@@ -34,12 +34,14 @@ from shoal.core.backfill_window import (
 from shoal.core.commands import Command, CommandType, NewCommand
 from shoal.core.cron_fields import InvalidCron
 from shoal.core.errors import ShoalError
+from shoal.core.quarantine import Kind
 from shoal.core.run import Run
 from shoal.core.states import IllegalTransition
 from shoal.master.alarm import Alarm
 from shoal.master.backfill_look import Look, look_at
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner
+from shoal.master.trouble import Trouble
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.backfill_planning import plan_of
 from shoal.sql.errors import Fenced, NotFound, StaleRow
@@ -101,6 +103,7 @@ class Backfills:
 
     async def work(self) -> None:
         """Run for ever."""
+        trouble = Trouble("backfills")
         while True:
             is_regular = await self._alarm.wait()
             rung, self._rung = self._rung, set()
@@ -109,10 +112,12 @@ class Backfills:
                 rung = set(self._engine.epochs)
             try:
                 await self.look(rung | await self._homes(ended))
-            except ShoalError as error:
-                if not error.retriable and not isinstance(error, _PASSING):
-                    raise
+            except _PASSING as error:
                 log.warning("backfills not looked at; trying again", error=str(error))
+            except Exception as error:  # noqa: BLE001 - the next look repeats it
+                await trouble.met(error)
+            else:
+                trouble.over()
 
     async def _homes(self, backfills: Collection[int]) -> set[int]:
         """Return the partitions of backfills; the owners of those that are not ours are told."""
@@ -140,13 +145,19 @@ class Backfills:
 
     async def _try_step(self, backfill_id: int, partition: int) -> None:
         """Make a step; one backfill in trouble holds up no other."""
+        quarantine = self._engine.quarantine
+        if quarantine.holds(Kind.BACKFILL, backfill_id):
+            return
         try:
             await self.step(backfill_id, partition)
-        except ShoalError as error:
-            if error.retriable or isinstance(error, _PASSING):
+        except Exception as error:  # noqa: BLE001 - of this one, whatever it is
+            passing = isinstance(error, ShoalError) and error.retriable
+            if passing or isinstance(error, (*_PASSING, OSError)):
                 log.warning("step not made; trying again", backfill=backfill_id, error=str(error))
             else:
-                log.error("backfill cannot go on", backfill=backfill_id, error=str(error))
+                quarantine.put(Kind.BACKFILL, backfill_id, partition, error)
+        else:
+            quarantine.passed(Kind.BACKFILL, backfill_id)
 
     # -- requests ----------------------------------------------------------------------------
 
@@ -239,8 +250,8 @@ class Backfills:
         changed = dict(look.step.changed)
         starts = [self._start(look, changed[position]) for position in look.step.start]
         stops = [_stop(look, run) for run in look.stops]
-        stored = await uow.commands.add_many([*starts, *stops], now)
-        for position, (command, _) in zip(look.step.start, stored, strict=False):
+        stored = await uow.commands.send_many([*starts, *stops], now)
+        for position, command in zip(look.step.start, stored, strict=False):
             changed[position] = replace(changed[position], command_id=command.id, instance_id=None)
         await uow.backfills.save(look.backfill.id, list(changed.values()))
         if look.step.state is not None:

@@ -38,6 +38,7 @@ class Item:
     done: asyncio.Future[Run]  # the run after the event was stored
     command: Command | None = None  # the request behind the event: its outcome is stored too
     offer: Offer | None = None  # of the worker that reports it
+    failed: bool = False  # nothing of it is to be stored
 
     def answer(self, run: Run) -> None:
         """Tell whoever waits that the event is stored."""
@@ -46,6 +47,7 @@ class Item:
 
     def fail(self, error: ShoalError) -> None:
         """Tell whoever waits that nothing of the event is stored."""
+        self.failed = True
         if not self.done.done():
             self.done.set_exception(error)
 

@@ -37,6 +37,7 @@ from shoal.core.states import TaskState
 from shoal.master.alarm import Alarm
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner
+from shoal.master.trouble import Trouble
 from shoal.sql import Database
 from shoal.sql.connection import batched
 from shoal.sql.dependencies import Range, Wait
@@ -143,6 +144,7 @@ class DependencyWatcher:
 
     async def work(self) -> None:
         """Run for ever."""
+        trouble = Trouble("dependencies")
         while True:
             is_regular = await self._alarm.wait()
             began = time.monotonic()
@@ -152,10 +154,12 @@ class DependencyWatcher:
                     await self._tidy()
                     self._look_at(self._next_part())
                 await self.look()
-            except ShoalError as error:
-                if not error.retriable and not isinstance(error, (Fenced, NotOwner)):
-                    raise
+            except (Fenced, NotOwner) as error:
                 log.warning("dependencies not looked at; trying again", error=str(error))
+            except Exception as error:  # noqa: BLE001 - the next look repeats it
+                await trouble.met(error)
+            else:
+                trouble.over()
             took = time.monotonic() - began
             await asyncio.sleep(min(max(_PAUSE_S, took * _PAUSE_SHARE), _LONGEST_PAUSE_S))
 
@@ -276,7 +280,12 @@ class DependencyWatcher:
     def _judge(self, tasks: Sequence[_Watched], found: Found) -> None:
         now = self._clock()
         for one in tasks:
-            judgement = judge(one.question, found, one.instance_id)
+            try:
+                judgement = judge(one.question, found, one.instance_id)
+            except Exception as error:  # noqa: BLE001 - of this run, whatever it is
+                if (run := self._engine.runs.get(one.instance_id)) is not None:
+                    self._engine.set_aside(run, error)
+                continue
             if judgement == one.told:
                 continue
             failpoints.hit("watch.before_post")

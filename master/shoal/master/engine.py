@@ -4,13 +4,17 @@ One loop per master. It takes whatever events wait, decides them run by run with
 ``decide``, stores all decisions in one transaction fenced by the partitions' epochs, and only
 then lets the actions out and answers those who wait; the next batch does not wait for the actions.
 Memory is a cache of the database: a batch that could not be stored is dropped from memory and read
-again.
+again. A run that cannot be decided, stored or read is set aside (``quarantine.py``).
+
+However large the runs are, the event loop goes on: a batch is about a few thousand tasks at most
+or one run, what is decided for many tasks is decided in a thread, and applied piece by piece.
 
 ``runs`` and ``epochs`` belong to the loop's task and to ``take``/``drop``, which run on the same
 event loop between batches under ``_lock``.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -23,7 +27,17 @@ from shoal.core.commands import Command
 from shoal.core.concurrency import slots_taken
 from shoal.core.decide import decide
 from shoal.core.errors import ShoalError
-from shoal.core.events import Begun, Event, TaskClaimed, TaskEnded, TimeReached
+from shoal.core.events import (
+    Begun,
+    Event,
+    RecoverRequested,
+    TaskClaimed,
+    TaskEnded,
+    TaskReturned,
+    TaskStarted,
+    TimeReached,
+)
+from shoal.core.quarantine import Kind, SetAside
 from shoal.core.run import Decision, Run
 from shoal.core.states import OPEN_WORKFLOW
 from shoal.master.batch import Change, Ending, Item, Offer
@@ -31,8 +45,12 @@ from shoal.master.errors import NotOwner, NotStored, Quarantined
 from shoal.master.hand_on import taken_by
 from shoal.master.messages import Messenger
 from shoal.master.outbox import Outbox, Perform
+from shoal.master.quarantine import Quarantine
+from shoal.master.trouble import Trouble
+from shoal.master.turns import Turns
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.errors import Fenced, NotFound
+from shoal.sql.connection import batched
+from shoal.sql.errors import Fenced, IntegrityViolated, InvalidValue, NotFound, UnreadableRow
 
 log = structlog.get_logger()
 
@@ -40,6 +58,12 @@ LEAVING = "this master is leaving; ask the partition's next owner"
 
 Clock = Callable[[], datetime]
 AtEnd = Callable[[UnitOfWork, Sequence[Run]], Awaitable[Ending]]
+
+MOST_TASKS = 2_000  # that one batch is about, unless it is about a single run
+_MOST_AT_ONCE = 500  # tasks that are decided, or applied, without a turn for others
+_ABOUT_ONE_TASK = (TaskClaimed, TaskStarted, TaskReturned, TaskEnded)
+_BEYOND_US = (UnreadableRow, InvalidValue, IntegrityViolated)
+_OUR_OWN = (Begun, TimeReached)  # events that come again; what others tell may be wrong once
 
 
 class Engine:
@@ -52,18 +76,28 @@ class Engine:
         clock: Clock,
         batch: int,
         messenger: Messenger | None = None,
+        *,
+        retry_s: float = 10.0,
     ) -> None:
-        """``messenger`` None: that of a cluster of one partition, where nobody is to be rung."""
+        """``messenger`` None: that of a cluster of one partition, where nobody is to be rung.
+
+        ``retry_s``: until what is set aside is tried again, for the first time.
+        """
         self._messenger = messenger or Messenger(1, lambda _: None)
         self._database = database
         self._clock = clock
         self._batch_size = batch
-        self._inbox: asyncio.Queue[Item] = asyncio.Queue()
+        self._inbox: deque[Item] = deque()
+        self._news = asyncio.Event()  # something is in the inbox
         self._lock = asyncio.Lock()
         self.epochs: dict[int, int] = {}  # of the partitions held; read by rpc and scanners
-        self._outbox = Outbox(perform, self.epochs)
+        self._taking: dict[int, int] = {}  # partitions whose runs are being read, as ``epochs``
+        self._outbox = Outbox(perform, self.epochs, self.set_aside, self._passed)
         self.runs: dict[int, Run] = {}  # open runs by instance id
-        self.quarantined: set[int] = set()  # runs that nothing is done with
+        self.asked: set[int] = set()  # attempts that workers asked for; emptied by each sweep
+        self.quarantine = Quarantine(database, clock, self.epochs, retry_s)
+        self.quarantine.on_retry.append(self._try_again)
+        self._spoilt: set[int] = set()  # runs to be thrown out of memory as soon as nobody decides
         self._stale: set[int] = set()  # whose events a failed store has lost, see heal()
         self._waking: set[int] = set()  # with a TimeReached in the inbox
         self._working: list[Item] = []  # the batch under way
@@ -72,6 +106,8 @@ class Engine:
         self.at_end: list[AtEnd] = []
         # Called with each run whose end has been committed; hints, so they must not fail.
         self.on_end: list[Callable[[Run], None]] = []
+        # Called with each run that was given up with its partition, in the same way.
+        self.on_gone: list[Callable[[int], None]] = []
         # Called with each change that has been committed, in the same way.
         self.on_stored: list[Callable[[Run, Decision], None]] = []
 
@@ -87,21 +123,26 @@ class Engine:
     async def take(self, epochs: dict[int, int], owner: str) -> None:
         """Take over partitions: raise their epochs, load their open runs, carry on with them.
 
-        Raises Fenced if somebody with a newer epoch was quicker.
+        Those that are held already are worked on meanwhile. Raises Fenced if somebody with a
+        newer epoch was quicker.
         """
         async with self._lock:
             async with self._database.unit_of_work() as uow:
                 await uow.partitions.raise_epochs(epochs, owner)
+                await uow.quarantine.clear(epochs)
                 failpoints.hit("takeover.before_commit")
                 await uow.commit()
             failpoints.hit("takeover.after_commit")
-            self.epochs.update(epochs)
-            try:
-                await self._load(epochs)
-            except BaseException:
-                # Half loaded is not held: runs that are not in memory would be forgotten.
+            self._forget(set(epochs))
+            self._taking.update(epochs)
+        try:
+            for partition, epoch in epochs.items():
+                await self._load(partition, epoch)
+        except BaseException:
+            # Half loaded is not held: runs that are not in memory would be forgotten.
+            async with self._lock:
                 self._forget(set(epochs))
-                raise
+            raise
         failpoints.hit("takeover.after_load")
         log.info("partitions taken", count=len(epochs), open_runs=len(self.runs))
 
@@ -120,14 +161,34 @@ class Engine:
     def _forget(self, partitions: set[int]) -> None:
         for partition in partitions:
             self.epochs.pop(partition, None)
-        self.runs = {i: run for i, run in self.runs.items() if run.partition not in partitions}
+            self._taking.pop(partition, None)
+        self.quarantine.forget(partitions)
+        gone = [i for i, run in self.runs.items() if run.partition in partitions]
+        for instance_id in gone:
+            del self.runs[instance_id]
+            for told in self.on_gone:
+                told(instance_id)
 
-    async def _load(self, partitions: Iterable[int]) -> None:
+    async def _load(self, partition: int, epoch: int) -> None:
+        """Read the open runs of a partition whose epoch is ours, and carry on with them.
+
+        Nobody changes them meanwhile: former owners are fenced, and we refuse what is about a
+        partition that is not in ``epochs`` yet.
+        """
+        bad: list[UnreadableRow] = []
         async with self._database.unit_of_work(read_only=True) as uow:
-            for partition in partitions:
-                for run in await uow.instances.open_runs(partition):
-                    self.quarantined.discard(run.id)  # a new owner tries again
-                    self.adopt(run)
+            runs = await uow.instances.open_runs(partition, bad.append)
+        async with self._lock:
+            if self._taking.get(partition) != epoch:
+                return  # given up in the meantime, perhaps taken again
+            del self._taking[partition]
+            self.epochs[partition] = epoch
+            for error in bad:
+                self.quarantine.put(Kind.INSTANCE, error.key, partition, error)
+            turns = Turns()
+            for run in runs:
+                self.adopt(run)
+                await turns.pause()
 
     def adopt(self, run: Run, begun: Decision | None = None) -> None:
         """Hold a run that is stored and open, and carry on with it.
@@ -140,6 +201,28 @@ class Engine:
         else:
             self._outbox.add(run, begun.actions)
             self._tell_stored(run, begun)
+
+    def set_aside(self, run: Run, error: Exception) -> None:
+        """Do nothing more with a run: whatever is to be done with it fails."""
+        self.quarantine.put(Kind.INSTANCE, run.id, run.partition, error)
+        self._spoilt.add(run.id)
+
+    def _passed(self, run: Run) -> None:
+        """What was decided about a run is stored and performed."""
+        if not self.quarantine.holds(Kind.INSTANCE, run.id):
+            self.quarantine.passed(Kind.INSTANCE, run.id)
+
+    def _throw_out(self) -> None:
+        """Throw runs out of memory that are set aside. Called while nobody decides."""
+        for instance_id in self._spoilt:
+            if self.quarantine.holds(Kind.INSTANCE, instance_id):
+                self.runs.pop(instance_id, None)
+        self._spoilt.clear()
+
+    def _try_again(self, one: SetAside) -> None:
+        """A run that was set aside is due: the next ``heal`` reads it again."""
+        if one.kind is Kind.INSTANCE:
+            self._stale.add(int(one.item))
 
     def _tell_stored(self, run: Run, decision: Decision) -> None:
         for seen in self.on_stored:
@@ -165,7 +248,8 @@ class Engine:
         if self._over:
             done.set_exception(NotStored(LEAVING))
         else:
-            self._inbox.put_nowait(Item(partition, instance_id, event, done, command, offer))
+            self._inbox.append(Item(partition, instance_id, event, done, command, offer))
+            self._news.set()
         return done
 
     def wake(self, instance_id: int) -> None:
@@ -191,28 +275,58 @@ class Engine:
             async with asyncio.TaskGroup() as loops:
                 loops.create_task(self._work(), name="engine")
                 loops.create_task(self._outbox.work(), name="outbox")
+                loops.create_task(self.quarantine.work(), name="quarantine")
         finally:
             self._over = True
-            while not self._inbox.empty():
-                self._working.append(self._inbox.get_nowait())
-            for item in self._working:
+            for item in (*self._working, *self._inbox):
                 item.fail(NotStored(LEAVING))
+            self._inbox.clear()
 
     async def _work(self) -> None:
+        trouble = Trouble("engine")
         while True:
-            items = self._working = [await self._inbox.get()]
-            while len(items) < self._batch_size and not self._inbox.empty():
-                items.append(self._inbox.get_nowait())
+            await self._news.wait()
+            items = self._working = self._next()
             self._waking -= {i.instance_id for i in items if isinstance(i.event, TimeReached)}
             async with self._lock:
-                await self._process(items)
+                try:
+                    await self._process(items)
+                except Exception as error:  # noqa: BLE001 - whatever it was: it is stored, or not
+                    for item in items:
+                        item.fail(NotStored(str(error)))
+                    self._mistrust(items)
+                    await trouble.met(error)
+                else:
+                    trouble.over()
+                self._throw_out()
+
+    def _next(self) -> list[Item]:
+        """Take the next batch out of the inbox: so many events, about so many tasks."""
+        items: list[Item] = []
+        tasks = 0
+        while self._inbox and len(items) < self._batch_size:
+            tasks += self._tasks_of(self._inbox[0])
+            if items and tasks > MOST_TASKS:
+                break
+            items.append(self._inbox.popleft())
+        if not self._inbox:
+            self._news.clear()
+        return items
+
+    def _tasks_of(self, item: Item) -> int:
+        """Return how many tasks an event may be about."""
+        if isinstance(item.event, _ABOUT_ONE_TASK):
+            return 1
+        run = self.runs.get(item.instance_id)
+        return _MOST_AT_ONCE if run is None else len(run.attempts)
 
     async def _process(self, items: list[Item]) -> None:
         """Decide and store one batch, and let out the actions of what was stored."""
         items = [item for item in items if self._is_ours(item)]
+        changes: dict[int, Change] = {}
         try:
             await self._bring_in(items)
-            changes, refusals = self._decide_all(items)
+            changes, refusals = await self._decide_all(items)
             await self._store(items, changes, refusals)
         except Fenced as error:
             self._forget(set(error.partitions))
@@ -221,24 +335,22 @@ class Engine:
             for item in items:
                 if item.partition in error.partitions:
                     item.fail(NotOwner(item.partition))
-                else:
-                    self._inbox.put_nowait(item)
+            # Before what came later: the events of a run keep their order.
+            again = [item for item in items if item.partition not in error.partitions]
+            self._inbox.extendleft(reversed(again))
+            if again:
+                self._news.set()
             return
-        except ShoalError as error:
-            self._mistrust(items)
-            log.warning("decisions not stored", error=str(error), events=len(items))
-            if not error.retriable and len({item.instance_id for item in items}) > 1:
-                await self._process_apart(items)
-                return
-            for item in items:
-                item.fail(NotStored(str(error)))
+        except Exception as error:  # noqa: BLE001 - one bad run must not stop all others
+            await self._not_stored(items, error)
             return
+        turns = Turns()
         for change in changes.values():
-            self._outbox.add(change.run, change.decision.actions)
+            # A run that was set aside has passed when its actions are performed, and not before.
+            on_trial = self.quarantine.tries(Kind.INSTANCE, change.run.id)
+            self._outbox.add(change.run, change.decision.actions, on_trial=on_trial)
         for item in items:
             item.answer(self.runs[item.instance_id])
-        for instance_id in self.quarantined & self.runs.keys():
-            del self.runs[instance_id]
         for change in changes.values():
             self._tell_stored(change.run, change.decision)
             if change.run.state not in OPEN_WORKFLOW:
@@ -246,6 +358,27 @@ class Engine:
             if change.decision.finished_at is not None:
                 for told in self.on_end:
                     told(change.run)
+            await turns.pause()
+
+    async def _not_stored(self, items: list[Item], error: Exception) -> None:
+        """Nothing of a batch was stored: find out whose matter that is."""
+        self._mistrust(items)
+        retriable = isinstance(error, OSError) or (
+            isinstance(error, ShoalError) and error.retriable
+        )
+        log.warning("decisions not stored", error=str(error), events=len(items))
+        if not retriable and len({item.instance_id for item in items}) > 1:
+            await self._process_apart(items)
+            return
+        told: ShoalError = NotStored(str(error))
+        is_defect = not isinstance(error, (ShoalError, OSError))
+        comes_again = all(isinstance(item.event, _OUR_OWN) for item in items)
+        if items and (is_defect or (comes_again and isinstance(error, _BEYOND_US))):
+            self._quarantine(items[0], error)
+            self._stale.discard(items[0].instance_id)
+            told = self._quarantined(items[0].instance_id)
+        for item in items:
+            item.fail(told)
 
     async def _process_apart(self, items: list[Item]) -> None:
         """Process a refused batch in halves, so that one bad run holds up no other."""
@@ -257,11 +390,20 @@ class Engine:
     def _is_ours(self, item: Item) -> bool:
         if item.partition not in self.epochs:
             item.fail(NotOwner(item.partition))
-        elif item.instance_id in self.quarantined:
-            item.fail(Quarantined(item.instance_id))
-        else:
+        elif not self.quarantine.holds(Kind.INSTANCE, item.instance_id):
             return True
+        elif isinstance(item.event, RecoverRequested):
+            # Somebody asks to try again: that is to go on as after a takeover.
+            item.event = Begun(item.event.at)
+            self._throw_out()
+            self.quarantine.try_again(Kind.INSTANCE, item.instance_id)
+            return True
+        else:
+            item.fail(self._quarantined(item.instance_id))
         return False
+
+    def _quarantined(self, instance_id: int) -> Quarantined:
+        return Quarantined(instance_id, self.quarantine.reason(Kind.INSTANCE, instance_id))
 
     async def _bring_in(self, items: list[Item]) -> None:
         """Load the runs that events speak of and that are not open: paused, ended."""
@@ -269,28 +411,45 @@ class Engine:
         if not missing:
             return
         found: dict[int, Run] = {}
+        bad: dict[int, UnreadableRow] = {}
         async with self._database.unit_of_work(read_only=True) as uow:
             for instance_id in missing:
                 with suppress(NotFound):
-                    found[instance_id] = await uow.instances.run(instance_id)
+                    try:
+                        found[instance_id] = await uow.instances.run(instance_id)
+                    except UnreadableRow as error:
+                        bad[instance_id] = error
         for item in list(items):
             run = self.runs.get(item.instance_id) or found.get(item.instance_id)
             if run is not None and run.partition == item.partition:
                 self.runs[run.id] = run
                 continue
             items.remove(item)
-            if run is None:
+            if (why := bad.get(item.instance_id)) is not None:
+                if why.partition in (-1, item.partition):
+                    self._quarantine(item, why)
+                else:
+                    item.fail(NotOwner(item.partition))
+            elif run is None:
                 item.fail(NotFound("workflow instance", item.instance_id))
             else:
                 item.fail(NotOwner(item.partition))
 
-    def _decide_all(self, items: list[Item]) -> tuple[dict[int, Change], dict[int, str]]:
+    async def _decide_all(self, items: list[Item]) -> tuple[dict[int, Change], dict[int, str]]:
         changes: dict[int, Change] = {}
         refusals: dict[int, str] = {}
+        turns = Turns()
         for item in items:
+            await turns.pause()
             run = self.runs[item.instance_id]
+            if self.quarantine.holds(Kind.INSTANCE, run.id):
+                item.fail(self._quarantined(run.id))  # by an event before
+                continue
             try:
-                decision = self._decide(item.event, changes, run)
+                if len(run.attempts) > _MOST_AT_ONCE and self._tasks_of(item) > 1:
+                    decision = await self._decide_slowly(item.event, changes, run)
+                else:
+                    decision = self._decide(item.event, changes, run)
                 if isinstance(item.event, TaskEnded) and item.offer is not None:
                     ended = item.event.task_instance_id
                     for taken in taken_by(item.offer, run, ended, decision):
@@ -304,6 +463,17 @@ class Engine:
         return changes, refusals
 
     @staticmethod
+    async def _decide_slowly(event: Event, changes: dict[int, Change], run: Run) -> Decision:
+        """Decide about many tasks. Nothing but a batch changes a run, and this one waits."""
+        decision = await asyncio.to_thread(decide, run, event)
+        for some in batched(decision.attempts.values(), _MOST_AT_ONCE):
+            run.replace(some)
+            await asyncio.sleep(0)
+        run.apply(replace(decision, attempts={}))
+        changes.setdefault(run.id, Change(run)).add(decision)
+        return decision
+
+    @staticmethod
     def _decide(event: Event, changes: dict[int, Change], run: Run) -> Decision:
         decision = decide(run, event)
         run.apply(decision)
@@ -311,18 +481,13 @@ class Engine:
         return decision
 
     def _quarantine(self, item: Item, error: Exception) -> None:
-        """Leave a run alone whose state does not allow what happened: a defect, not an accident.
+        """Leave a run alone whose rows or whose state do not allow what happened.
 
-        It stays as stored; the next master that takes its partition tries again.
+        It stays as stored, with what was decided of it before this batch.
         """
-        log.error(
-            "run quarantined: undecidable event",
-            run=item.instance_id,
-            happened=item.event,
-            exc_info=error,
-        )
-        self.quarantined.add(item.instance_id)
-        item.fail(Quarantined(item.instance_id))
+        self.quarantine.put(Kind.INSTANCE, item.instance_id, item.partition, error)
+        self._spoilt.add(item.instance_id)
+        item.fail(self._quarantined(item.instance_id))
 
     async def _store(
         self, items: list[Item], changes: dict[int, Change], refusals: dict[int, str]
@@ -331,6 +496,8 @@ class Engine:
         commands = [item for item in items if item.command is not None]
         if not to_save and not commands:
             return
+        items = [item for item in items if not item.failed]
+        commands = [item for item in items if item.command is not None]
         now = self._clock()
         ends = [c.run for c in changes.values() if c.decision.finished_at is not None]
         endings: list[Ending] = []
@@ -355,7 +522,9 @@ class Engine:
         for ending in endings:
             ending.committed()
         self._messenger.sent(rung)
+        turns = Turns()
         for (run_id, task, number), new_id in ids.items():
+            await turns.pause()
             run = self.runs[run_id]
             attempt = run.attempts[task]
             if attempt.number == number:
@@ -378,7 +547,7 @@ class Engine:
 
     @asynccontextmanager
     async def stored(self, instance_ids: Collection[int]) -> AsyncIterator[dict[int, Run]]:
-        """Yield runs exactly as they are stored; those that do not exist are left out.
+        """Yield runs exactly as they are stored; those that nobody can read are left out.
 
         No batch is decided and no partition dropped while the block lasts, so what it tells
         ZooKeeper comes before whatever later decisions tell it. Keep it short.
@@ -388,7 +557,7 @@ class Engine:
             if len(found) < len(set(instance_ids)):
                 async with self._database.unit_of_work(read_only=True) as uow:
                     for instance_id in set(instance_ids) - found.keys():
-                        with suppress(NotFound):
+                        with suppress(NotFound, UnreadableRow):
                             found[instance_id] = await uow.instances.run(instance_id)
             yield found
 
@@ -399,16 +568,28 @@ class Engine:
         its ``Begun`` as well: wake-ups and kills may be among what was lost.
         """
         async with self._lock:
+            self._throw_out()
             found = [self.runs[i] for i in self._stale & self.runs.keys()]
             missing = self._stale - self.runs.keys()
             if missing:
                 async with self._database.unit_of_work(read_only=True) as uow:
                     for instance_id in missing:
-                        with suppress(NotFound):  # whoever named it was mistaken
+                        try:
                             found.append(await uow.instances.run(instance_id))
+                        except NotFound:
+                            self.quarantine.passed(Kind.INSTANCE, instance_id)
+                        except UnreadableRow as error:
+                            if error.partition in self.epochs:
+                                self.quarantine.put(
+                                    Kind.INSTANCE, instance_id, error.partition, error
+                                )
             for run in found:
+                if self.quarantine.holds(Kind.INSTANCE, run.id):
+                    continue
                 if run.partition in self.epochs and run.state in OPEN_WORKFLOW:
                     self.adopt(run)
+                else:
+                    self.quarantine.passed(Kind.INSTANCE, run.id)
             self._stale.clear()
 
 

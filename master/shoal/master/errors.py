@@ -6,7 +6,7 @@
     └── MasterError
         ├── NotOwner    the partition belongs to another master now
         ├── NotStored   the database did not take the decision; try again (retriable)
-    └── Quarantined the instance is in a state that this version cannot work with
+        └── Quarantined the instance is set aside: this version cannot work with it
 """
 
 from typing import ClassVar
@@ -33,11 +33,11 @@ class NotStored(MasterError):
 
 
 class Quarantined(MasterError):
-    """Nothing is done with the instance, because deciding about it failed: a defect."""
+    """Nothing is done with the instance: its rows or its state are beyond this version."""
 
-    def __init__(self, instance_id: int) -> None:
+    def __init__(self, instance_id: int, reason: str) -> None:
         self.instance_id = instance_id
         super().__init__(
-            f"instance {instance_id} is quarantined: this master cannot decide about it; its log "
-            "says why. Rerun the instance, or restart the master with a version that can"
+            f"instance {instance_id} is quarantined: {reason}; "
+            f"`shoal recover {instance_id}` tries again, as do masters after an upgrade"
         )

@@ -7,17 +7,18 @@ import signal
 import socket
 import uuid
 from collections.abc import Iterable
-from datetime import UTC, datetime
 
 import structlog
 
 from shoal.coordination import (
     Bells,
+    ClusterClock,
     Group,
     GroupSettings,
     Members,
     Membership,
     TaskQueue,
+    TreeKeeper,
     ZkSession,
     layout,
 )
@@ -27,11 +28,15 @@ from shoal.core.errors import ShoalError
 from shoal.core.settings import ClusterSettings
 from shoal.master.admission import Admission
 from shoal.master.backfills import REQUESTS, Backfills
+from shoal.master.database_health import DatabaseHealth
 from shoal.master.dependencies import DependencyWatcher
 from shoal.master.engine import Engine
 from shoal.master.messages import Messenger
+from shoal.master.participation import Participation
 from shoal.master.partitions import PartitionKeeper
 from shoal.master.perform import Performer
+from shoal.master.purging import Purger
+from shoal.master.revoking import Revoker
 from shoal.master.rpc import MasterRpc
 from shoal.master.scan import Scanner
 from shoal.master.schedules import Scheduler
@@ -44,7 +49,7 @@ from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import add_MasterServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
 from shoal.proto.vault import Vault
-from shoal.sql import Database
+from shoal.sql import Database, Patience
 
 log = structlog.get_logger()
 
@@ -52,11 +57,6 @@ _STOP_GRACE_S = 5.0
 
 GROUP = "masters"  # in which masters share the partitions
 TOPIC = "partitions"
-
-
-def utc_now() -> datetime:
-    """The clock of a master."""
-    return datetime.now(UTC)
 
 
 async def serve(
@@ -72,18 +72,24 @@ async def serve(
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     master_id = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     async with contextlib.AsyncExitStack() as stack:
-        database = await stack.enter_async_context(Database(cluster.database))
+        patience = Patience.of(cluster.database_silence_s)
+        database = await stack.enter_async_context(Database(cluster.database, patience=patience))
         await database.migrate()
         session = await stack.enter_async_context(
             ZkSession(
-                cluster.zookeeper, session_timeout_s=cluster.session_timeout_s, name=master_id
+                cluster.zookeeper,
+                session_timeout_s=cluster.session_timeout_s,
+                name=master_id,
+                credential=cluster.zookeeper_credential,
             )
         )
         partitions = await layout.prepare(session, cluster.partitions)
+        await stack.enter_async_context(TreeKeeper(session, partitions))
         async with database.unit_of_work() as uow:
             await uow.partitions.ensure(partitions)
             await uow.commit()
-        await _work(stack, stop, settings, cluster, database, session, partitions, master_id)
+        clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
+        await _work(stack, stop, settings, cluster, database, session, clock, partitions, master_id)
     log.info("master stopped", master=master_id)
 
 
@@ -94,6 +100,7 @@ async def _work(
     cluster: ClusterSettings,
     database: Database,
     session: ZkSession,
+    clock: ClusterClock,
     partitions: int,
     master_id: str,
 ) -> None:
@@ -110,7 +117,7 @@ async def _work(
         if others := partitions - engine.epochs.keys():
             loops.create_task(_ring(session, others), name="ring")
 
-    timers = Timers(utc_now, lambda instance_id: engine.wake(instance_id))
+    timers = Timers(clock, lambda instance_id: engine.wake(instance_id))
     performer = Performer(
         queue,
         workers,
@@ -123,23 +130,37 @@ async def _work(
     )
     stack.push_async_callback(performer.aclose)
     engine = Engine(
-        database, performer, utc_now, settings.decide_batch, Messenger(partitions, ring_soon)
+        database,
+        performer,
+        clock,
+        settings.decide_batch,
+        Messenger(partitions, ring_soon),
+        retry_s=2 * settings.scan_interval_s,
     )
-    admission = Admission(database, engine, utc_now, ring_soon)
+    admission = Admission(database, engine, clock, ring_soon)
     engine.at_end.append(admission.at_end_of)
-    sweeper = Sweeper(engine, queue, utc_now, settings.sweep_interval_s)
-    backfills = Backfills(
-        database, engine, utc_now, partitions, settings.scan_interval_s, ring_soon
+    revoker = Revoker(
+        workers,
+        channels,
+        settings.takeover_delay_s,
+        spawn=lambda asking: loops.create_task(asking),
+        on_lost=lambda run, attempt, why: sweeper.declare_lost(run, attempt, why),
     )
+    sweeper = Sweeper(
+        engine, queue, clock, settings.sweep_interval_s, revoker.look_into, partitions
+    )
+    backfills = Backfills(database, engine, clock, partitions, settings.scan_interval_s, ring_soon)
     engine.on_end.append(backfills.run_ended)
-    slots = SlotKeeper(database, engine, utc_now, settings.scan_interval_s, ring_soon)
+    engine.on_end.append(lambda run: timers.drop(run.id))
+    engine.on_gone.append(timers.drop)
+    slots = SlotKeeper(database, engine, clock, settings.scan_interval_s, ring_soon)
     engine.on_stored.append(slots.stored)
-    dependencies = DependencyWatcher(database, engine, utc_now, settings.scan_interval_s, ring_soon)
+    dependencies = DependencyWatcher(database, engine, clock, settings.scan_interval_s, ring_soon)
     engine.on_stored.append(dependencies.stored)
     scanner = Scanner(
         database,
         engine,
-        utc_now,
+        clock,
         settings.scan_interval_s,
         settings.scan_batch,
         dict.fromkeys(REQUESTS, backfills.carry_out),
@@ -147,8 +168,17 @@ async def _work(
         ring=ring_soon,
     )
     engine.on_end.append(scanner.run_ended)
-    scheduler = Scheduler(
-        database, engine, utc_now, partitions, settings.scan_interval_s, ring_soon
+    scheduler = Scheduler(database, engine, clock, partitions, settings.scan_interval_s, ring_soon)
+    purger = Purger(
+        database,
+        engine,
+        clock,
+        settings.retention,
+        settings.hours,
+        interval_s=settings.purge_interval_s,
+        look_s=settings.scan_interval_s,
+        batch=settings.purge_batch,
+        share=settings.purge_share,
     )
 
     def heard(partition: int) -> None:
@@ -158,32 +188,48 @@ async def _work(
         slots.look_soon(partition)
         dependencies.look_soon(partition)
 
-    rpc = MasterRpc(engine, utc_now, database, Vault.of(cluster))
+    rpc = MasterRpc(engine, clock, database, Vault.of(cluster), revoker.being_killed)
     server, address = await start_server(
         tls, lambda s: add_MasterServiceServicer_to_server(rpc, s), settings.host, settings.port
     )
     stack.push_async_callback(server.stop, _STOP_GRACE_S)
     bells = await stack.enter_async_context(Bells(session, heard))
     keeper = PartitionKeeper(session, master_id, address, engine, bells, settings.takeover_delay_s)
-    group = Group(
-        session,
-        GROUP,
-        topics={TOPIC: partitions},
-        listener=keeper,
-        assignors=[cooperative_sticky],
-        settings=GroupSettings(
-            rebalance_timeout_s=settings.rebalance_timeout_s,
-            initial_rebalance_delay_s=settings.initial_rebalance_delay_s,
-        ),
-        client_id=master_id,
-    )
+
+    def make_group() -> Group:
+        return Group(
+            session,
+            GROUP,
+            topics={TOPIC: partitions},
+            listener=keeper,
+            assignors=[cooperative_sticky],
+            settings=GroupSettings(
+                rebalance_timeout_s=settings.rebalance_timeout_s,
+                initial_rebalance_delay_s=settings.initial_rebalance_delay_s,
+            ),
+            client_id=master_id,
+        )
+
     stack.callback(workers.on_change(lambda _view: sweeper.look_soon()))
     about = {
         "address": address,
         "host": socket.gethostname(),
         "pid": os.getpid(),
-        "started_at": utc_now().isoformat(),
+        "started_at": clock().isoformat(),
     }
+    health = DatabaseHealth(database, cluster.session_timeout_s, clock)
+    membership = Membership(
+        session, layout.MASTERS, master_id, {**about, "database": health.state.as_data()}
+    )
+    participation = Participation(
+        make_group,
+        membership,
+        Members(session, layout.MASTERS),
+        about,
+        database,
+        health,
+        cluster.session_timeout_s,
+    )
     try:
         async with asyncio.TaskGroup() as loops:
             for work in (
@@ -197,17 +243,16 @@ async def _work(
                 slots.work,
                 dependencies.work,
                 timers.work,
+                health.work,
+                purger.work,
             ):
                 loops.create_task(work(), name=work.__qualname__)
-            async with (
-                keeper.ownership,
-                Membership(session, layout.MASTERS, master_id, about),
-                group,
-            ):
-                loops.create_task(group.wait(), name="group")
+            async with keeper.ownership, membership, participation:
+                loops.create_task(participation.work(), name="participation")
                 log.info("master ready", master=master_id, address=address)
                 await stop.wait()
                 log.info("master stopping", partitions=len(engine.epochs))
+                database.hurry()
             raise _Stopped
     except* _Stopped:
         pass

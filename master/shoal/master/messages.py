@@ -49,11 +49,11 @@ class Messenger:
         sent = [(sender, message) for sender in senders for message in sender.decision.messages]
         news = [_news_of(s.run.id, m) for s, m in sent if isinstance(m, TellParent)]
         starts = [(s, m) for s, m in sent if isinstance(m, StartChild)]
-        stored = await uow.commands.add_many(await self._starts(uow, starts, news), at)
+        stored = await uow.commands.send_many(await self._starts(uow, starts, news), at)
         asks = await _asks(uow, [(s, m) for s, m in sent if isinstance(m, AskChild)])
-        stored += await uow.commands.add_many([*asks, *await told(uow, news)], at)
+        stored += await uow.commands.send_many([*asks, *await told(uow, news)], at)
         failpoints.hit("message.before_commit")
-        return {command.partition for command, _ in stored}
+        return {command.partition for command in stored}
 
     def sent(self, partitions: set[int]) -> None:
         """Tell the owners of these partitions, after the commit. A hint."""
@@ -143,7 +143,7 @@ async def _asks(uow: UnitOfWork, asks: Sequence[tuple[_Sender, AskChild]]) -> li
     homes = await uow.instances.homes(
         {ask.instance_id for _, ask in asks if ask.instance_id is not None}
     )
-    started = await uow.commands.by_keys(
+    started = await uow.commands.sent(
         {start_key(p) for p, (_, ask) in zip(parents, asks, strict=True) if not ask.instance_id}
     )
     commands = []

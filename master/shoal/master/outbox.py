@@ -3,10 +3,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Container, Sequence
 
+import structlog
+
+from shoal.core.errors import ShoalError
 from shoal.core.run import Action, Run
 
 Performed = Sequence[tuple[Run, tuple[Action, ...]]]
 Perform = Callable[[Performed], Awaitable[None]]
+
+log = structlog.get_logger()
 
 
 class Outbox:
@@ -16,16 +21,29 @@ class Outbox:
     partition that was given up is left out, since its next owner derives it from what is stored.
     """
 
-    def __init__(self, perform: Perform, partitions: Container[int]) -> None:
-        """``partitions``: those held, at any time."""
+    def __init__(
+        self,
+        perform: Perform,
+        partitions: Container[int],
+        on_failure: Callable[[Run, Exception], None] = lambda run, error: None,
+        on_success: Callable[[Run], None] = lambda run: None,
+    ) -> None:
+        """``partitions``: those held, at any time.
+
+        ``on_failure``, ``on_success``: of runs whose actions cannot, or can, be performed.
+        """
         self._perform = perform
+        self._on_failure, self._on_success = on_failure, on_success
         self._partitions = partitions
         self._waiting: list[tuple[Run, tuple[Action, ...]]] = []
         self._news = asyncio.Event()
 
-    def add(self, run: Run, actions: tuple[Action, ...]) -> None:
-        """Have actions performed soon, after all that were added before."""
-        if actions:
+    def add(self, run: Run, actions: tuple[Action, ...], *, on_trial: bool = False) -> None:
+        """Have actions performed soon, after all that were added before.
+
+        ``on_trial``: somebody waits for ``on_success``, even if there is nothing to perform.
+        """
+        if actions or on_trial:
             self._waiting.append((run, actions))
             self._news.set()
 
@@ -36,4 +54,27 @@ class Outbox:
             self._news.clear()
             waiting, self._waiting = self._waiting, []
             if ours := [one for one in waiting if one[0].partition in self._partitions]:
-                await self._perform(ours)
+                await self._perform_all(ours)
+
+    async def _perform_all(self, performed: Performed) -> None:
+        """Perform together; what fails is found out run by run. Repeated actions do no harm."""
+        try:
+            await self._perform(performed)
+        except Exception as error:  # noqa: BLE001 - one bad run must not stop all others
+            failure = error
+        else:
+            self._succeeded(performed)
+            return
+        if isinstance(failure, ShoalError) and failure.retriable:
+            log.warning("actions not performed; sweeps repeat them", error=str(failure))
+            self._succeeded(performed)  # as far as the runs are concerned
+            return
+        if len(performed) == 1:
+            self._on_failure(performed[0][0], failure)
+            return
+        for one in performed:
+            await self._perform_all([one])
+
+    def _succeeded(self, performed: Performed) -> None:
+        for run, _ in performed:
+            self._on_success(run)

@@ -122,9 +122,11 @@ class PartitionKeeper(GroupListener):
                         log.warning("a newer owner was quicker", partition=partition)
                         _finish(won.pop(partition)[1], error)
                 continue
-            except ShoalError as error:
+            except Exception as error:  # noqa: BLE001 - given up, and won again
+                told = error if isinstance(error, ShoalError) else NotStored(str(error))
+                log.warning("partitions not taken", error=str(error))
                 for _, done in won.values():
-                    _finish(done, error)
+                    _finish(done, told)
                 return
             for _, done in won.values():
                 _finish(done, None)

@@ -18,11 +18,12 @@ from shoal.core.errors import ShoalError
 from shoal.core.macros import SECRETS_PREFIX
 from shoal.core.model import TaskSpec, TimeoutAction
 from shoal.core.run import Attempt, Run
-from shoal.core.scope import Levels, Scope
+from shoal.core.scope import Levels, Scope, levels, undeclared
 from shoal.core.task_types import Verbatim, fields_marked, load_task_type
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.vault import Vault
 
+_WORD = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*")
 _VARIABLE = re.compile(r"\bSHOAL_SECRET_([A-Za-z_][A-Za-z0-9_]{0,99})\b")
 
 
@@ -75,6 +76,7 @@ def payload(
     """
     assert attempt.id is not None
     spec = run.plan.tasks[attempt.task]
+    own = levels(run, attempt.task) if own is None else own
     scope = Scope(run, attempt, secrets, own)
     params, parameters = scope.params(), scope.parameters()
     if secrets is not None:
@@ -100,7 +102,21 @@ def payload(
         timezone=run.timezone,
         secrets=secrets.used if secrets is not None else {},
         queued_at=attempt.queued_at.timestamp() if attempt.queued_at else 0.0,
+        undeclared=_unnamed(spec, own),
+        outputs_from_log=spec.outputs_from_log,
     )
+
+
+def _unnamed(spec: TaskSpec, own: Levels) -> list[str]:
+    """Return the parameters that no definition declares and no program of the task names.
+
+    Variables of such names would let a task upstream, or text that it passes on, steer whatever
+    programs this one starts: ``GIT_SSH_COMMAND``, ``http_proxy``, ``OPENSSL_CONF`` …
+    """
+    names = undeclared(own)
+    for program in _programs(spec) if names else ():
+        names -= set(_WORD.findall(program))
+    return sorted(names)
 
 
 def _programs(spec: TaskSpec) -> Iterator[str]:

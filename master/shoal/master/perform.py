@@ -25,8 +25,9 @@ from shoal.core.run import (
     Watch,
     Withdraw,
 )
-from shoal.core.states import TaskState
+from shoal.core.states import FINISHED_WORKFLOW, TaskState
 from shoal.master.timers import Timers
+from shoal.master.turns import Turns
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
 
@@ -78,8 +79,10 @@ class Performer:
         put: list[Entry] = []
         withdraw: list[Entry] = []
         kills: dict[str, list[int]] = defaultdict(list)
+        turns = Turns()
         for run, actions in performed:
             for action in actions:
+                await turns.pause()
                 match action:
                     # A batch may have decided both, in either order: its end counts.
                     case Enqueue(key):
@@ -90,7 +93,8 @@ class Performer:
                         kills[worker or ""].extend(_ids(run, key))
                         self._timers.remind(self._kill_retry_s, run.id)
                     case WakeAt(at):
-                        self._timers.add(at, run.id)
+                        if run.state not in FINISHED_WORKFLOW:  # it may have ended since
+                            self._timers.add(at, run.id)
                     case AskSlot(key):
                         self._on_ask(run, key)
                     case Watch(key):

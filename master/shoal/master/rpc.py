@@ -1,6 +1,8 @@
 """The master's gRPC service: workers fetch payloads here and report results."""
 
 import asyncio
+from collections.abc import Container
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import grpc
@@ -18,6 +20,7 @@ from shoal.master.errors import NotOwner, Quarantined
 from shoal.master.hand_on import behind
 from shoal.master.payloads import ProjectSecrets, may_use_secrets, payload
 from shoal.master.perform import queue_entry
+from shoal.master.worker_time import WorkerTime
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import MAX_MESSAGE_BYTES
 from shoal.proto.shoal_pb2_grpc import MasterServiceServicer
@@ -33,13 +36,23 @@ _ENDS = {
     pb.KILLED: TaskSignal.KILL,
 }
 _LARGEST_PAYLOAD = MAX_MESSAGE_BYTES - 64 * 1024  # bytes; an answer of one has to fit
+_MOST_STANDING = 1_000  # instances asked about with one call
 _MOST_GRANTED = MAX_MESSAGE_BYTES // 4  # bytes of payloads with the answer to reports
 
 
 class MasterRpc(MasterServiceServicer):
     """Answers workers; every answer follows from what is stored."""
 
-    def __init__(self, engine: Engine, clock: Clock, database: Database, vault: Vault) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        database: Database,
+        vault: Vault,
+        being_killed: Container[int] = frozenset(),
+    ) -> None:
+        """``being_killed``: attempts whose KILLED means that they are LOST (revoking.py)."""
+        self._being_killed = being_killed
         self._engine, self._clock = engine, clock
         self._database, self._vault = database, vault
 
@@ -56,7 +69,33 @@ class MasterRpc(MasterServiceServicer):
         failpoints.hit("fetch.before_reply")
         return pb.FetchResponse(verdicts=verdicts)
 
+    async def Standing(  # noqa: N802 - the name is the contract's
+        self,
+        request: pb.StandingRequest,
+        context: grpc.aio.ServicerContext[pb.StandingRequest, pb.StandingResponse],
+    ) -> pb.StandingResponse:
+        """Tell how instances stand: a worker wants to know whose logs may go."""
+        ids = request.workflow_instance_ids
+        if len(ids) > _MOST_STANDING:
+            await context.abort(
+                grpc.StatusCode.INVALID_ARGUMENT, f"at most {_MOST_STANDING} instances at once"
+            )
+        try:
+            async with self._database.unit_of_work(read_only=True) as uow:
+                ends = await uow.instances.ends(ids)
+        except ShoalError as error:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+            raise  # abort does
+        ended = {one: at.timestamp() for one, at in ends.items() if at is not None}
+        return pb.StandingResponse(
+            open=ends.keys() - ended.keys(),
+            ended=ended.keys(),
+            ended_at=ended.values(),
+            now=self._clock().timestamp(),
+        )
+
     def _claim(self, worker: str, ref: pb.AttemptRef) -> asyncio.Future[Run]:
+        self._engine.asked.add(ref.task_instance_id)
         event = TaskClaimed(ref.task_instance_id, worker, self._clock())
         return self._engine.hand_over(ref.partition, ref.workflow_instance_id, event)
 
@@ -128,7 +167,8 @@ class MasterRpc(MasterServiceServicer):
         What stands right behind those that have ended is granted with the answer.
         """
         worker, offer = request.worker_id, _offer(request)
-        handed = [(report, self._take(worker, report, offer)) for report in request.reports]
+        time = WorkerTime(self._clock(), request.sent_at)
+        handed = [(report, self._take(worker, report, time, offer)) for report in request.reports]
         answer = pb.ReportResponse()
         for report, taken in handed:
             verdict, run = await _verdict(worker, report, taken)
@@ -160,14 +200,17 @@ class MasterRpc(MasterServiceServicer):
             answer.grants.append(grant)
 
     def _take(
-        self, worker: str, report: pb.Report, offer: Offer | None
+        self, worker: str, report: pb.Report, time: WorkerTime, offer: Offer | None
     ) -> asyncio.Future[Run] | None:
         """Hand over what a report says; None if its kind is unknown."""
-        event = _event(worker, report, self._clock())
+        event = _event(worker, report, time)
         if event is None:  # of a newer worker: a newer master will understand it
             log.warning("report of an unknown kind", worker=worker, kind=report.kind)
             return None
         ref = report.attempt
+        if report.kind == pb.KILLED and ref.task_instance_id in self._being_killed:
+            assert isinstance(event, TaskEnded)
+            event = replace(event, signal=TaskSignal.LOSE)
         return self._engine.hand_over(ref.partition, ref.workflow_instance_id, event, offer=offer)
 
 
@@ -232,35 +275,38 @@ def _place(run: Run, attempt: Attempt) -> pb.Place:
 
 
 def _event(
-    worker: str, report: pb.Report, now: datetime
+    worker: str, report: pb.Report, time: WorkerTime
 ) -> TaskStarted | TaskEnded | TaskReturned | None:
-    """Return the event that ``report`` stands for; None if its kind is unknown."""
-    at = _instant(report.at, now)
+    """Return the event that ``report`` stands for; None if its kind is unknown.
+
+    It happens now: a worker's account of the time is shown to people, and decides nothing.
+    """
+    ref, now = report.attempt, time.now
     if report.kind == pb.STARTED:
-        return TaskStarted(report.attempt.task_instance_id, worker, at)
+        return TaskStarted(ref.task_instance_id, worker, now, time.instant(report.at))
     if report.kind == pb.RETURNED:
-        queued_at = _instant(report.queued_at, datetime.max.replace(tzinfo=UTC))
-        return TaskReturned(report.attempt.task_instance_id, worker, queued_at, now)
+        return TaskReturned(ref.task_instance_id, worker, _hold(report.queued_at), now)
     if report.kind not in _ENDS:
         return None
     return TaskEnded(
-        report.attempt.task_instance_id,
+        ref.task_instance_id,
         _ENDS[report.kind],
-        at,
+        now,
         worker=worker,
         reason=report.reason or None,
         exit_code=report.exit_code if report.HasField("exit_code") else None,
-        started_at=_instant(report.started_at, now) if report.started_at else None,
+        started_at=time.instant(report.started_at) if report.started_at else None,
+        ended_at=time.instant(report.at),
         outputs=dict(report.outputs),
     )
 
 
-def _instant(timestamp: float, now: datetime) -> datetime:
-    """Return a worker's time, at most ours: retry delays are counted from it."""
+def _hold(queued_at: float) -> datetime:
+    """Return the name of a hold: a master's own time, as the payload gave it to the worker."""
     try:
-        return min(datetime.fromtimestamp(timestamp, UTC), now)
+        return datetime.fromtimestamp(queued_at, UTC)
     except (ValueError, OverflowError, OSError):
-        return now
+        return datetime.max.replace(tzinfo=UTC)  # no hold has this name
 
 
 def _refused(

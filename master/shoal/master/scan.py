@@ -32,17 +32,19 @@ from shoal.core.events import (
     StopRequested,
 )
 from shoal.core.parameters import launch
+from shoal.core.quarantine import Kind
 from shoal.core.records import NewInstance
 from shoal.core.run import Decision, Run
-from shoal.master import messages
+from shoal.master import admission, messages
 from shoal.master.admission import Gate
 from shoal.master.alarm import Alarm
 from shoal.master.beginning import Beginning
 from shoal.master.definitions import Definitions
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner, Quarantined
+from shoal.master.trouble import Trouble
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.errors import Fenced, NotFound, StaleRow
+from shoal.sql.errors import Fenced, NotFound, StaleRow, UnreadableRow, UnusableDefinition
 
 log = structlog.get_logger()
 
@@ -58,6 +60,12 @@ _REQUESTS = frozenset(
     {*_OF_WHOLE, CommandType.STOP, CommandType.ADMIT, CommandType.CHILD}
     | {CommandType.RERUN_TASKS, CommandType.KILL_TASK, CommandType.FORCE_SUCCESS}
 )
+
+
+# Who sends commands that are no requests of people: they must not be refused while their
+# instance is set aside, or who sent them would wait for ever.
+_INTERNAL = frozenset({messages.REQUESTED_BY, admission.REQUESTED_BY, "backfill"})
+_MOST_TASKS = 2_000  # of the instances that one transaction creates, unless it is a single one
 
 
 class _Unusable(ShoalError):
@@ -89,6 +97,8 @@ class Scanner:
         self._ring = ring  # the owners of other partitions
         self._is_full = False  # starts may be pending until instances end
         self._rung: set[int] = set()
+        self._trouble = Trouble("scanner")
+        self._waiting: set[int] = set()  # commands for instances that are set aside
 
     def ring(self, partition: int) -> None:
         """Look at a partition soon. Called on the event loop."""
@@ -102,12 +112,15 @@ class Scanner:
             partitions, self._rung = self._rung & self._engine.epochs.keys(), set()
             if is_regular:
                 partitions = set(self._engine.epochs)
+                self._waiting.clear()
             try:
                 await self.scan(partitions)
-            except ShoalError as error:
-                if not error.retriable and not isinstance(error, (Fenced, NotOwner, StaleRow)):
-                    raise
+            except (Fenced, NotOwner, StaleRow) as error:
                 log.warning("scan failed; the next one repeats it", error=str(error))
+            except Exception as error:  # noqa: BLE001 - the next scan repeats it
+                await self._trouble.met(error)
+            else:
+                self._trouble.over()
 
     def run_ended(self, _run: Run) -> None:
         """There is room for another instance. Called by the engine."""
@@ -122,10 +135,15 @@ class Scanner:
         while partitions:
             most_starts = min(self._batch_size, self._max_open - len(self._engine.runs))
             self._is_full = most_starts <= 0
+            # What is set aside stays pending and must not stand in the way of the others.
+            aside = self._engine.quarantine.held(Kind.COMMAND) + len(self._waiting)
+            most = (most_starts + aside if most_starts > 0 else 0, self._batch_size + aside)
+            bad: list[UnreadableRow] = []
             async with self._database.unit_of_work(read_only=True) as uow:
-                starts, commands = await uow.commands.pending(
-                    partitions, max(0, most_starts), self._batch_size
-                )
+                starts, commands = await uow.commands.pending(partitions, *most, bad.append)
+            for row in bad:
+                self._set_aside(row.key, row.partition, row)
+            starts, commands = self._sound(starts)[: max(0, most_starts)], self._sound(commands)
             is_last = len(commands) < self._batch_size and not 0 < most_starts <= len(starts)
             commands += starts
             if seen.issuperset(command.id for command in commands):
@@ -134,13 +152,40 @@ class Scanner:
             await self._create([c for c in commands if c.type in _CREATES])
             lines = await self._lines([c for c in commands if c.type in _REQUESTS])
             requests: list[Awaitable[None]] = [self._carry_out(line) for line in lines]
-            requests += [self._others[c.type](c) for c in commands if c.type in self._others]
+            requests += [
+                self._try(c, self._others[c.type](c)) for c in commands if c.type in self._others
+            ]
             # All of them settled before the next scan, or it would find them pending again.
             for error in await asyncio.gather(*requests, return_exceptions=True):
                 if error is not None:
                     raise error
             if is_last:
                 return
+
+    # -- what cannot be worked with ------------------------------------------------------------
+
+    def _sound(self, commands: Iterable[Command]) -> list[Command]:
+        """Return those that are not set aside."""
+        holds = self._engine.quarantine.holds
+        return [command for command in commands if not holds(Kind.COMMAND, command.id)]
+
+    def _set_aside(self, key: object, partition: int, error: Exception) -> None:
+        """A command stays pending, for a version that can carry it out."""
+        if partition in self._engine.epochs and not self._engine.quarantine.holds(
+            Kind.COMMAND, key
+        ):
+            self._engine.quarantine.put(Kind.COMMAND, key, partition, error)
+
+    async def _try(self, command: Command, work: Awaitable[None]) -> None:
+        """Carry a command out; what is wrong with it holds up no other."""
+        try:
+            await work
+        except Exception as error:
+            if _is_passing(error):
+                raise
+            self._set_aside(command.id, command.partition, error)
+        else:
+            self._engine.quarantine.passed(Kind.COMMAND, command.id)
 
     # -- instances ---------------------------------------------------------------------------
 
@@ -151,30 +196,39 @@ class Scanner:
         if not commands:
             return
         try:
-            runs, begun = await self._create_together(commands, epochs)
-        except ShoalError as error:
-            if error.retriable or isinstance(error, (Fenced, NotOwner)):
+            handled, runs, begun = await self._create_together(commands, epochs)
+        except Exception as error:
+            if _is_passing(error) and not isinstance(error, StaleRow):
                 raise
-            if len(commands) == 1:
-                await self._refuse(commands[0], str(error))
-                return
-            for command in commands:
-                await self._create([command])
+            if len(commands) > 1:
+                for command in commands:
+                    await self._create([command])
+            elif isinstance(error, ShoalError):
+                await self._try(commands[0], self._refuse(commands[0], str(error)))
+            else:
+                self._set_aside(commands[0].id, commands[0].partition, error)
             return
+        for command in commands[:handled]:
+            self._engine.quarantine.passed(Kind.COMMAND, command.id)
         for run in runs:
             # Whoever has taken the partition since has found the run in the database.
             if self._engine.epochs.get(run.partition) == epochs[run.partition]:
                 self._engine.adopt(run, begun.get(run.id))
+        await self._create(commands[handled:])
 
     async def _create_together(
         self, commands: list[Command], epochs: Mapping[int, int]
-    ) -> tuple[list[Run], dict[int, Decision]]:
-        """Return the new runs, and what those have begun with that have begun."""
+    ) -> tuple[int, list[Run], dict[int, Decision]]:
+        """Carry out the first commands, as many as are good for one transaction.
+
+        Return how many, the new runs, and what those have begun with that have begun.
+        """
         now = self._clock()
         async with self._database.unit_of_work() as uow:
             await uow.fence({c.partition: epochs[c.partition] for c in commands})
             definitions = await Definitions.of(uow, {c.workflow_id for c in commands})
             new, refused = await self._new_instances(uow, definitions, commands)
+            commands = commands[: len(new) + len(refused)]
             judged = {n.workflow_id for n in new if n.backfill_id is None}
             gate = await Gate.locked(uow, definitions.newest(judged))
             await gate.read()
@@ -195,19 +249,28 @@ class Scanner:
             await uow.commit()
         failpoints.hit("start.after_commit")
         self._ring(gate.to_ring | rung)
-        return runs, beginning.decisions
+        return len(commands), runs, beginning.decisions
 
     async def _new_instances(
         self, uow: UnitOfWork, definitions: Definitions, commands: list[Command]
     ) -> tuple[list[NewInstance], dict[int, str]]:
-        """Return what the commands ask for, and why some cannot be carried out, by command."""
+        """Return what the first commands ask for, and why some cannot be carried out, by command.
+
+        However many commands there are: they stop where the instances have tasks enough.
+        """
         new: list[NewInstance] = []
         refused: dict[int, str] = {}
+        tasks = 0
         for command in commands:
             try:
-                new.append(await self._new_instance(uow, definitions, command))
-            except (NotFound, _Unusable) as error:
+                one = await self._new_instance(uow, definitions, command)
+                tasks += await uow.workflows.size(one.workflow_id, one.version)
+            except (NotFound, _Unusable, UnusableDefinition) as error:
                 refused[command.id] = str(error)
+                continue
+            if new and tasks > _MOST_TASKS:
+                break
+            new.append(one)
         return new, refused
 
     async def _new_instance(
@@ -287,19 +350,28 @@ class Scanner:
         started: dict[str, Command] = {}
         if keys := {key for command in commands if (key := _start_key(command)) is not None}:
             async with self._database.unit_of_work(read_only=True) as uow:
-                started = await uow.commands.by_keys(keys)
+                started = await uow.commands.sent(keys)
         lines: dict[Hashable, list[Command]] = {}
         for command in commands:
             start = started.get(_start_key(command) or "")
             if start is not None:
                 command = replace(command, instance_id=start.result_instance_id)
-            lines.setdefault(_line_of(command), []).append(command)
+            try:
+                lines.setdefault(_line_of(command), []).append(command)
+            except Exception as error:  # noqa: BLE001 - its row holds what no request is
+                self._set_aside(command.id, command.partition, error)
         return list(lines.values())
 
     async def _carry_out(self, line: Collection[Command]) -> None:
         """Carry out commands one after the other, up to one that has to be repeated."""
         for command in line:
-            if not await self._request(command):
+            try:
+                if not await self._request(command):
+                    return
+            except Exception as error:
+                if _is_passing(error):
+                    raise
+                self._set_aside(command.id, command.partition, error)
                 return
 
     async def _request(self, command: Command) -> bool:
@@ -307,17 +379,35 @@ class Scanner:
         if command.instance_id is None:
             await self._refuse(command, "its sub-workflow was not started")
             return True
-        event = _event(command, self._clock())
+        try:
+            event = _event(command, self._clock())
+        except Exception as error:  # noqa: BLE001 - its row holds what no request is
+            self._set_aside(command.id, command.partition, error)
+            return False
         try:
             await self._engine.submit(command.partition, command.instance_id, event, command)
-        except (NotFound, Quarantined) as error:
+        except Quarantined as error:
+            if command.requested_by in _INTERNAL:
+                self._waiting.add(command.id)  # until the instance goes on
+                return False
+            await self._refuse(command, str(error))
+        except NotFound as error:
             await self._refuse(command, str(error))
         except ShoalError as error:
             log.warning(
                 "request not stored; the next scan repeats it", command=command.id, error=str(error)
             )
             return False
+        self._waiting.discard(command.id)
+        self._engine.quarantine.passed(Kind.COMMAND, command.id)
         return True
+
+
+def _is_passing(error: Exception) -> bool:
+    """Whether another try may get over it, here or elsewhere."""
+    if isinstance(error, ShoalError) and error.retriable:
+        return True
+    return isinstance(error, Fenced | NotOwner | StaleRow | OSError)
 
 
 async def _tell_parents(
@@ -340,8 +430,8 @@ async def _tell_parents(
     ]
     if not news:
         return set()
-    stored = await uow.commands.add_many(await messages.told(uow, news), at)
-    return {command.partition for command, _ in stored}
+    stored = await uow.commands.send_many(await messages.told(uow, news), at)
+    return {command.partition for command in stored}
 
 
 def _start_key(command: Command) -> str | None:

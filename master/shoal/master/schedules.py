@@ -16,15 +16,16 @@ import structlog
 from shoal.coordination import partition_of
 from shoal.core import failpoints
 from shoal.core.commands import CommandType, NewCommand
-from shoal.core.cron_fields import InvalidCron
 from shoal.core.errors import ShoalError
 from shoal.core.fire_times import Due, Timetable, due
+from shoal.core.quarantine import Kind
 from shoal.core.records import Schedule
 from shoal.master.alarm import wait_for
 from shoal.master.engine import Clock, Engine
 from shoal.master.errors import NotOwner
+from shoal.master.trouble import Trouble
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.errors import Fenced, SqlError
+from shoal.sql.errors import Fenced, UnreadableRow
 
 log = structlog.get_logger()
 
@@ -79,7 +80,7 @@ class Scheduler:
         self._interval_s = interval_s  # new schedules are noticed at least this soon
         self._ring = ring
         self._changed = asyncio.Event()
-        self._set_aside: dict[int, datetime] = {}  # schedules that cannot fire, until when
+        self._trouble = Trouble("scheduler")
         self._looked_at: Mapping[int, int] = {}  # partitions at the last look, with their epochs
 
     def look_soon(self, partition: int) -> None:
@@ -96,11 +97,11 @@ class Scheduler:
             self._changed.clear()
             try:
                 wait_s = await self.look()
-            except ShoalError as error:
-                if not error.retriable:
-                    raise
-                log.warning("schedules not read; trying again", error=str(error))
+            except Exception as error:  # noqa: BLE001 - the next look repeats it
+                await self._trouble.met(error)
                 wait_s = self._interval_s
+            else:
+                self._trouble.over()
             await wait_for(self._changed, wait_s)
 
     async def look(self) -> float:
@@ -110,8 +111,10 @@ class Scheduler:
             return self._interval_s
         looked_at = self._clock()
         async with self._database.unit_of_work(read_only=True) as uow:
-            overdue = await uow.schedules.due(partitions, looked_at, _SCHEDULES_PER_LOOK)
-        ready = self._ready(overdue, looked_at)
+            aside = self._engine.quarantine.held(Kind.SCHEDULE)
+            most = _SCHEDULES_PER_LOOK + aside
+            overdue = await uow.schedules.due(partitions, looked_at, most, self._put_row_aside)
+        ready = self._ready(overdue)
         if await self._fire_all(ready) or (ready and len(overdue) == _SCHEDULES_PER_LOOK):
             return 0.0
         async with self._database.unit_of_work(read_only=True) as uow:
@@ -122,25 +125,18 @@ class Scheduler:
             return self._interval_s
         return min(self._interval_s, max(0.0, (next_due - self._clock()).total_seconds()))
 
-    def _ready(self, overdue: Sequence[Schedule], now: datetime) -> list[Schedule]:
-        """Return all but those that were set aside: bells ring often, they are tried seldom."""
-        due_ids = {one.id for one in overdue}
-        self._set_aside = {
-            row_id: until
-            for row_id, until in self._set_aside.items()
-            if row_id in due_ids and until > now
-        }
-        return [one for one in overdue if one.id not in self._set_aside]
+    def _ready(self, overdue: Sequence[Schedule]) -> list[Schedule]:
+        """Return all but those that are set aside: bells ring often, they are tried seldom."""
+        holds = self._engine.quarantine.holds
+        return [one for one in overdue if not holds(Kind.SCHEDULE, one.id)]
 
-    def _put_aside(self, schedule: Schedule, now: datetime, error: ShoalError) -> None:
-        self._set_aside[schedule.id] = now + timedelta(seconds=self._interval_s)
-        log.error(
-            "schedule cannot fire",
-            schedule=schedule.id,
-            workflow=schedule.workflow,
-            project=schedule.project,
-            error=str(error),
-        )
+    def _put_aside(self, schedule: Schedule, error: Exception) -> None:
+        """Let a schedule that cannot fire be, for a while."""
+        self._engine.quarantine.put(Kind.SCHEDULE, schedule.id, schedule.partition, error)
+
+    def _put_row_aside(self, error: UnreadableRow) -> None:
+        if not self._engine.quarantine.holds(Kind.SCHEDULE, error.key):
+            self._engine.quarantine.put(Kind.SCHEDULE, error.key, error.partition, error)
 
     async def _fire_all(self, overdue: Sequence[Schedule]) -> bool:
         """Fire schedules, a few hundred at a time; return whether they have more to fire now."""
@@ -155,8 +151,8 @@ class Scheduler:
                 lost = sorted(error.partitions)
                 log.warning("schedules belong to another master now", partitions=lost)
                 left = [one for one in left if one.partition not in error.partitions]
-            except SqlError as error:
-                if error.retriable:
+            except Exception as error:
+                if isinstance(error, OSError | NotOwner) or _is_passing(error):
                     raise
                 is_more = await self._fire_singly(chunk, now, share) or is_more
                 left = left[len(chunk) :]
@@ -173,10 +169,10 @@ class Scheduler:
                 is_more = (await self._fire([schedule], now, share)).is_behind(now) or is_more
             except (Fenced, NotOwner):
                 continue  # its partition has a new owner, who fires it
-            except SqlError as error:
-                if error.retriable:
+            except Exception as error:
+                if isinstance(error, OSError) or _is_passing(error):
                     raise
-                self._put_aside(schedule, now, error)
+                self._put_aside(schedule, error)
         return is_more
 
     async def _fire(self, chunk: Sequence[Schedule], now: datetime, share: int) -> _Batch:
@@ -189,12 +185,13 @@ class Scheduler:
                 [(one.schedule.id, one.planned, one.due.next) for one in batch.firings]
             )
             commands = [command for one in batch.firings for command in self._commands(one)]
-            await uow.commands.add_many(commands, now)
+            await uow.commands.send_many(commands, now)
             failpoints.hit("fire.before_commit")
             await uow.commit()
         failpoints.hit("fire.after_commit")
         self._ring({command.partition for command in commands})
         for one in batch.firings:
+            self._engine.quarantine.passed(Kind.SCHEDULE, one.schedule.id)
             _tell_fired(one)
         return batch
 
@@ -202,9 +199,10 @@ class Scheduler:
         self, uow: UnitOfWork, chunk: Sequence[Schedule], now: datetime, share: int
     ) -> _Batch:
         """Return what fires of the first schedules; they cannot change until the commit."""
-        present = await uow.schedules.hold([one.id for one in chunk])
+        present = await uow.schedules.hold([one.id for one in chunk], self._put_row_aside)
         wanted = {(one.project, one.calendar) for one in present.values() if one.calendar}
-        calendars = await uow.calendars.days(wanted)
+        unread: list[UnreadableRow] = []
+        calendars = await uow.calendars.days(wanted, unread.append)
         batch = _Batch()
         for one in chunk:
             if batch.fires >= _FIRES_AT_ONCE:
@@ -213,7 +211,11 @@ class Scheduler:
             schedule = present.get(one.id)
             if schedule is None:
                 continue
-            days = calendars.get((schedule.project, schedule.calendar or ""), frozenset())
+            named = (schedule.project, schedule.calendar or "")
+            if unread and schedule.calendar and named not in calendars:
+                self._put_aside(schedule, unread[0])
+                continue
+            days = calendars.get(named, frozenset())
             firing = self._firing(schedule, days, now, share)
             if firing is not None:
                 batch.firings.append(firing)
@@ -232,9 +234,8 @@ class Scheduler:
         try:
             timetable = Timetable.of(schedule, days)
             found = due(timetable, planned, now, schedule.missed, oldest, share)
-        except InvalidCron as error:
-            # Published by another version, or with other time zones installed.
-            self._put_aside(schedule, now, error)
+        except Exception as error:  # noqa: BLE001 - of another version or with other time zones
+            self._put_aside(schedule, error)
             return None
         return _Firing(schedule, planned, found)
 
@@ -254,6 +255,10 @@ class Scheduler:
                 schedule_id=schedule.id,
                 requested_by="schedule",
             )
+
+
+def _is_passing(error: Exception) -> bool:
+    return isinstance(error, ShoalError) and error.retriable
 
 
 def _tell_fired(firing: _Firing) -> None:

@@ -1,7 +1,13 @@
 """Settings of a master process."""
 
-from pydantic import Field
+from datetime import time
+from typing import Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from shoal.core.retention import Hours, Retention
 
 
 class MasterSettings(BaseSettings):
@@ -23,3 +29,51 @@ class MasterSettings(BaseSettings):
     # How long a master may take to let go of partitions before the others go on without it.
     rebalance_timeout_s: float = Field(default=20.0, gt=0)
     kill_retry_s: float = Field(default=2.0, gt=0)  # tell a worker again to kill after this long
+    # How long history is kept, in days; 0: for ever. See docs/retention.md.
+    keep_instances_days: float = Field(default=90.0, ge=0)  # finished, with attempts and events
+    keep_newest_instances: int = Field(default=10, ge=0, le=1000)  # of each workflow, however old
+    keep_events_days: float = Field(default=30.0, ge=0)
+    # At least: so long an idempotency key is known. And as long as what it has made.
+    keep_commands_days: float = Field(default=7.0, ge=0)
+    keep_backfills_days: float = Field(default=90.0, ge=0)  # finished, with their instances
+    purge_hours: str = ""  # HH:MM-HH:MM; empty: at any time
+    purge_timezone: str = "UTC"  # of purge_hours
+    purge_interval_s: float = Field(default=300.0, gt=0)  # between two purges
+    purge_batch: int = Field(default=200, ge=1, le=10_000)  # instances in one transaction
+    # Of the time, so much is spent on deleting at most; the rest is for work.
+    purge_share: float = Field(default=0.1, gt=0, le=1)
+
+    @model_validator(mode="after")
+    def _hours_can_be_read(self) -> Self:
+        _ = self.hours
+        return self
+
+    @property
+    def retention(self) -> Retention:
+        """The rules for what is kept."""
+        return Retention.of_days(
+            instances=self.keep_instances_days,
+            newest=self.keep_newest_instances,
+            events=self.keep_events_days,
+            commands=self.keep_commands_days,
+            backfills=self.keep_backfills_days,
+        )
+
+    @property
+    def hours(self) -> Hours:
+        """When masters purge by themselves. Raises ValueError."""
+        try:
+            zone = ZoneInfo(self.purge_timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError(f"purge_timezone {self.purge_timezone!r} is no time zone") from None
+        if not self.purge_hours:
+            return Hours(time(), time(), zone)
+        start, dash, end = self.purge_hours.partition("-")
+        try:
+            if not dash:
+                raise ValueError
+            return Hours(time.fromisoformat(start.strip()), time.fromisoformat(end.strip()), zone)
+        except ValueError:
+            raise ValueError(
+                f"purge_hours {self.purge_hours!r} is no part of the day; write 01:00-05:00"
+            ) from None

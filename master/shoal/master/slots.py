@@ -19,10 +19,12 @@ from shoal.core import failpoints
 from shoal.core.concurrency import group_of
 from shoal.core.errors import ShoalError
 from shoal.core.events import SlotGranted
+from shoal.core.quarantine import Kind
 from shoal.core.run import AttemptKey, Decision, Run
 from shoal.core.states import FINISHED_TASK, TaskState
 from shoal.master.alarm import Alarm
 from shoal.master.engine import Clock, Engine
+from shoal.master.trouble import Trouble
 from shoal.sql import Database
 from shoal.sql.slots import Slot
 
@@ -94,6 +96,7 @@ class SlotKeeper:
 
     async def work(self) -> None:
         """Run for ever."""
+        trouble = Trouble("slots")
         while True:
             is_regular = await self._alarm.wait()
             began = time.monotonic()
@@ -103,11 +106,11 @@ class SlotKeeper:
                 groups |= {waiter.group for waiter in self._waiting.values()}
             try:
                 await self.look(groups)
-            except ShoalError as error:
-                if not error.retriable:
-                    raise
-                log.warning("slots not given; trying again", error=str(error))
+            except Exception as error:  # noqa: BLE001 - the next look repeats it
+                await trouble.met(error)
                 self._groups |= groups
+            else:
+                trouble.over()
             took = time.monotonic() - began
             await asyncio.sleep(min(max(_PAUSE_S, took), _LONGEST_PAUSE_S))
 
@@ -130,10 +133,30 @@ class SlotKeeper:
             shortages = await uow.slots.shortages(groups)
             given = [s for s in await uow.slots.given(groups) if self._is_ours(s)]
         for group in sorted(groups):
-            if shortages[group].is_free:
-                given += await self._give(group)
+            if shortages[group].is_free and not self._engine.quarantine.holds(Kind.GROUP, group):
+                given += await self._try_to_give(group)
         self._tell(given)
         self._tell_unknown({group for group, one in shortages.items() if not one.exists})
+
+    async def _try_to_give(self, group: str) -> list[Slot]:
+        """Give what is free of a group; what is wrong with it is no matter of the others."""
+        try:
+            given = await self._give(group)
+        except ShoalError as error:
+            if error.retriable:
+                raise
+            self._set_aside(group, error)
+        except Exception as error:  # noqa: BLE001 - of this group, whatever it is
+            self._set_aside(group, error)
+        else:
+            self._engine.quarantine.passed(Kind.GROUP, group)
+            return given
+        return []
+
+    def _set_aside(self, group: str, error: Exception) -> None:
+        homes = (one.partition for one in self._waiting.values() if one.group == group)
+        if (partition := next(homes, None)) is not None:
+            self._engine.quarantine.put(Kind.GROUP, group, partition, error)
 
     async def _give(self, group: str) -> list[Slot]:
         async with self._database.unit_of_work() as uow:

@@ -1,9 +1,10 @@
 """The sweeper: what the database says and what ZooKeeper holds are made to agree again.
 
 Four repairs, each harmless when not needed: attempts whose claim is gone without a result are
-lost; queued attempts that stand neither in the queue nor in a claim are put into the queue;
-entries of attempts that are not queued (any more) are removed; runs that a failed store threw
-out of memory are read again. Runs every few seconds, and at once when a worker goes away.
+lost, once their worker has nothing of them (revoking.py); queued attempts that stand neither in
+the queue nor in a claim are put into the queue; entries of attempts that are not queued (any
+more) are removed; runs that a failed store threw out of memory are read again. Runs every few
+seconds, and at once when a worker goes away.
 
 Claims are looked at every time. Of the queue every sweep looks at the attempts that are first in
 its order, for there claimers die, and at the next part of the rest, up to some 10,000 attempts
@@ -22,15 +23,14 @@ its puts, too, come after the removal, or the removal is refused with the sessio
 import asyncio
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 import structlog
 
-from shoal.coordination import Entry, SessionLost, TaskQueue
+from shoal.coordination import CoordinationError, Entry, TaskQueue, layout
 from shoal.coordination.queue.survey import START
 from shoal.core import failpoints
-from shoal.core.errors import ShoalError
 from shoal.core.events import TaskEnded
 from shoal.core.run import Attempt, Run
 from shoal.core.states import HELD_BY_WORKER, TaskSignal, TaskState
@@ -38,6 +38,7 @@ from shoal.master.alarm import wait_for
 from shoal.master.engine import Clock, Engine
 from shoal.master.hand_on import held_before
 from shoal.master.perform import queue_entry
+from shoal.master.trouble import Trouble
 
 log = structlog.get_logger()
 
@@ -49,6 +50,9 @@ _ATTEMPTS, _RUNS = 10_000, 1_000
 _ENTRIES = 10_000  # of which some may be stale
 _SUSPECT_RUNS = 50  # read from the database at once, while the engine waits
 
+# Finds out, in the background, about attempts that are held without claims; see revoking.py.
+Revoke = Callable[[Sequence[tuple[Run, Attempt]]], None]
+
 _Key = tuple[int, int]  # a run's place in the order of the queue: its priority and id
 _FIRST: _Key = (-1, 0)
 
@@ -56,12 +60,23 @@ _FIRST: _Key = (-1, 0)
 class Sweeper:
     """Repairs for one master."""
 
-    def __init__(self, engine: Engine, queue: TaskQueue, clock: Clock, interval_s: float) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        queue: TaskQueue,
+        clock: Clock,
+        interval_s: float,
+        revoke: Revoke,
+        partitions: int = layout.MOST_PARTITIONS,
+    ) -> None:
+        self._revoke = revoke
         self._engine = engine
+        self._partitions = partitions
         self._queue = queue
         self._clock = clock
         self._interval_s = interval_s
         self._soon = asyncio.Event()
+        self._trouble = Trouble("sweeper")
         self._looked_up_to = _FIRST  # runs whose queued attempts were looked for
         self._page_end = START  # queue buckets whose entries were looked at
 
@@ -77,20 +92,29 @@ class Sweeper:
             try:
                 await self._engine.heal()
                 await self.sweep()
-            except ShoalError as error:
-                if not error.retriable and not isinstance(error, SessionLost):
-                    raise
+            except CoordinationError as error:
+                # A refusal by ZooKeeper is about what stands there, and that gets repaired.
                 log.warning("sweep failed; the next one repeats it", error=str(error))
+            except Exception as error:  # noqa: BLE001 - the next sweep repeats it
+                await self._trouble.met(error)
+            else:
+                self._trouble.over()
 
     async def sweep(self) -> None:
         """Compare once."""
-        await self._find_missing()
+        self._revoke(await self._find_missing())
         await self._remove_stale()
 
     # -- claims and entries that are missing ---------------------------------------------------
 
-    async def _find_missing(self) -> None:
-        """The order of the reads matters: queue before claims before memory."""
+    async def _find_missing(self) -> list[tuple[Run, Attempt]]:
+        """Put missing entries back; return the attempts that are held without claims.
+
+        The order of the reads matters: queue before claims before memory.
+        Who asks for a payload has a claim, perhaps a new one of the same attempt that we have not
+        seen. So nobody is judged whose request comes while we look.
+        """
+        self._engine.asked.clear()
         now = self._clock()
         queued = [
             (run, a)
@@ -114,9 +138,8 @@ class Sweeper:
         if missing:
             log.warning("queued tasks were missing in the queue", count=len(missing))
             await self._queue.put(missing)
-        for run, attempt in held:
-            if attempt.id not in claimed and self._is_still_held(run, attempt):
-                self._declare_lost(run, attempt)
+        held = [(run, a) for run, a in held if a.id not in self._engine.asked]
+        return [(run, a) for run, a in held if a.id not in claimed and self._is_still_held(run, a)]
 
     async def _handed_on(self, unclaimed: Sequence[tuple[Run, Attempt]]) -> set[int]:
         """Return those of ``unclaimed`` that are held all the same (see hand_on.py).
@@ -162,15 +185,20 @@ class Sweeper:
             attempts -= self._engine.runs[run_id].counts[TaskState.QUEUED]
         return waiting[:most]
 
-    @staticmethod
-    def _is_still_held(run: Run, attempt: Attempt) -> bool:
-        now = run.attempts[attempt.task]
+    def _is_still_held(self, run: Run, attempt: Attempt) -> bool:
+        present = self._engine.runs.get(run.id)  # it may have been read anew meanwhile
+        if present is None:
+            return False
+        now = present.attempts[attempt.task]
         # Every hold has another ``queued_at``: it may have been returned and taken again meanwhile.
         same = now.number == attempt.number and now.queued_at == attempt.queued_at
         return same and now.state in HELD_BY_WORKER
 
-    def _declare_lost(self, run: Run, attempt: Attempt) -> None:
+    def declare_lost(self, run: Run, attempt: Attempt, why: str) -> None:
+        """Nobody has ``attempt``, as it was handed to ``revoke``, any more."""
         assert attempt.id is not None
+        if not self._is_still_held(run, attempt):
+            return  # it has ended, or was returned and taken again
         log.warning(
             "task lost with its worker",
             run=run.id,
@@ -179,7 +207,7 @@ class Sweeper:
             worker=attempt.worker,
         )
         event = TaskEnded(
-            attempt.id, TaskSignal.LOSE, self._clock(), reason=f"worker {attempt.worker} went away"
+            attempt.id, TaskSignal.LOSE, self._clock(), worker=attempt.worker, reason=why
         )
         failpoints.hit("lose.before_post")
         self._engine.post(run.partition, run.id, event)
@@ -191,6 +219,9 @@ class Sweeper:
         if not self._engine.epochs:
             return
         entries, self._page_end = await self._queue.page(self._page_end, _ENTRIES)
+        if strays := [entry for entry in entries if entry.partition >= self._partitions]:
+            log.warning("entries of no partition removed from the queue", count=len(strays))
+            await self._queue.remove(strays)
         of_run: defaultdict[int, list[Entry]] = defaultdict(list)
         for entry in entries:
             if entry.partition in self._engine.epochs:

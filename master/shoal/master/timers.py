@@ -2,12 +2,17 @@
 
 import asyncio
 import heapq
+from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime
 
 from shoal.master.alarm import wait_for
 
 Clock = Callable[[], datetime]
+
+# A sleep is no longer than this: the clock may be set, and the machine may stand still.
+LONGEST_SLEEP_S = 60.0
+_FEW = 1_000  # entries that are not worth being tidied up
 
 
 class Timers:
@@ -17,19 +22,30 @@ class Timers:
         self._clock = clock
         self._on_due = on_due
         self._heap: list[tuple[datetime, int]] = []
-        self._set: set[tuple[datetime, int]] = set()
+        self._set: defaultdict[int, set[datetime]] = defaultdict(set)  # by instance
+        self._count = 0  # of them; what else is in the heap was dropped
         self._reminders: dict[int, asyncio.TimerHandle] = {}  # at most one for each instance
         self._earlier = asyncio.Event()
 
     def add(self, at: datetime, instance_id: int) -> None:
         """Wake ``instance_id`` at ``at``. Adding the same twice is adding it once."""
         entry = (at, instance_id)
-        if entry in self._set:
+        if at in self._set.get(instance_id, ()):
             return
-        self._set.add(entry)
+        self._set[instance_id].add(at)
+        self._count += 1
         heapq.heappush(self._heap, entry)
         if self._heap[0] == entry:
             self._earlier.set()
+
+    def drop(self, instance_id: int) -> None:
+        """Forget all wake-ups of an instance: it has ended, or is somebody else's."""
+        self._count -= len(self._set.pop(instance_id, ()))
+        if (reminder := self._reminders.pop(instance_id, None)) is not None:
+            reminder.cancel()
+        if len(self._heap) > 2 * self._count + _FEW:
+            self._heap = [(at, one) for one, some in self._set.items() for at in some]
+            heapq.heapify(self._heap)
 
     def remind(self, after_s: float, instance_id: int) -> None:
         """Wake ``instance_id`` in ``after_s`` seconds, or at the reminder set for it already.
@@ -61,12 +77,17 @@ class Timers:
         now = self._clock()
         due: set[int] = set()
         while self._heap and self._heap[0][0] <= now:
-            entry = heapq.heappop(self._heap)
-            self._set.discard(entry)
-            due.add(entry[1])
+            at, instance_id = heapq.heappop(self._heap)
+            if at not in self._set.get(instance_id, ()):
+                continue  # dropped, and perhaps added again: then it stands in the heap once more
+            self._set[instance_id].discard(at)
+            if not self._set[instance_id]:
+                del self._set[instance_id]
+            self._count -= 1
+            due.add(instance_id)
         for instance_id in due:
             self._on_due(instance_id)
         if not self._heap:
             return None
         # Never less than a millisecond: wall clock and loop clock differ a little.
-        return max(0.001, (self._heap[0][0] - now).total_seconds())
+        return min(LONGEST_SLEEP_S, max(0.001, (self._heap[0][0] - now).total_seconds()))

@@ -1,6 +1,8 @@
 """The calling side: one cached channel per address, typed stubs, translated errors."""
 
-from collections.abc import Awaitable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:  # these exist in the stub file only
 
 T = TypeVar("T")
 
+LONGEST_CALL_S = 30.0  # of those that are under way when a connection is given up
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _OPTIONS = [
     ("grpc.ssl_target_name_override", NODE_NAME),
@@ -30,6 +33,8 @@ _OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2000),
     ("grpc.enable_http_proxy", 0),
+    # Each channel has a connection of its own: a new one does not take over that of an old one.
+    ("grpc.use_local_subchannel_pool", 1),
 ]
 _UNAVAILABLE = frozenset(
     {
@@ -47,6 +52,7 @@ class Channels:
     def __init__(self, tls: TlsFiles) -> None:
         self._credentials = tls.channel_credentials()
         self._channels: dict[str, grpc.aio.Channel] = {}
+        self._closing: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -60,6 +66,9 @@ class Channels:
         for channel in self._channels.values():
             await channel.close(None)
         self._channels.clear()
+        for closing in self._closing:
+            closing.cancel()
+        await asyncio.gather(*self._closing, return_exceptions=True)
 
     def master(self, address: str) -> "MasterServiceAsyncStub":
         """Return the stub of a master."""
@@ -79,6 +88,23 @@ class Channels:
             channel = grpc.aio.secure_channel(address, self._credentials, options=_OPTIONS)
             self._channels[address] = channel
         return channel
+
+    @asynccontextmanager
+    async def another_to_master(self, address: str) -> "AsyncIterator[MasterServiceAsyncStub]":
+        """Yield the stub of a master over a connection that nobody else uses, now or later."""
+        channel = grpc.aio.secure_channel(address, self._credentials, options=_OPTIONS)
+        try:
+            yield MasterServiceStub(channel)
+        finally:
+            await channel.close(None)
+
+    def renew(self, address: str) -> None:
+        """Make further calls over a new connection; those under way keep theirs until they end."""
+        channel = self._channels.pop(address, None)
+        if channel is not None:
+            closing = asyncio.create_task(channel.close(LONGEST_CALL_S))
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
 
     async def forget(self, address: str) -> None:
         """Close the channel to a peer that is gone for good."""
@@ -101,3 +127,9 @@ async def call(address: str, pending: Awaitable[T]) -> T:
         return await pending
     except grpc.aio.AioRpcError as error:
         raise translated(address, error) from error
+    except asyncio.CancelledError as error:
+        caller = asyncio.current_task()
+        if caller is None or caller.cancelling():
+            raise
+        # Nobody has cancelled us: the channel was closed under the call.
+        raise PeerUnavailable(address, "the connection was closed") from error

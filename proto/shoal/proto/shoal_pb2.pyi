@@ -255,6 +255,8 @@ class Payload(_message.Message):
     TIMEZONE_FIELD_NUMBER: _builtins.int
     SECRETS_FIELD_NUMBER: _builtins.int
     QUEUED_AT_FIELD_NUMBER: _builtins.int
+    UNDECLARED_FIELD_NUMBER: _builtins.int
+    OUTPUTS_FROM_LOG_FIELD_NUMBER: _builtins.int
     workflow_instance_id: _builtins.int
     task_instance_id: _builtins.int
     partition: _builtins.int
@@ -274,6 +276,8 @@ class Payload(_message.Message):
     timezone: _builtins.str
     queued_at: _builtins.float
     """names this grant among those of the same attempt"""
+    outputs_from_log: _builtins.bool
+    """lines of the log set outputs as well"""
     @_builtins.property
     def parameters(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """all that the task sees, rendered"""
@@ -281,6 +285,10 @@ class Payload(_message.Message):
     @_builtins.property
     def secrets(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """those that the task uses, by name; never shown"""
+
+    @_builtins.property
+    def undeclared(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """parameters that are no variables of their own name"""
 
     def __init__(
         self,
@@ -302,10 +310,12 @@ class Payload(_message.Message):
         timezone: _builtins.str = ...,
         secrets: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         queued_at: _builtins.float = ...,
+        undeclared: _abc.Iterable[_builtins.str] | None = ...,
+        outputs_from_log: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "epoch", b"epoch", "logical_time", b"logical_time", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "queued_at", b"queued_at", "secrets", b"secrets", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "version", b"version", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "epoch", b"epoch", "logical_time", b"logical_time", "outputs_from_log", b"outputs_from_log", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "queued_at", b"queued_at", "secrets", b"secrets", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "undeclared", b"undeclared", "version", b"version", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -385,7 +395,10 @@ class ReportRequest(_message.Message):
     WORKER_ID_FIELD_NUMBER: _builtins.int
     REPORTS_FIELD_NUMBER: _builtins.int
     HAND_ON_FIELD_NUMBER: _builtins.int
+    SENT_AT_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
+    sent_at: _builtins.float
+    """by the clock that its reports' times are by"""
     @_builtins.property
     def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___Report]: ...
     @_builtins.property
@@ -398,10 +411,11 @@ class ReportRequest(_message.Message):
         worker_id: _builtins.str = ...,
         reports: _abc.Iterable[Global___Report] | None = ...,
         hand_on: Global___HandOn | None = ...,
+        sent_at: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["hand_on", b"hand_on"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_on", b"hand_on", "reports", b"reports", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_on", b"hand_on", "reports", b"reports", "sent_at", b"sent_at", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -630,6 +644,56 @@ class KillResponse(_message.Message):
 Global___KillResponse: _TypeAlias = KillResponse  # noqa: Y015
 
 @_typing.final
+class RevokeRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WORKER_ID_FIELD_NUMBER: _builtins.int
+    ATTEMPTS_FIELD_NUMBER: _builtins.int
+    worker_id: _builtins.str
+    """who is meant: by now another process may have the address"""
+    @_builtins.property
+    def attempts(self) -> _containers.RepeatedCompositeFieldContainer[Global___AttemptRef]: ...
+    def __init__(
+        self,
+        *,
+        worker_id: _builtins.str = ...,
+        attempts: _abc.Iterable[Global___AttemptRef] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "worker_id", b"worker_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RevokeRequest: _TypeAlias = RevokeRequest  # noqa: Y015
+
+@_typing.final
+class RevokeResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WORKER_ID_FIELD_NUMBER: _builtins.int
+    HELD_FIELD_NUMBER: _builtins.int
+    worker_id: _builtins.str
+    """who answers: of another one the answer says nothing"""
+    @_builtins.property
+    def held(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """those that are claimed all the same, being ended, or being reported"""
+
+    def __init__(
+        self,
+        *,
+        worker_id: _builtins.str = ...,
+        held: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["held", b"held", "worker_id", b"worker_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RevokeResponse: _TypeAlias = RevokeResponse  # noqa: Y015
+
+@_typing.final
 class LogRef(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -780,3 +844,61 @@ class LogChunk(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___LogChunk: _TypeAlias = LogChunk  # noqa: Y015
+
+@_typing.final
+class StandingRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WORKFLOW_INSTANCE_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def workflow_instance_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """at most 1000"""
+
+    def __init__(
+        self,
+        *,
+        workflow_instance_ids: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["workflow_instance_ids", b"workflow_instance_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StandingRequest: _TypeAlias = StandingRequest  # noqa: Y015
+
+@_typing.final
+class StandingResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPEN_FIELD_NUMBER: _builtins.int
+    ENDED_FIELD_NUMBER: _builtins.int
+    ENDED_AT_FIELD_NUMBER: _builtins.int
+    NOW_FIELD_NUMBER: _builtins.int
+    now: _builtins.float
+    """by the masters' clock"""
+    @_builtins.property
+    def open(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """not ended: tasks of theirs may run"""
+
+    @_builtins.property
+    def ended(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def ended_at(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """of each of them, in seconds since the Unix epoch"""
+
+    def __init__(
+        self,
+        *,
+        open: _abc.Iterable[_builtins.int] | None = ...,
+        ended: _abc.Iterable[_builtins.int] | None = ...,
+        ended_at: _abc.Iterable[_builtins.float] | None = ...,
+        now: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ended", b"ended", "ended_at", b"ended_at", "now", b"now", "open", b"open"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StandingResponse: _TypeAlias = StandingResponse  # noqa: Y015

@@ -45,6 +45,11 @@ class MasterServiceStub:
                 request_serializer=shoal_dot_proto_dot_shoal__pb2.ReportRequest.SerializeToString,
                 response_deserializer=shoal_dot_proto_dot_shoal__pb2.ReportResponse.FromString,
                 _registered_method=True)
+        self.Standing = channel.unary_unary(
+                '/shoal.v1.MasterService/Standing',
+                request_serializer=shoal_dot_proto_dot_shoal__pb2.StandingRequest.SerializeToString,
+                response_deserializer=shoal_dot_proto_dot_shoal__pb2.StandingResponse.FromString,
+                _registered_method=True)
 
 
 class MasterServiceServicer:
@@ -67,6 +72,14 @@ class MasterServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Standing(self, request, context):
+        """How workflow instances stand, whoever owns their partitions. Those that are in neither list
+        of the answer are not known (any more).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MasterServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -79,6 +92,11 @@ def add_MasterServiceServicer_to_server(servicer, server):
                     servicer.Report,
                     request_deserializer=shoal_dot_proto_dot_shoal__pb2.ReportRequest.FromString,
                     response_serializer=shoal_dot_proto_dot_shoal__pb2.ReportResponse.SerializeToString,
+            ),
+            'Standing': grpc.unary_unary_rpc_method_handler(
+                    servicer.Standing,
+                    request_deserializer=shoal_dot_proto_dot_shoal__pb2.StandingRequest.FromString,
+                    response_serializer=shoal_dot_proto_dot_shoal__pb2.StandingResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -146,6 +164,33 @@ class MasterService:
             metadata,
             _registered_method=True)
 
+    @staticmethod
+    def Standing(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/shoal.v1.MasterService/Standing',
+            shoal_dot_proto_dot_shoal__pb2.StandingRequest.SerializeToString,
+            shoal_dot_proto_dot_shoal__pb2.StandingResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
 
 class WorkerServiceStub:
     """Served by workers.
@@ -162,6 +207,11 @@ class WorkerServiceStub:
                 request_serializer=shoal_dot_proto_dot_shoal__pb2.KillRequest.SerializeToString,
                 response_deserializer=shoal_dot_proto_dot_shoal__pb2.KillResponse.FromString,
                 _registered_method=True)
+        self.Revoke = channel.unary_unary(
+                '/shoal.v1.WorkerService/Revoke',
+                request_serializer=shoal_dot_proto_dot_shoal__pb2.RevokeRequest.SerializeToString,
+                response_deserializer=shoal_dot_proto_dot_shoal__pb2.RevokeResponse.FromString,
+                _registered_method=True)
 
 
 class WorkerServiceServicer:
@@ -175,6 +225,15 @@ class WorkerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Revoke(self, request, context):
+        """The claims of these attempts were not found. The worker ends, without results, those whose
+        claims it does not find either, and tells which of all it has still: until it has none of an
+        attempt, nobody else may start that task. What it has not it will not take from a late answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_WorkerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -182,6 +241,11 @@ def add_WorkerServiceServicer_to_server(servicer, server):
                     servicer.Kill,
                     request_deserializer=shoal_dot_proto_dot_shoal__pb2.KillRequest.FromString,
                     response_serializer=shoal_dot_proto_dot_shoal__pb2.KillResponse.SerializeToString,
+            ),
+            'Revoke': grpc.unary_unary_rpc_method_handler(
+                    servicer.Revoke,
+                    request_deserializer=shoal_dot_proto_dot_shoal__pb2.RevokeRequest.FromString,
+                    response_serializer=shoal_dot_proto_dot_shoal__pb2.RevokeResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -212,6 +276,33 @@ class WorkerService:
             '/shoal.v1.WorkerService/Kill',
             shoal_dot_proto_dot_shoal__pb2.KillRequest.SerializeToString,
             shoal_dot_proto_dot_shoal__pb2.KillResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Revoke(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/shoal.v1.WorkerService/Revoke',
+            shoal_dot_proto_dot_shoal__pb2.RevokeRequest.SerializeToString,
+            shoal_dot_proto_dot_shoal__pb2.RevokeResponse.FromString,
             options,
             channel_credentials,
             insecure,

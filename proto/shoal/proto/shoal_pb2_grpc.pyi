@@ -42,6 +42,10 @@ class MasterServiceStub:
     """
     Report: _grpc.UnaryUnaryMultiCallable[_shoal_pb2.ReportRequest, _shoal_pb2.ReportResponse]
     """Reports of one worker. A verdict COMMITTED means: stored durably, drop it from the spool."""
+    Standing: _grpc.UnaryUnaryMultiCallable[_shoal_pb2.StandingRequest, _shoal_pb2.StandingResponse]
+    """How workflow instances stand, whoever owns their partitions. Those that are in neither list
+    of the answer are not known (any more).
+    """
 
 @_typing.type_check_only
 class MasterServiceAsyncStub(MasterServiceStub):
@@ -55,6 +59,10 @@ class MasterServiceAsyncStub(MasterServiceStub):
     """
     Report: _aio.UnaryUnaryMultiCallable[_shoal_pb2.ReportRequest, _shoal_pb2.ReportResponse]  # type: ignore[assignment]
     """Reports of one worker. A verdict COMMITTED means: stored durably, drop it from the spool."""
+    Standing: _aio.UnaryUnaryMultiCallable[_shoal_pb2.StandingRequest, _shoal_pb2.StandingResponse]  # type: ignore[assignment]
+    """How workflow instances stand, whoever owns their partitions. Those that are in neither list
+    of the answer are not known (any more).
+    """
 
 class MasterServiceServicer(metaclass=_abc_1.ABCMeta):
     """Served by masters."""
@@ -78,6 +86,16 @@ class MasterServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_shoal_pb2.ReportResponse, _abc.Awaitable[_shoal_pb2.ReportResponse]]:
         """Reports of one worker. A verdict COMMITTED means: stored durably, drop it from the spool."""
 
+    @_abc_1.abstractmethod
+    def Standing(
+        self,
+        request: _shoal_pb2.StandingRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_shoal_pb2.StandingResponse, _abc.Awaitable[_shoal_pb2.StandingResponse]]:
+        """How workflow instances stand, whoever owns their partitions. Those that are in neither list
+        of the answer are not known (any more).
+        """
+
 def add_MasterServiceServicer_to_server(servicer: MasterServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 
 class WorkerServiceStub:
@@ -89,6 +107,11 @@ class WorkerServiceStub:
     def __new__(cls, channel: _aio.Channel) -> WorkerServiceAsyncStub: ...
     Kill: _grpc.UnaryUnaryMultiCallable[_shoal_pb2.KillRequest, _shoal_pb2.KillResponse]
     """End attempts with all their processes. The results come as reports."""
+    Revoke: _grpc.UnaryUnaryMultiCallable[_shoal_pb2.RevokeRequest, _shoal_pb2.RevokeResponse]
+    """The claims of these attempts were not found. The worker ends, without results, those whose
+    claims it does not find either, and tells which of all it has still: until it has none of an
+    attempt, nobody else may start that task. What it has not it will not take from a late answer.
+    """
 
 @_typing.type_check_only
 class WorkerServiceAsyncStub(WorkerServiceStub):
@@ -97,6 +120,11 @@ class WorkerServiceAsyncStub(WorkerServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     Kill: _aio.UnaryUnaryMultiCallable[_shoal_pb2.KillRequest, _shoal_pb2.KillResponse]  # type: ignore[assignment]
     """End attempts with all their processes. The results come as reports."""
+    Revoke: _aio.UnaryUnaryMultiCallable[_shoal_pb2.RevokeRequest, _shoal_pb2.RevokeResponse]  # type: ignore[assignment]
+    """The claims of these attempts were not found. The worker ends, without results, those whose
+    claims it does not find either, and tells which of all it has still: until it has none of an
+    attempt, nobody else may start that task. What it has not it will not take from a late answer.
+    """
 
 class WorkerServiceServicer(metaclass=_abc_1.ABCMeta):
     """Served by workers."""
@@ -108,6 +136,17 @@ class WorkerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_shoal_pb2.KillResponse, _abc.Awaitable[_shoal_pb2.KillResponse]]:
         """End attempts with all their processes. The results come as reports."""
+
+    @_abc_1.abstractmethod
+    def Revoke(
+        self,
+        request: _shoal_pb2.RevokeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_shoal_pb2.RevokeResponse, _abc.Awaitable[_shoal_pb2.RevokeResponse]]:
+        """The claims of these attempts were not found. The worker ends, without results, those whose
+        claims it does not find either, and tells which of all it has still: until it has none of an
+        attempt, nobody else may start that task. What it has not it will not take from a late answer.
+        """
 
 def add_WorkerServiceServicer_to_server(servicer: WorkerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 

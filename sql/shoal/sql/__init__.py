@@ -12,7 +12,8 @@
 
 from shoal.sql.engine import Database
 from shoal.sql.event_tail import EventTail
+from shoal.sql.patience import Patience
 from shoal.sql.unit_of_work import UnitOfWork
 from shoal.sql.workflows import Published, VersionInfo
 
-__all__ = ["Database", "EventTail", "Published", "UnitOfWork", "VersionInfo"]
+__all__ = ["Database", "EventTail", "Patience", "Published", "UnitOfWork", "VersionInfo"]

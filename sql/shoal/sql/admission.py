@@ -16,6 +16,7 @@ from shoal.core.model import Overlap
 from shoal.core.overlap import Lineup, Policy, Waiter
 from shoal.core.states import WorkflowState
 from shoal.sql.among import Among, numbers
+from shoal.sql.commands import own_key
 from shoal.sql.connection import Connection, batched
 from shoal.sql.plans import PlanCache
 from shoal.sql.tables import HAS_NOT_ENDED, IS_WAITING, command, workflow, workflow_instance
@@ -38,7 +39,7 @@ _OF_INSTANCES = (
 # Told to stop already, if not carried out yet: it must not start in between.
 _IS_SUPERSEDED = (
     select(command.c.id)
-    .where(command.c.idempotency_key == literal(_SUPERSEDE) + cast(_OF.id, String))
+    .where(command.c.idempotency_key == literal(own_key(_SUPERSEDE)) + cast(_OF.id, String))
     .exists()
 )
 # Backfills have a window of their own: their runs neither wait nor count.
@@ -59,12 +60,15 @@ class Admission:
     def __init__(self, connection: Connection, plans: PlanCache) -> None:
         self._connection = connection
         self._plans = plans
+        # Workflows whose newest version is unusable, and why: nobody knows their policies.
+        self.unknown: dict[int, str] = {}
 
     async def lock(self, newest: Mapping[int, int]) -> dict[int, Policy]:
         """Lock workflows until the transaction ends; return their present policies.
 
         ``newest``: their newest versions, as this transaction has read them. Those that let all
-        their runs run side by side are left out: they need nobody's leave.
+        their runs run side by side are left out: they need nobody's leave. So are those in
+        ``unknown``, of which nobody is admitted.
         """
         return await self._lock(await self._policies_of(newest.items()))
 
@@ -93,8 +97,9 @@ class Admission:
         return await self._policies_of([(row.id, row.version) for row in rows])
 
     async def _policies_of(self, versions: Collection[tuple[int, int]]) -> dict[int, Policy]:
-        plans = await self._plans.get(self._connection, versions)
-        return {key[0]: Policy.of(plans[key].plan.spec) for key in versions}
+        plans, errors = await self._plans.sound(self._connection, versions)
+        self.unknown.update((key[0], str(error)) for key, error in errors.items())
+        return {key[0]: Policy.of(found.plan.spec) for key, found in plans.items()}
 
     async def lineup(self, workflow_id: int, policy: Policy) -> Lineup:
         """Return the unfinished runs of a locked workflow, as far as its policy needs them."""
@@ -143,6 +148,21 @@ class Admission:
             rows = await self._connection.changed(statement)
             admitted.update({row.id: row.partition for row in rows})
         return admitted
+
+    async def not_begun(
+        self, instance_ids: Collection[int], admitted_before: datetime
+    ) -> dict[int, tuple[int, int]]:
+        """Return (workflow id, partition) of those that may start and have not, by id."""
+        found: dict[int, tuple[int, int]] = {}
+        for chunk in batched(sorted(instance_ids), _IDS_PER_QUERY):
+            query = select(_OF.id, _OF.workflow_id, _OF.partition).where(
+                _OF.id.in_(chunk),
+                _OF.state == WorkflowState.QUEUED,
+                _OF.admitted_at < admitted_before,
+            )
+            rows = await self._connection.rows(query)
+            found.update({row.id: (row.workflow_id, row.partition) for row in rows})
+        return found
 
     async def partitions_of(self, instance_ids: Collection[int]) -> dict[int, int]:
         """Return the partitions of instances by id."""

@@ -16,6 +16,7 @@ from shoal.sql import tables
 from shoal.sql.connection import Connection, batched
 from shoal.sql.errors import NotFound, StaleRow
 from shoal.sql.events import Events, NewEvent
+from shoal.sql.reading import enough, readable
 from shoal.sql.shapes import selection_of
 from shoal.sql.tables import (
     IS_ACTIVE_BACKFILL,
@@ -88,7 +89,7 @@ class Backfills:
         row = await self._connection.first(query)
         if row is None:
             raise NotFound("backfill", backfill_id)
-        return _backfill(row)
+        return readable([row], _backfill, "backfill")[0]
 
     async def set_state(
         self, before: Backfill, state: BackfillState, reason: str | None, at: datetime, ended: bool
@@ -128,7 +129,7 @@ class Backfills:
         limit: int = 50,
     ) -> _BackfillList:
         """Return backfills, newest first, continuing below ``before_id``."""
-        query = _backfills().order_by(backfill.c.id.desc()).limit(limit)
+        query = _backfills().order_by(backfill.c.id.desc())
         if project is not None:
             query = query.where(tables.project.c.name == project)
         if workflow_name is not None:
@@ -137,7 +138,9 @@ class Backfills:
             query = query.where(backfill.c.state.in_(sorted(states)))
         if before_id is not None:
             query = query.where(backfill.c.id < before_id)
-        return [_backfill(row) for row in await self._connection.rows(query)]
+        return await enough(
+            lambda most: self._connection.rows(query.limit(most)), _backfill, "backfill", limit
+        )
 
     # -- runs --------------------------------------------------------------------------------
 
@@ -154,7 +157,8 @@ class Backfills:
             query = query.where(r.state.in_(sorted(states)))
         if limit is not None:
             query = query.limit(limit)
-        return [_run(row) for row in await self._connection.rows(query)]
+        rows = await self._connection.rows(query)
+        return readable(rows, _run, "run of a backfill", key="position")
 
     async def some_runs(
         self,
@@ -175,14 +179,18 @@ class Backfills:
             .join(tables.project)
             .where(r.backfill_id == backfill_id)
             .order_by(r.position)
-            .limit(limit)
         )
         if states:
             query = query.where(r.state.in_(sorted(states)))
         if after is not None:
             query = query.where(r.position > after)
-        rows = await self._connection.rows(query)
-        return [(_run(row), row.project, row.workflow) for row in rows]
+        return await enough(
+            lambda most: self._connection.rows(query.limit(most)),
+            lambda row: (_run(row), row.project, row.workflow),
+            "run of a backfill",
+            limit,
+            key="position",
+        )
 
     async def workflow_ids(self, backfill_id: int) -> set[int]:
         """Return the workflows that a backfill runs."""

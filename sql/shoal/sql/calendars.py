@@ -10,6 +10,7 @@ from sqlalchemy import Row, Select, delete, insert, select, tuple_, update
 from shoal.sql.connection import Connection
 from shoal.sql.errors import CalendarInUse, NotFound
 from shoal.sql.projects import Projects
+from shoal.sql.reading import OnUnreadable, enough, readable, refuse
 from shoal.sql.tables import calendar, project, schedule, workflow
 
 
@@ -68,7 +69,7 @@ class Calendars:
         row = await self._connection.first(query)
         if row is None:
             raise NotFound("calendar", f"{home}/{name}")
-        return _calendar(row)
+        return readable([row], _calendar, "calendar")[0]
 
     async def list(
         self,
@@ -77,12 +78,14 @@ class Calendars:
         limit: int = 50,
     ) -> _CalendarList:
         """Return calendars by (project, name), starting behind ``after``."""
-        query = _calendars().order_by(project.c.name, calendar.c.name).limit(limit)
+        query = _calendars().order_by(project.c.name, calendar.c.name)
         if home is not None:
             query = query.where(project.c.name == home)
         if after is not None:
             query = query.where(tuple_(project.c.name, calendar.c.name) > after)
-        return [_calendar(row) for row in await self._connection.rows(query)]
+        return await enough(
+            lambda most: self._connection.rows(query.limit(most)), _calendar, "calendar", limit
+        )
 
     async def delete(self, home: str, name: str) -> None:
         """Delete a calendar. Raises NotFound, and CalendarInUse while a schedule names it."""
@@ -109,17 +112,18 @@ class Calendars:
         rows = await self._connection.rows(
             query.order_by(calendar.c.id).with_for_update(read=True, of=calendar)
         )
-        return {row.name: frozenset(_days(row)) for row in rows}
+        return {one.name: frozenset(one.days) for one in readable(rows, _calendar, "calendar")}
 
     async def days(
-        self, wanted: Collection[tuple[str, str]]
+        self, wanted: Collection[tuple[str, str]], on_unreadable: OnUnreadable = refuse
     ) -> Mapping[tuple[str, str], frozenset[date]]:
         """Return the days of calendars by (project, name)."""
         if not wanted:
             return {}
         query = _calendars().where(tuple_(project.c.name, calendar.c.name).in_(sorted(wanted)))
         rows = await self._connection.rows(query)
-        return {(row.project, row.name): frozenset(_days(row)) for row in rows}
+        found = readable(rows, _calendar, "calendar", on_unreadable)
+        return {(one.project, one.name): frozenset(one.days) for one in found}
 
 
 def _calendars() -> Select[Any]:

@@ -1,4 +1,9 @@
-"""Commands: the durable requests."""
+"""Commands: the durable requests.
+
+Callers choose the keys of their commands, Shoal makes those of its own; both stand in one unique
+column. Those of Shoal begin with a character that no caller's key may hold, so they never meet.
+Only this module writes and strips it.
+"""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -20,12 +25,19 @@ from sqlalchemy import (
 from shoal.core.commands import Command, CommandState, CommandType, NewCommand
 from shoal.sql.among import Among, numbers
 from shoal.sql.connection import Connection, batched
-from shoal.sql.errors import InvalidValue, NotFound, StaleRow
-from shoal.sql.shapes import parent_json, parent_of, selection_json, selection_of
+from shoal.sql.errors import InvalidValue, KeyTaken, NotFound, StaleRow
+from shoal.sql.reading import OnUnreadable, readable, refuse
+from shoal.sql.shapes import check_texts, parent_json, parent_of, selection_json, selection_of
 from shoal.sql.tables import IS_NO_START, IS_PENDING, IS_START, command
 
 _IDS_PER_QUERY = 500
 _MAX_KEY = 255
+_OWN = "\x1f"  # revision 0004 knows it too
+# What is the same in every repetition of one of Shoal's own commands. Other fields may change in
+# between: a schedule that is published anew has other parameters.
+_IDENTITY = attrgetter(
+    "type", "workflow_id", "instance_id", "schedule_id", "backfill_id", "logical_time", "parent"
+)
 # The columns to set are those that the rows of values name.
 _SETTLE = update(command).where(command.c.id == bindparam("row_id"), IS_PENDING)
 _BY_ID = select(command).where(command.c.id == bindparam("id"))
@@ -56,64 +68,91 @@ class Commands:
         self._connection = connection
 
     async def add(self, new: NewCommand, at: datetime) -> tuple[Command, bool]:
-        """Accept a command; return it and True.
+        """Accept a caller's command; return it and True.
 
-        If one with the same idempotency key is there already, return that one and False.
+        If a caller's with the same idempotency key is there already, return that and False.
         """
         return (await self.add_many([new], at))[0]
 
     async def add_many(self, new: Sequence[NewCommand], at: datetime) -> list[tuple[Command, bool]]:
-        """Accept several commands, each as ``add`` does; ids ascend in their order."""
+        """Accept several callers' commands, each as ``add`` does; ids ascend in their order."""
+        if any(_OWN in one.idempotency_key for one in new):
+            raise InvalidValue("an idempotency key must not contain control characters")
+        return await self._add([one.idempotency_key for one in new], new, at)
+
+    async def send_many(self, new: Sequence[NewCommand], at: datetime) -> list[Command]:
+        """Store Shoal's own commands; one that is there already is returned as it is.
+
+        Raises KeyTaken if what has the key asks for something else: then nothing tells whom the
+        command is for, and it must not be taken for sent.
+        """
+        stored = await self._add([own_key(one.idempotency_key) for one in new], new, at)
+        for wanted, (found, is_new) in zip(new, stored, strict=True):
+            if not is_new and _IDENTITY(found) != _IDENTITY(wanted):
+                raise KeyTaken(wanted.idempotency_key, found.id)
+        return [found for found, _ in stored]
+
+    async def _add(
+        self, keys: Sequence[str], new: Sequence[NewCommand], at: datetime
+    ) -> list[tuple[Command, bool]]:
         if not new:
             return []
-        keys = [one.idempotency_key for one in new]
         if not all(0 < len(key) <= _MAX_KEY for key in keys):
             raise InvalidValue(f"an idempotency key must have 1 to {_MAX_KEY} characters")
         [ids] = await self._connection.reserve_ids({command: len(new)})
-        rows = [_values(one, row_id, at) for one, row_id in zip(new, ids, strict=True)]
+        rows = [_values(*one, at) for one in zip(new, keys, ids, strict=True)]
         inserted = await self._connection.insert_new(command, ["idempotency_key"], rows)
         if inserted == len(rows):
             return [
                 (Command(**vars(one), id=row_id, created_at=at), True)
                 for one, row_id in zip(new, ids, strict=True)
             ]
-        stored = await self.by_keys(keys)
+        stored = await self._by_keys(keys)
         return [
             (stored[key], stored[key].id == row_id) for key, row_id in zip(keys, ids, strict=True)
         ]
 
-    async def by_keys(self, keys: Collection[str]) -> dict[str, Command]:
-        """Return the commands with these idempotency keys; those that are not there are missing."""
+    async def sent(self, keys: Collection[str]) -> dict[str, Command]:
+        """Return Shoal's own commands with these keys; those that are not there are missing."""
+        found = await self._by_keys([own_key(key) for key in keys])
+        return {one.idempotency_key: one for one in found.values()}
+
+    async def _by_keys(self, keys: Collection[str]) -> dict[str, Command]:
         found: dict[str, Command] = {}
         for chunk in batched(sorted(keys), _IDS_PER_QUERY):
             query = select(command).where(command.c.idempotency_key.in_(chunk))
             for row in await self._connection.rows(query):
-                found[row.idempotency_key] = _command(row)
+                found[row.idempotency_key] = readable([row], _command, "command")[0]
         return found
 
     async def with_key(self, key: str) -> Command | None:
-        """Return the command that has this idempotency key, if there is one."""
-        return (await self.by_keys([key])).get(key)
+        """Return the caller's command that has this idempotency key, if there is one."""
+        return (await self._by_keys([key])).get(key)
 
     async def get(self, command_id: int) -> Command:
         """Return a command. Raises NotFound."""
         rows = await self._connection.fetch(_BY_ID, {"id": command_id})
         if not rows:
             raise NotFound("command", command_id)
-        return _command(rows[0])
+        return readable(rows, _command, "command")[0]
 
     async def pending(
-        self, partitions: Collection[int], most_starts: int, most_others: int
+        self,
+        partitions: Collection[int],
+        most_starts: int,
+        most_others: int,
+        on_unreadable: OnUnreadable = refuse,
     ) -> tuple[list[Command], list[Command]]:
         """Return the oldest pending commands of these partitions: starts, and all others.
 
         Starts make an instance; those that a sub-workflow waits for are among the others.
+        ``on_unreadable`` is told of those that count as read and are in neither list.
         """
         values = {"most_starts": most_starts, "most_others": most_others}
         rows = await self._connection.fetch(_PENDING, {"among": sorted(partitions), **values})
         found: tuple[list[Command], list[Command]] = ([], [])
         for row in sorted(rows, key=attrgetter("id")):
-            found[row.is_other].append(_command(row))
+            found[row.is_other].extend(readable([row], _command, "command", on_unreadable))
         return found
 
     async def starts(self, partitions: Collection[int], limit: int) -> list[Command]:
@@ -186,12 +225,17 @@ class Commands:
         return differing
 
 
-def _values(new: NewCommand, row_id: int, at: datetime) -> dict[str, Any]:
+def own_key(key: str) -> str:
+    """Return how the key of one of Shoal's own commands is stored."""
+    return _OWN + key
+
+
+def _values(new: NewCommand, key: str, row_id: int, at: datetime) -> dict[str, Any]:
     return {
         "id": row_id,
         "type": new.type,
         "partition": new.partition,
-        "idempotency_key": new.idempotency_key,
+        "idempotency_key": key,
         "workflow_id": new.workflow_id,
         "instance_id": new.instance_id,
         "version": new.version,
@@ -212,10 +256,11 @@ def _values(new: NewCommand, row_id: int, at: datetime) -> dict[str, Any]:
 
 
 def _command(row: Row[Any]) -> Command:
+    check_texts(row.parameters)
     return Command(
         type=CommandType(row.type),
         partition=row.partition,
-        idempotency_key=row.idempotency_key,
+        idempotency_key=row.idempotency_key.removeprefix(_OWN),
         workflow_id=row.workflow_id,
         instance_id=row.instance_id,
         version=row.version,

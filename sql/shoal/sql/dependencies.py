@@ -14,6 +14,7 @@ from shoal.core.logic.judging import TaskRun, WorkflowName, WorkflowRun
 from shoal.core.run import SkipCause
 from shoal.core.states import TaskState, WorkflowState
 from shoal.sql.connection import Connection, batched
+from shoal.sql.reading import leave_out, readable
 from shoal.sql.tables import (
     dependency_wait,
     project,
@@ -125,17 +126,19 @@ class Dependencies:
         rows = await self._instances(ranges)
         of = await self._tasks([row.id for row in rows], tasks) if tasks else {}
         found: defaultdict[int, list[WorkflowRun]] = defaultdict(list)
-        for row in rows:
-            found[row.workflow_id].append(
-                WorkflowRun(
-                    instance_id=row.id,
-                    logical_time=row.logical_time,
-                    state=WorkflowState(row.state),
-                    succeeded=row.succeeded_at is not None,
-                    is_whole=row.selection is None,
-                    tasks=of.get(row.id, {}),
-                )
+
+        def read(row: Row[Any]) -> tuple[int, WorkflowRun]:
+            return row.workflow_id, WorkflowRun(
+                instance_id=row.id,
+                logical_time=row.logical_time,
+                state=WorkflowState(row.state),
+                succeeded=row.succeeded_at is not None,
+                is_whole=row.selection is None,
+                tasks={name: _task_run(some) for name, some in of.get(row.id, {}).items()},
             )
+
+        for workflow_id, run in readable(rows, read, "workflow instance", leave_out):
+            found[workflow_id].append(run)
         return dict(found)
 
     async def _instances(self, ranges: Mapping[int, Collection[Range]]) -> Sequence[Row[Any]]:
@@ -155,19 +158,20 @@ class Dependencies:
 
     async def _tasks(
         self, instance_ids: Collection[int], names: Collection[str]
-    ) -> dict[int, dict[str, TaskRun]]:
+    ) -> dict[int, dict[str, list[Row[Any]]]]:
+        """Return the attempts of tasks by instance and name, the oldest first."""
         t = task_instance.c
         query = select(t.workflow_instance_id, t.task, t.id, t.state, t.skip_cause).order_by(
             t.workflow_instance_id, t.position, t.attempt
         )
-        found: defaultdict[int, dict[str, TaskRun]] = defaultdict(dict)
+        found: defaultdict[int, dict[str, list[Row[Any]]]] = defaultdict(dict)
         for chunk in batched(sorted(instance_ids), _IDS_PER_QUERY):
             these = query.where(t.workflow_instance_id.in_(chunk), t.task.in_(sorted(set(names))))
             rows = await self._connection.rows(these)
             for (instance_id, name), attempts in groupby(
                 rows, attrgetter("workflow_instance_id", "task")
             ):
-                found[instance_id][name] = _task_run(list(attempts))
+                found[instance_id][name] = list(attempts)
         return dict(found)
 
 

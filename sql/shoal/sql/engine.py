@@ -5,19 +5,26 @@ polling for the file's lock, and readers that never block a writer (WAL). Postgr
 """
 
 import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from sqlalchemy import URL, make_url
+from sqlalchemy import URL, func, make_url, select
 from sqlalchemy.exc import ArgumentError
 
 from shoal.sql.connection import Source
 from shoal.sql.errors import InvalidDatabaseUrl
 from shoal.sql.migrate import upgrade
+from shoal.sql.patience import Patience
 from shoal.sql.plans import PlanCache
 from shoal.sql.sqlite import SqliteConnections
 from shoal.sql.sqlite_file import prepare_file
 from shoal.sql.unit_of_work import UnitOfWork
+
+if TYPE_CHECKING:
+    from shoal.sql.postgresql import PostgresqlConnections
 
 _DRIVERS = {
     "sqlite": "sqlite+pysqlite",
@@ -57,14 +64,17 @@ def read_url(text: str) -> URL:
 class Database:
     """All access to one database. One per process, an async context manager; one event loop.
 
-    ``pool_size`` bounds the connections of this process (SQLite: the reading ones).
+    ``pool_size`` bounds the connections of this process (SQLite: the reading ones). ``patience``
+    says how long a database that is reached through a network may be silent.
     """
 
-    def __init__(self, url: str, *, pool_size: int = 8) -> None:
+    def __init__(self, url: str, *, pool_size: int = 8, patience: Patience | None = None) -> None:
         self._url = read_url(url)
         self._pool_size = pool_size
+        self._patience = patience or Patience()
         self._writer: Source | None = None
         self._reader: Source | None = None
+        self._pool: PostgresqlConnections | None = None
         self.plans = PlanCache()
 
     @property
@@ -81,8 +91,8 @@ class Database:
         else:
             from shoal.sql.postgresql import PostgresqlConnections  # it needs psycopg
 
-            pool = PostgresqlConnections.of(self._url, self._pool_size)
-            self._writer, self._reader = pool, pool.reading()
+            self._pool = PostgresqlConnections.of(self._url, self._pool_size, self._patience)
+            self._writer, self._reader = self._pool, self._pool.reading()
         return self
 
     async def __aexit__(
@@ -106,7 +116,11 @@ class Database:
         # On connections of its own: what it drops makes PostgreSQL's driver forget, on that
         # connection, all statements that are prepared.
         url = self._url.render_as_string(hide_password=False)
-        async with Database(url, pool_size=1) as apart, apart.unit_of_work() as uow:
+        patience = self._patience.without_bounds()
+        async with (
+            Database(url, pool_size=1, patience=patience) as apart,
+            apart.unit_of_work() as uow,
+        ):
             await upgrade(uow.connection)
             await uow.commit()
 
@@ -124,3 +138,49 @@ class Database:
         """Return if the database answers. Raises DatabaseUnavailable otherwise."""
         async with self.unit_of_work(read_only=True) as uow:
             await uow.connection.check()
+
+    @property
+    def clocks(self) -> Mapping[str, Callable[[], Awaitable[datetime]]]:
+        """The database server's clock, by name; SQLite has none but this machine's."""
+        return {} if self.kind == "sqlite" else {"database": self.now}
+
+    async def now(self) -> datetime:
+        """Return the time by the clock of PostgreSQL's server. Raises DatabaseUnavailable."""
+        async with self.unit_of_work(read_only=True) as uow:
+            rows = await uow.connection.execute(select(func.clock_timestamp()))
+            moment = rows.scalar_one()
+        assert isinstance(moment, datetime)
+        return moment
+
+    # -- whether it answers ------------------------------------------------------------------
+
+    @property
+    def answered_s(self) -> float:
+        """When it last answered, on whatever connection; monotonic. SQLite always does."""
+        return time.monotonic() if self._pool is None else self._pool.silence.answered_s
+
+    async def probe(self) -> None:
+        """Return if the database answers somebody new. Raises DatabaseUnavailable.
+
+        It takes none of the connections that others wait for.
+        """
+        if self._pool is not None:
+            await self._pool.probe()
+
+    def suspend(self, reason: str) -> None:
+        """Let everything that waits for the database fail, and all that is begun until ``resume``.
+
+        They raise DatabaseUnavailable with ``reason``. SQLite is never suspended.
+        """
+        if self._pool is not None:
+            self._pool.suspend(reason)
+
+    def resume(self) -> None:
+        """Use the database again."""
+        if self._pool is not None:
+            self._pool.resume()
+
+    def hurry(self) -> None:
+        """From now on wait for no answer for more than a moment: this process is to end."""
+        if self._pool is not None:
+            self._pool.hurry()

@@ -10,9 +10,12 @@
         ├── Fenced                another process owns these partitions now
         ├── StaleRow              rows are no longer in the state the caller saw
         ├── NotFound              there is no such row
+        ├── UnreadableRow         a row holds what this version cannot read
+        │   └── UnusableDefinition    so does a version of a workflow
         ├── IntegrityViolated     a constraint of the schema refuses the row
         │   ├── AlreadyExists     a unique key is taken
         │   └── BrokenReference   a row that this one names is missing
+        ├── KeyTaken              the key of one of Shoal's own commands is another one's
         ├── InvalidValue          a value does not fit into its column
         ├── OpenInstances         a workflow still has instances that have not ended
         ├── CalendarInUse         schedules still name the calendar
@@ -89,6 +92,25 @@ class NotFound(SqlError):
         super().__init__(f"there is no {kind} {key}")
 
 
+class UnreadableRow(SqlError):
+    """A row of ``kind`` (command, schedule ...) holds what this version cannot read.
+
+    Written by a newer version, or by hand. ``partition``: whose owner it concerns, -1 if unknown.
+    """
+
+    def __init__(self, kind: str, key: object, reason: str, partition: int = -1) -> None:
+        self.kind, self.key, self.reason, self.partition = kind, key, reason, partition
+        super().__init__(f"{kind} {key} cannot be read: {reason}")
+
+
+class UnusableDefinition(UnreadableRow):
+    """A stored version of a workflow is no definition that this version understands."""
+
+    def __init__(self, workflow_id: int, version: int, reason: str) -> None:
+        self.workflow_id, self.version = workflow_id, version
+        super().__init__("workflow version", f"{version} of workflow {workflow_id}", reason)
+
+
 class IntegrityViolated(SqlError):
     """The schema refuses a row."""
 
@@ -99,6 +121,20 @@ class AlreadyExists(IntegrityViolated):
 
 class BrokenReference(IntegrityViolated):
     """A row names another row that does not exist, or is still named by one."""
+
+
+class KeyTaken(SqlError):
+    """A command of Shoal's own was not stored: another command has its key.
+
+    Nobody but Shoal can write such a key, so the table was changed by other means.
+    """
+
+    def __init__(self, key: str, command_id: int) -> None:
+        self.key, self.command_id = key, command_id
+        super().__init__(
+            f"the key {key!r} belongs to command {command_id}, which asks for something else; "
+            "was the table command changed by hand? give that command another key"
+        )
 
 
 class InvalidValue(SqlError):

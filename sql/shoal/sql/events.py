@@ -7,7 +7,7 @@ at commit: id 7 may appear before id 6. Use ``EventTail`` (event_tail.py), or re
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Row, delete, func, insert, select
@@ -15,8 +15,10 @@ from sqlalchemy import Row, delete, func, insert, select
 from shoal.core.records import ChangeEvent
 from shoal.sql.connection import Connection
 from shoal.sql.tables import event
+from shoal.sql.types import Unreadable
 
 INSERT_EVENT = insert(event)
+_UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,12 @@ class Events:
         """Return the highest visible id; 0 if there is none."""
         return await self._connection.scalar(select(func.max(event.c.id))) or 0
 
+    async def count_before(self, before: datetime, most: int) -> int:
+        """Return how many events are from before ``before``; beyond ``most`` nobody counts."""
+        some = select(event.c.id).where(event.c.at < before).limit(most).subquery()
+        count: int = await self._connection.scalar(select(func.count()).select_from(some))
+        return count
+
     async def prune(self, before: datetime, limit: int = 10_000) -> int:
         """Delete the oldest events from before ``before``; return how many.
 
@@ -79,13 +87,13 @@ class Events:
 
 
 def change_event(row: Row[Any]) -> ChangeEvent:
-    """Return the domain's form of a row."""
+    """Return the domain's form of a row; readers count on every id, so none is left out."""
     return ChangeEvent(
         row.id,
-        row.at,
+        _UNKNOWN if isinstance(row.at, Unreadable) else row.at,
         row.kind,
         row.project,
         row.workflow_instance_id,
         row.task_instance_id,
-        row.data,
+        row.data if isinstance(row.data, dict) else {},
     )

@@ -1,5 +1,6 @@
 """Storing decisions: the statements behind ``Instances.save``."""
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -21,6 +22,7 @@ _Row = dict[str, Any]
 NewIds = dict[tuple[int, str, int], int]  # (instance id, task, attempt number) -> task instance id
 
 _IDS_PER_QUERY = 500
+_MOST_AT_ONCE = 500  # attempts whose rows are made in the event loop's own thread
 
 INSERT_ATTEMPT = insert(task_instance)
 # The columns to set are those that the rows of values name. A terminal state is final.
@@ -55,14 +57,17 @@ class InstanceChanges:
         roll back and load the runs again. The caller has fenced the partitions.
         """
         new_attempts, new_ids = await self._new_attempts(changes)
-        attempts, instances = list(_attempts(changes)), list(_instances(changes))
-        events = [event for one in changes for event in events_of(one, new_ids, at)]
+        if sum(len(decision.attempts) for _, decision in changes) > _MOST_AT_ONCE:
+            made = await asyncio.to_thread(_rows, changes, new_ids, at)
+        else:
+            made = _rows(changes, new_ids, at)
+        attempts, instances, events = made
         _, changed_attempts, changed_instances, _ = await self._connection.change(
             [
                 (INSERT_ATTEMPT, new_attempts),
                 (_UPDATE_ATTEMPT, attempts),
                 (_UPDATE_INSTANCE, instances),
-                (INSERT_EVENT, [vars(one) for one in events]),
+                (INSERT_EVENT, events),
             ]
         )
         await self._require(task_instance, attempts, changed_attempts)
@@ -117,6 +122,14 @@ class InstanceChanges:
             query = select(table.c.id, table.c.state).where(table.c.id.in_(chunk))
             stored.update({row.id: row.state for row in await self._connection.rows(query)})
         return {row_id for row_id, state in wanted.items() if stored.get(row_id) != state}
+
+
+def _rows(
+    changes: Sequence[Change], new_ids: NewIds, at: datetime
+) -> tuple[list[_Row], list[_Row], list[_Row]]:
+    """Return the rows of attempts, instances and events. On any thread."""
+    events = [vars(event) for one in changes for event in events_of(one, new_ids, at)]
+    return list(_attempts(changes)), list(_instances(changes)), events
 
 
 def _attempts(changes: Iterable[Change]) -> Iterator[_Row]:

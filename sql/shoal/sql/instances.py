@@ -1,32 +1,51 @@
-"""Workflow instances: creating them, loading them as runs, listing them."""
+"""Workflow instances: creating them, loading them as runs, listing them.
 
+However many tasks there are, the event loop has its turn every few milliseconds: what is made of
+many rows is made in a thread, and read in pages.
+"""
+
+import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import groupby, product
+from itertools import product
 from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, func, insert, literal, select, tuple_
 
+from shoal.core.priority import Priority
 from shoal.core.records import Instance, NewInstance
 from shoal.core.run import Attempt, Decision, Run
 from shoal.core.selection import Selection
-from shoal.core.states import TaskState, WorkflowState
+from shoal.core.states import FINISHED_WORKFLOW, TaskState, WorkflowState
 from shoal.sql import tables
 from shoal.sql.among import Among, numbers
 from shoal.sql.attempts import new_values, newest
 from shoal.sql.connection import Connection, batched
-from shoal.sql.errors import NotFound
+from shoal.sql.errors import NotFound, UnreadableRow
 from shoal.sql.events import INSERT_EVENT, NewEvent
 from shoal.sql.instance_changes import INSERT_ATTEMPT, InstanceChanges, NewIds, events_of
 from shoal.sql.plans import PlanCache, StoredPlan
+from shoal.sql.reading import (
+    OnUnreadable,
+    check_values,
+    leave_out,
+    readable,
+    refuse,
+    unreadable,
+)
 from shoal.sql.scope import scope
-from shoal.sql.shapes import parent_json, parent_of, selection_json, selection_of
+from shoal.sql.shapes import check_texts, parent_json, parent_of, selection_json, selection_of
 from shoal.sql.tables import IS_OPEN, task_instance, workflow, workflow_instance
 from shoal.sql.walks import Conditions, walk_newest
 
 _InstanceList = list[Instance]
+_KIND = "workflow instance"
 _IDS_PER_QUERY = 500
+_ROWS_AT_ONCE = 3_000  # of attempts, read by one query
+_RUNS_AT_ONCE = 50
+_MOST_AT_ONCE = 500  # tasks whose rows are made in the event loop's own thread
 _INSERT_INSTANCE = insert(workflow_instance)
 
 Begin = Callable[[Sequence[Run]], Mapping[int, Decision]]
@@ -61,30 +80,19 @@ class Instances:
         ids, task_ids = await self._connection.reserve_ids(
             {workflow_instance: len(new), task_instance: tasks}
         )
-        free = iter(task_ids)
-        runs = [
-            _new_run(one, row_id, plan, free)
-            for one, row_id, plan in zip(new, ids, of, strict=True)
-        ]
-        begun = begin(runs)
-        events = [_created(run) for run in runs]
-        for run in runs:
-            if (decision := begun.get(run.id)) is not None:
-                events.extend(events_of((run, decision), {}, run.created_at))
+        made = _Made(new, of, ids, task_ids, begin)
+        if tasks > _MOST_AT_ONCE:
+            await asyncio.to_thread(made.make)  # nobody else knows these runs yet
+        else:
+            made.make()
         await self._connection.change(
             [
-                (
-                    _INSERT_INSTANCE,
-                    [
-                        _instance_values(one, run, plan)
-                        for one, run, plan in zip(new, runs, of, strict=True)
-                    ],
-                ),
-                (INSERT_ATTEMPT, [row for run in runs for row in _task_values(run)]),
-                (INSERT_EVENT, [vars(one) for one in events]),
+                (_INSERT_INSTANCE, made.instances),
+                (INSERT_ATTEMPT, made.attempts),
+                (INSERT_EVENT, made.events),
             ]
         )
-        return runs
+        return made.runs
 
     async def save(self, changes: Sequence[tuple[Run, Decision]], at: datetime) -> NewIds:
         """Store the decisions of several runs; see ``InstanceChanges.save``."""
@@ -96,14 +104,17 @@ class Instances:
             _instances().where(workflow_instance.c.id == instance_id)
         )
         if row is None:
-            raise NotFound("workflow instance", instance_id)
-        return _instance(row)
+            raise NotFound(_KIND, instance_id)
+        return readable([row], _instance, _KIND)[0]
 
     async def run(self, instance_id: int) -> Run:
-        """Return an instance with the newest attempt of each task. Raises NotFound."""
-        runs = await self._runs(workflow_instance.c.id == instance_id)
+        """Return an instance with the newest attempt of each task.
+
+        Raises NotFound, and UnreadableRow for what this version cannot work with.
+        """
+        runs = await self._runs([workflow_instance.c.id == instance_id], refuse)
         if not runs:
-            raise NotFound("workflow instance", instance_id)
+            raise NotFound(_KIND, instance_id)
         return runs[0]
 
     async def homes(self, ids: Collection[int]) -> dict[int, tuple[int, int]]:
@@ -116,34 +127,78 @@ class Instances:
                 found[row.id] = (row.workflow_id, row.partition)
         return found
 
-    async def open_runs(self, partition: int) -> list[Run]:
-        """Return what the owner of a partition has to work on, by instance id."""
-        return await self._runs(workflow_instance.c.partition == partition, IS_OPEN)
+    async def ends(self, ids: Collection[int]) -> dict[int, datetime | None]:
+        """Return when instances ended, None while they have not; unknown ones are missing."""
+        c = workflow_instance.c
+        found: dict[int, datetime | None] = {}
+        for chunk in batched(sorted(ids), _IDS_PER_QUERY):
+            query = select(c.id, c.state, c.finished_at).where(c.id.in_(chunk))
+            for row in await self._connection.rows(query):
+                found[row.id] = row.finished_at if row.state in FINISHED_WORKFLOW else None
+        return found
 
-    async def _runs(self, *conditions: ColumnElement[bool]) -> list[Run]:
-        """Two queries for all runs, and one for versions that this process has not seen."""
+    async def open_runs(self, partition: int, on_unreadable: OnUnreadable = refuse) -> list[Run]:
+        """Return what the owner of a partition has to work on, by instance id.
+
+        ``on_unreadable`` is told of what this version cannot work with.
+        """
+        return await self._runs(
+            [workflow_instance.c.partition == partition, IS_OPEN], on_unreadable
+        )
+
+    async def _runs(
+        self, conditions: Sequence[ColumnElement[bool]], on_unreadable: OnUnreadable
+    ) -> list[Run]:
+        """Two queries for all runs, one for versions that this process has not seen, or more."""
         rows = await self._connection.rows(
             select(workflow_instance).where(*conditions).order_by(workflow_instance.c.id)
         )
         if not rows:
             return []
-        plans = await self._plans.get(self._connection, {(r.workflow_id, r.version) for r in rows})
-        attempts = await self._newest_attempts(conditions)
-        return [_run(row, plans[row.workflow_id, row.version], attempts[row.id]) for row in rows]
+        plans, unusable = await self._plans.sound(
+            self._connection, {(r.workflow_id, r.version) for r in rows}
+        )
+        attempts = await self._attempts(conditions)
+        runs: list[Run] = []
+        for row in rows:
+            key, some = (row.workflow_id, row.version), attempts.pop(row.id, [])
+            try:
+                if key in unusable:
+                    raise UnreadableRow(_KIND, row.id, str(unusable[key]), row.partition)
+                if len(some) > _MOST_AT_ONCE:
+                    runs.append(await asyncio.to_thread(_run, row, plans[key], some))
+                else:
+                    runs.append(_run(row, plans[key], some))
+            except Exception as error:  # noqa: BLE001 - of one instance: the others can be read
+                on_unreadable(unreadable(_KIND, row, error))
+            if len(runs) % _RUNS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return runs
 
-    async def _newest_attempts(
+    async def _attempts(
         self, conditions: Iterable[ColumnElement[bool]]
-    ) -> dict[int, dict[str, Attempt]]:
+    ) -> dict[int, list[Row[Any]]]:
+        """Return the rows of all attempts by instance, in the order of its tasks, oldest first."""
         t = task_instance.c
+        place = (t.workflow_instance_id, t.position, t.attempt)
         query = (
             select(task_instance)
             .join_from(workflow_instance, task_instance)
             .where(*conditions)
-            .order_by(t.workflow_instance_id, t.position, t.attempt)
+            .order_by(*place)
+            .limit(_ROWS_AT_ONCE)
         )
+        found: defaultdict[int, list[Row[Any]]] = defaultdict(list)
         rows = await self._connection.rows(query)
-        by_instance = groupby(rows, attrgetter("workflow_instance_id"))
-        return {instance_id: newest(group) for instance_id, group in by_instance}
+        while True:
+            for row in rows:
+                found[row.workflow_instance_id].append(row)
+            if len(rows) < _ROWS_AT_ONCE:
+                return found
+            await asyncio.sleep(0)  # a query that is quick gives nobody a turn
+            last = rows[-1]
+            behind = (last.workflow_instance_id, last.position, last.attempt)
+            rows = await self._connection.rows(query.where(tuple_(*place) > tuple_(*behind)))
 
     async def list(
         self,
@@ -173,7 +228,8 @@ class Instances:
         if not found:
             return []
         rows = await self._connection.rows(_WITH_IDS, {"ids": [row.id for row in found]})
-        return sorted(map(_instance, rows), key=attrgetter("created_at", "id"), reverse=True)
+        instances = readable(rows, _instance, _KIND, leave_out)
+        return sorted(instances, key=attrgetter("created_at", "id"), reverse=True)
 
     async def counts(self, project: str | None = None) -> dict[WorkflowState, int]:
         """Return how many instances are in each state; states without any are missing."""
@@ -283,7 +339,17 @@ def _instance(row: Row[Any]) -> Instance:
     )
 
 
-def _run(row: Row[Any], stored: StoredPlan, attempts: dict[str, Attempt]) -> Run:
+def _run(row: Row[Any], stored: StoredPlan, rows: Sequence[Row[Any]]) -> Run:
+    """Return the run. Raises ValueError and others for what no run can be."""
+    check_values(row)
+    for one in rows:
+        check_values(one)
+    attempts = newest(rows)
+    if attempts.keys() != stored.plan.tasks.keys():
+        raise ValueError("its attempts are not those of the tasks of its version")
+    Priority(row.priority)
+    for value in (row.parameters, row.startup or {}):
+        check_texts(value)
     return Run(
         id=row.id,
         plan=stored.plan,
@@ -311,6 +377,42 @@ def _selected(selection: Selection | None, stored: StoredPlan) -> frozenset[str]
     if selection is None:
         return None
     return selection.of(stored.plan.upstream, stored.plan.downstream)
+
+
+class _Made:
+    """New instances as runs and as rows."""
+
+    def __init__(
+        self,
+        new: Sequence[NewInstance],
+        plans: Sequence[StoredPlan],
+        ids: Iterable[int],
+        task_ids: Iterable[int],
+        begin: Begin,
+    ) -> None:
+        self._new, self._plans, self._begin = new, plans, begin
+        self._ids, self._task_ids = ids, task_ids
+        self.runs: list[Run] = []
+        self.instances: list[dict[str, Any]] = []
+        self.attempts: list[dict[str, Any]] = []
+        self.events: list[dict[str, Any]] = []
+
+    def make(self) -> None:
+        """Make the runs, let them begin, make the rows. On any thread."""
+        free = iter(self._task_ids)
+        of = list(zip(self._new, self._ids, self._plans, strict=True))
+        self.runs = [_new_run(one, row_id, plan, free) for one, row_id, plan in of]
+        begun = self._begin(self.runs)
+        self.instances = [
+            _instance_values(one, run, plan)
+            for (one, _, plan), run in zip(of, self.runs, strict=True)
+        ]
+        self.attempts = [row for run in self.runs for row in _task_values(run)]
+        events = [_created(run) for run in self.runs]
+        for run in self.runs:
+            if (decision := begun.get(run.id)) is not None:
+                events.extend(events_of((run, decision), {}, run.created_at))
+        self.events = [vars(one) for one in events]
 
 
 def _new_run(new: NewInstance, row_id: int, stored: StoredPlan, task_ids: Iterable[int]) -> Run:

@@ -1,15 +1,18 @@
 """The workflow versions that this process has read and parsed."""
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import and_, or_, select
 
 from shoal.core.model import WorkflowSpec
 from shoal.core.run import Plan
 from shoal.sql.connection import Connection, batched
-from shoal.sql.errors import NotFound
+from shoal.sql.errors import NotFound, SqlError, UnusableDefinition
+from shoal.sql.reading import check_values, reason_of
 from shoal.sql.tables import workflow, workflow_version
 
 VersionKey = tuple[int, int]  # (workflow id, version)
@@ -17,6 +20,7 @@ VersionKey = tuple[int, int]  # (workflow id, version)
 # A plan of 1,000 tasks takes some 2 MB; the bound is on tasks, not on versions.
 MAX_CACHED_TASKS = 100_000
 _KEYS_PER_QUERY = 100
+MOST_TASKS_AT_ONCE = 200  # of a definition that is parsed in the event loop's own thread
 
 
 @dataclass(frozen=True)
@@ -38,19 +42,36 @@ class PlanCache:
     async def get(
         self, connection: Connection, keys: Collection[VersionKey]
     ) -> dict[VersionKey, StoredPlan]:
-        """Return the plans of all ``keys``. Raises NotFound naming a version that is missing."""
+        """Return the plans of all ``keys``.
+
+        Raises NotFound naming a version that is missing, UnusableDefinition one that is unusable.
+        """
+        found, errors = await self.sound(connection, keys)
+        for error in errors.values():
+            raise error
+        return found
+
+    async def sound(
+        self, connection: Connection, keys: Collection[VersionKey]
+    ) -> tuple[dict[VersionKey, StoredPlan], dict[VersionKey, SqlError]]:
+        """Return the plans that there are, and why each of the other ``keys`` has none.
+
+        What cannot be read is not kept: somebody may repair it.
+        """
         found = {key: self._plans[key] for key in set(keys) if key in self._plans}
+        errors: dict[VersionKey, SqlError] = {}
         for key in found:
             self._plans.move_to_end(key)
         if missing := set(keys) - found.keys():
-            for key, plan in (await _read(connection, missing)).items():
+            read, errors = await _read(connection, missing)
+            for key, plan in read.items():
                 found[key] = plan
                 if key not in connection.unsettled_versions:
                     self._keep(key, plan)
         for key in keys:
-            if key not in found:
-                raise NotFound("workflow version", f"{key[1]} of workflow {key[0]}")
-        return found
+            if key not in found and key not in errors:
+                errors[key] = NotFound("workflow version", f"{key[1]} of workflow {key[0]}")
+        return found, errors
 
     def _keep(self, key: VersionKey, plan: StoredPlan) -> None:
         if key in self._plans:
@@ -64,15 +85,33 @@ class PlanCache:
 
 async def _read(
     connection: Connection, keys: Collection[VersionKey]
-) -> dict[VersionKey, StoredPlan]:
+) -> tuple[dict[VersionKey, StoredPlan], dict[VersionKey, SqlError]]:
     v = workflow_version.c
     query = select(v.workflow_id, v.version, v.spec, workflow.c.project_id).join_from(
         workflow_version, workflow
     )
     found: dict[VersionKey, StoredPlan] = {}
+    errors: dict[VersionKey, SqlError] = {}
     for chunk in batched(sorted(keys), _KEYS_PER_QUERY):
         these = or_(*(and_(v.workflow_id == i, v.version == n) for i, n in chunk))
         for row in await connection.rows(query.where(these)):
-            plan = Plan.of(WorkflowSpec.model_validate(row.spec))
-            found[row.workflow_id, row.version] = StoredPlan(row.project_id, plan)
-    return found
+            key = (row.workflow_id, row.version)
+            try:
+                check_values(row)
+                if _size(row.spec) > MOST_TASKS_AT_ONCE:
+                    plan = await asyncio.to_thread(_plan, row.spec)
+                else:
+                    plan = _plan(row.spec)
+            except Exception as error:  # noqa: BLE001 - of another version, or of another's hand
+                errors[key] = UnusableDefinition(*key, reason_of(error))
+            else:
+                found[key] = StoredPlan(row.project_id, plan)
+    return found, errors
+
+
+def _size(spec: Any) -> int:
+    return len(spec["tasks"])
+
+
+def _plan(spec: Any) -> Plan:
+    return Plan.of(WorkflowSpec.model_validate(spec))

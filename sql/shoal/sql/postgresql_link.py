@@ -25,6 +25,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from shoal.sql.connection import MOST_SHORT_ROWS, Changes, Judge, Length, batched
 from shoal.sql.errors import StatementFailed
+from shoal.sql.patience import Patience
 from shoal.sql.pipeline import Pipeline, Statement
 from shoal.sql.prepared import Values, prepared, tell, tell_of_commit
 from shoal.sql.queries import PreparedQuery, Query, prepared_query
@@ -49,6 +50,7 @@ class PostgresqlLink:
         self,
         connection: AsyncConnection,
         give_back: Callable[["PostgresqlLink"], Awaitable[None]],
+        patience: Patience,
     ) -> None:
         assert connection.sync_connection is not None, "it is started"
         self._connection = connection
@@ -61,6 +63,11 @@ class PostgresqlLink:
         self._begin: Statement = ("BEGIN", ())
         self._demands: list[_Demand] = []
         self._used_s = time.monotonic()
+        self._limits_s = {
+            Length.SHORT: patience.short_s,
+            Length.UNKNOWN: patience.query_s,
+            Length.LONG: patience.long_s,
+        }
         self._ear = select.poll()
         self._ear.register(self._pgconn.socket, select.POLLIN)
 
@@ -77,6 +84,10 @@ class PostgresqlLink:
             return False
         return answer.status in _WORKS
 
+    def give_up(self) -> None:
+        """Let nobody wait for an answer: connections as old as this one have gone."""
+        self._driver.give_up("the database connection is as old as one that was lost")
+
     async def disconnect(self) -> None:
         """Close the connection, whatever state it is in."""
         await self._connection.invalidate()
@@ -91,7 +102,11 @@ class PostgresqlLink:
     async def run(self, work: Callable[[SyncConnection], T], length: Length) -> T:
         """Return what ``work`` makes of the connection; the event loop goes on meanwhile."""
         await self._send([])
-        return await self._connection.run_sync(work)
+        self._driver.limit_s = self._limits_s[length]
+        try:
+            return await self._connection.run_sync(work)
+        finally:
+            self._driver.limit_s = self._limits_s[Length.SHORT]
 
     async def demand(self, query: Query, values: Values, judge: Judge) -> None:
         """Ask a query with the next statement; ``judge`` its rows before anything follows."""

@@ -9,6 +9,8 @@ from sqlalchemy import Row, Select, func, select, update
 from shoal.core.records import Project
 from shoal.sql.connection import Connection
 from shoal.sql.errors import NotFound
+from shoal.sql.reading import enough, readable
+from shoal.sql.shapes import check_texts
 from shoal.sql.tables import project, workflow
 
 _ProjectList = list[Project]
@@ -34,7 +36,7 @@ class Projects:
         row = await self._connection.first(_projects().where(project.c.name == name))
         if row is None:
             raise NotFound("project", name)
-        return _project(row)
+        return readable([row], _project, "project")[0]
 
     async def set_description(self, name: str, description: str) -> None:
         """Change a project's description. Raises NotFound."""
@@ -75,10 +77,12 @@ class Projects:
 
     async def list(self, after: str | None = None, limit: int = 50) -> _ProjectList:
         """Return projects by name, starting behind ``after``."""
-        query = _projects().order_by(project.c.name).limit(limit)
+        query = _projects().order_by(project.c.name)
         if after is not None:
             query = query.where(project.c.name > after)
-        return [_project(row) for row in await self._connection.rows(query)]
+        return await enough(
+            lambda most: self._connection.rows(query.limit(most)), _project, "project", limit
+        )
 
 
 def _projects() -> Select[Any]:
@@ -91,6 +95,7 @@ def _projects() -> Select[Any]:
 
 
 def _project(row: Row[Any]) -> Project:
+    check_texts(row.parameters)
     return Project(row.id, row.name, row.description, row.created_at, row.workflows, row.parameters)
 
 

@@ -19,6 +19,8 @@ from shoal.sql.calendars import Calendars
 from shoal.sql.connection import Connection
 from shoal.sql.errors import NotFound, PartitionsMissing, StaleRow
 from shoal.sql.partitions import Partitions
+from shoal.sql.reading import OnUnreadable, enough, readable, refuse
+from shoal.sql.shapes import check_texts
 from shoal.sql.tables import schedule, workflow
 
 _ScheduleList = list[Schedule]
@@ -118,7 +120,13 @@ class Schedules:
         if ids:
             await self._connection.execute(delete(schedule).where(schedule.c.id.in_(ids)))
 
-    async def due(self, partitions: Collection[int], now: datetime, limit: int) -> _ScheduleList:
+    async def due(
+        self,
+        partitions: Collection[int],
+        now: datetime,
+        limit: int,
+        on_unreadable: OnUnreadable = refuse,
+    ) -> _ScheduleList:
         """Return what should have fired by ``now``, the longest overdue first."""
         query = (
             _schedules()
@@ -126,7 +134,8 @@ class Schedules:
             .order_by(schedule.c.next_fire_at, schedule.c.partition)
             .limit(limit)
         )
-        return [_schedule(row) for row in await self._connection.rows(query)]
+        rows = await self._connection.rows(query)
+        return readable(rows, _schedule, "schedule", on_unreadable)
 
     async def next_due(
         self, partitions: Collection[int], after: datetime | None = None
@@ -146,7 +155,9 @@ class Schedules:
         found: datetime | None = await self._connection.scalar(query)
         return found
 
-    async def hold(self, ids: Collection[int]) -> dict[int, Schedule]:
+    async def hold(
+        self, ids: Collection[int], on_unreadable: OnUnreadable = refuse
+    ) -> dict[int, Schedule]:
         """Return schedules as they are now, by id; nobody publishes others until the commit.
 
         One that is gone is missing. Workflows are locked before schedules, and in one order, as
@@ -159,7 +170,8 @@ class Schedules:
             .order_by(workflow.c.id)
             .with_for_update(read=True, key_share=True)
         )
-        return {one.id: one for one in await self._of(schedule.c.id.in_(ids))}
+        rows = await self._connection.rows(_schedules().where(schedule.c.id.in_(ids)))
+        return {one.id: one for one in readable(rows, _schedule, "schedule", on_unreadable)}
 
     async def advance_many(self, moves: Sequence[tuple[int, datetime, datetime | None]]) -> None:
         """Move schedules on: (id, planned fire time, next fire time) each.
@@ -184,10 +196,12 @@ class Schedules:
         self, project: str | None = None, after_id: int = 0, limit: int = 50
     ) -> _ScheduleList:
         """Return schedules by id, starting behind ``after_id``."""
-        query = _schedules().where(schedule.c.id > after_id).order_by(schedule.c.id).limit(limit)
+        query = _schedules().where(schedule.c.id > after_id).order_by(schedule.c.id)
         if project is not None:
             query = query.where(tables.project.c.name == project)
-        return [_schedule(row) for row in await self._connection.rows(query)]
+        return await enough(
+            lambda most: self._connection.rows(query.limit(most)), _schedule, "schedule", limit
+        )
 
     async def get(self, schedule_id: int) -> Schedule:
         """Return one schedule. Raises NotFound."""
@@ -200,7 +214,7 @@ class Schedules:
         query = _schedules().where(*conditions).order_by(schedule.c.id)
         if lock:
             query = query.with_for_update(of=schedule)
-        return [_schedule(row) for row in await self._connection.rows(query)]
+        return readable(await self._connection.rows(query), _schedule, "schedule")
 
 
 def _schedules() -> Select[Any]:
@@ -286,6 +300,7 @@ def _key(values: Mapping[str, Any], columns: Iterable[str]) -> str:
 
 
 def _schedule(row: Row[Any]) -> Schedule:
+    check_texts(row.parameters)
     return Schedule(
         row.id,
         row.workflow_id,

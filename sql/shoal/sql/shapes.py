@@ -32,3 +32,9 @@ def parent_json(parent: Parent | None) -> dict[str, Any] | None:
 def parent_of(stored: _Stored) -> Parent | None:
     """Return the parent that a column holds."""
     return None if stored is None else Parent(**stored)
+
+
+def check_texts(stored: Any) -> None:
+    """Raise ValueError unless a column holds texts by name, as parameters are."""
+    if not isinstance(stored, dict) or not all(isinstance(v, str) for v in stored.values()):
+        raise ValueError("parameters are no texts by name")

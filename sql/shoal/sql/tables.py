@@ -202,6 +202,15 @@ Index(
     postgresql_where=IS_PENDING & IS_NO_START,
 )
 
+# What is asked of an instance keeps it from being purged.
+IS_PENDING_REQUEST = IS_PENDING & command.c.instance_id.is_not(None)
+Index(
+    "ix_command_pending_of_instance",
+    command.c.instance_id,
+    sqlite_where=IS_PENDING_REQUEST,
+    postgresql_where=IS_PENDING_REQUEST,
+)
+
 # ``command_id`` is unique: a command can never end as two instances.
 workflow_instance = Table(
     "workflow_instance",
@@ -349,6 +358,18 @@ partition = Table(
     Column("owner", Line(255)),
 )
 
+# What a partition's owner cannot work with and has set aside: see the master's ``quarantine.py``.
+quarantine = Table(
+    "quarantine",
+    metadata,
+    Column("kind", Line(20), primary_key=True),
+    Column("item", Line(255), primary_key=True),  # its id as text, or its name
+    Column("partition", Integer, nullable=False, index=True),
+    Column("reason", Prose, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("since", UtcDateTime, nullable=False),
+)
+
 # ``next_fire_at`` is NULL while disabled, so one index serves everything that is due.
 schedule = Table(
     "schedule",
@@ -440,3 +461,39 @@ event = Table(
     sqlite_autoincrement=True,
 )
 Index(None, event.c.workflow_instance_id, event.c.id)
+
+# Somebody wants history to go; each partition's owner sees to its own part. See ``purges.py``.
+purge = Table(
+    "purge",
+    metadata,
+    _row_id(),
+    Column("is_rehearsal", Boolean, nullable=False),  # count, delete nothing
+    Column("before", UtcDateTime),  # NULL: what the masters' rules say
+    Column("project", Line(100)),
+    Column("workflow_id", BigInteger),
+    Column("requested_by", Line(255), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+purge_part = Table(
+    "purge_part",
+    metadata,
+    Column("purge_id", ForeignKey("purge.id"), primary_key=True, autoincrement=False),
+    Column("partition", Integer, primary_key=True, autoincrement=False),
+    Column("instances", BigInteger, nullable=False),
+    Column("attempts", BigInteger, nullable=False),
+    Column("events", BigInteger, nullable=False),
+    Column("commands", BigInteger, nullable=False),
+    Column("backfills", BigInteger, nullable=False),
+    Column("oldest", UtcDateTime),  # end of the oldest instance that goes
+    Column("finished_at", UtcDateTime),
+)
+IS_OPEN_PART = purge_part.c.finished_at.is_(None)
+Index(
+    "ix_purge_part_open",
+    purge_part.c.partition,
+    purge_part.c.purge_id,
+    sqlite_where=IS_OPEN_PART,
+    postgresql_where=IS_OPEN_PART,
+)

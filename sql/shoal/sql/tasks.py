@@ -13,6 +13,7 @@ from shoal.sql import tables
 from shoal.sql.among import Among, numbers
 from shoal.sql.connection import Connection
 from shoal.sql.errors import NotFound
+from shoal.sql.reading import leave_out, readable
 from shoal.sql.scope import scope
 from shoal.sql.tables import task_instance, workflow, workflow_instance
 from shoal.sql.task_search import TaskSearch
@@ -32,7 +33,7 @@ class Tasks:
         row = await self._connection.first(query)
         if row is None:
             raise NotFound("task instance", task_instance_id)
-        return _task(row)
+        return readable([row], _task, "task instance")[0]
 
     async def of_instance(self, instance_id: int, all_attempts: bool = False) -> _TaskList:
         """Return the attempts of an instance in the order of its definition.
@@ -43,7 +44,8 @@ class Tasks:
         query = (
             _tasks().where(t.workflow_instance_id == instance_id).order_by(t.position, t.attempt)
         )
-        found = [_task(row) for row in await self._connection.rows(query)]
+        rows = await self._connection.rows(query)
+        found = readable(rows, _task, "task instance", leave_out)
         return found if all_attempts else list({one.task: one for one in found}.values())
 
     async def newest(self, instance_id: int, task: str) -> TaskInstance | None:
@@ -51,7 +53,7 @@ class Tasks:
         t = task_instance.c
         query = _tasks().where(t.workflow_instance_id == instance_id, t.task == task)
         row = await self._connection.first(query.order_by(t.attempt.desc()).limit(1))
-        return None if row is None else _task(row)
+        return None if row is None else readable([row], _task, "task instance")[0]
 
     async def counts(self, states: Collection[TaskState]) -> dict[TaskState, int]:
         """Return how many attempts are in each of ``states``. Reads one index entry for each."""
@@ -84,7 +86,8 @@ class Tasks:
         ids, before_id = await search.newest(before_id, limit)
         if not ids:
             return [], before_id
-        found = [_task(row) for row in await self._connection.rows(_WITH_IDS, {"ids": ids})]
+        rows = await self._connection.rows(_WITH_IDS, {"ids": ids})
+        found = readable(rows, _task, "task instance", leave_out)
         return sorted(found, key=attrgetter("id"), reverse=True), before_id
 
 

@@ -74,6 +74,8 @@ def translate(error: BaseException) -> SqlError:
         return StatementFailed(f"the database statement failed: {type(error).__name__}")
     original = error.orig if isinstance(error, DBAPIError) else error
     said = str(original).strip().splitlines()[0] if str(original).strip() else "no reason given"
+    if getattr(original, "is_silence", False):
+        return DatabaseUnavailable(said)
     return _class_of(error, original)(f"the database answered: {said}")
 
 

@@ -13,6 +13,20 @@ _MICROSECOND = timedelta(microseconds=1)
 # ``json.dumps`` would make an encoder for each value, which takes longer than most values do.
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 
+
+class Unreadable:
+    """Stands for a value that could not be decoded, so that the other rows can be read.
+
+    ``made`` says whether there has been one since the process began: see ``reading.py``.
+    """
+
+    made = False
+
+    def __init__(self, error: Exception) -> None:
+        self.reason = str(error)
+        Unreadable.made = True
+
+
 # SQLite gives out row ids by itself only for a column of exactly this type.
 Id = BigInteger().with_variant(Integer(), "sqlite")
 
@@ -41,12 +55,15 @@ class UtcDateTime(TypeDecorator[datetime]):
             return value.astimezone(UTC)
         return (value - _EPOCH) // _MICROSECOND
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
         if value is None:
             return None
-        if isinstance(value, datetime):
-            return value.astimezone(UTC)
-        return _EPOCH + timedelta(microseconds=value)
+        try:
+            if isinstance(value, datetime):
+                return value.astimezone(UTC)
+            return _EPOCH + timedelta(microseconds=value)
+        except (TypeError, ValueError, OverflowError) as error:
+            return Unreadable(error)
 
 
 def storable(text: str) -> str:
@@ -92,4 +109,9 @@ class Json(TypeDecorator[Any]):
         return storable(_ENCODE(value))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
-        return None if value is None else json.loads(value)
+        if value is None:
+            return None
+        try:
+            return json.loads(value)
+        except (TypeError, ValueError, RecursionError) as error:
+            return Unreadable(error)

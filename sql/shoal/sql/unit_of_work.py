@@ -13,12 +13,16 @@ from shoal.sql.concurrency import ConcurrencyGroups
 from shoal.sql.connection import Connection, Source
 from shoal.sql.dependencies import Dependencies
 from shoal.sql.events import Events
+from shoal.sql.expired import ExpiredRows
 from shoal.sql.instances import Instances
 from shoal.sql.partitions import Partitions
 from shoal.sql.plans import PlanCache
 from shoal.sql.projects import Projects
+from shoal.sql.purges import Purges
+from shoal.sql.quarantine import Quarantine
 from shoal.sql.schedules import Schedules
 from shoal.sql.secrets import Secrets
+from shoal.sql.sizes import DatabaseSizes
 from shoal.sql.slots import Slots
 from shoal.sql.tasks import Tasks
 from shoal.sql.workflows import Workflows
@@ -99,6 +103,10 @@ class UnitOfWork:
         return ConcurrencyGroups(self.connection, self.projects)
 
     @cached_property
+    def quarantine(self) -> Quarantine:
+        return Quarantine(self.connection)
+
+    @cached_property
     def slots(self) -> Slots:
         return Slots(self.connection)
 
@@ -132,3 +140,15 @@ class UnitOfWork:
     @cached_property
     def backfills(self) -> Backfills:
         return Backfills(self.connection, self.events)
+
+    @cached_property
+    def expired(self) -> ExpiredRows:
+        return ExpiredRows(self.connection)
+
+    @cached_property
+    def purges(self) -> Purges:
+        return Purges(self.connection)
+
+    @cached_property
+    def sizes(self) -> DatabaseSizes:
+        return DatabaseSizes(self.connection)

@@ -166,6 +166,10 @@ class Workflows:
         key = (workflow_id, version)
         return (await self._plans.get(self._connection, [key]))[key].plan.spec
 
+    async def size(self, workflow_id: int, version: int) -> int:
+        """Return how many tasks a version has, from memory as a rule. Raises NotFound."""
+        return len((await self.spec(workflow_id, version)).tasks)
+
     async def version_by_name(
         self, project: str, name: str, version: int | None = None
     ) -> WorkflowVersion:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Mapping
 
 from shoal.core import failpoints
-from tests.chaos.faults import disk, network, points, processes, servers
+from tests.chaos.faults import clocks, disk, gray, intruders, network, points, processes, servers
 from tests.chaos.faults.fault import Fault
 
 Maker = Callable[[random.Random], Fault]
@@ -44,12 +44,25 @@ _SIMPLE: tuple[type[Fault], ...] = (
     network.CutMasterFromWorkers,
     network.CutWorkerFromMasters,
     network.SwallowClaim,
+    network.SwallowReturn,
     network.SwallowDispatch,
     network.SwallowCommit,
     points.LoseAnswers,
     points.FailMasterOnce,
     points.FailWorkerOnce,
     disk.FillDisk,
+    clocks.JumpOfMaster,
+    clocks.JumpOfWorker,
+    clocks.JumpOfApi,
+    gray.FailOverDatabase,
+    gray.SlowDatabase,
+    gray.SilenceDatabase,
+    gray.ExhaustDescriptors,
+    intruders.DeleteOwners,
+    intruders.DeleteClaims,
+    intruders.DeleteMembers,
+    intruders.WriteJunk,
+    intruders.WipeZooKeeper,
 )
 
 

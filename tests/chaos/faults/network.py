@@ -1,6 +1,7 @@
 """Sessions that end, connections that are cut, slow answers that never come."""
 
 import asyncio
+import re
 from typing import ClassVar
 
 from tests.chaos.cluster import Cluster
@@ -198,12 +199,13 @@ class CutWorkerFromMasters(_CutOff):
 class _Swallow(_LinkFault):
     """Requests with ``pattern`` arrive, their answers do not, and the connection breaks."""
 
-    pattern: ClassVar[bytes]
+    pattern: ClassVar[bytes | re.Pattern[bytes]]
     times = 3
+    away: ClassVar[float] = 0.0  # session timeouts until there is another connection
 
     async def strike(self, cluster: Cluster) -> None:
         self._before = self.link.swallowed
-        self.link.swallow(self.pattern, self.times)
+        self.link.swallow(self.pattern, self.times, away_s=self.away * cluster.timeout_s)
 
     @property
     def link(self) -> Link:
@@ -233,6 +235,18 @@ class SwallowClaim(_Swallow):
     name = "swallow-claim"
     kind = "worker"
     pattern = b"/claims/"
+
+
+class SwallowReturn(_Swallow):
+    """Claims that are given back: while the worker is away, another one claims the same tasks."""
+
+    name = "swallow-return"
+    kind = "worker"
+    # A multi that deletes a claim (of any version) and creates an entry behind it.
+    pattern = re.compile(
+        rb"/claims/[0-9a-f]{2}/[0-9]+\xff{4}\0\0\0\x0f\0\xff{4}.{4}/queue/", re.DOTALL
+    )
+    away = 0.4
 
 
 class SwallowDispatch(_Swallow):

@@ -109,14 +109,14 @@ class FakeWorker(LogServiceServicer):
 
 @asynccontextmanager
 async def fake_worker(
-    services: Services, cluster: ClusterSettings, worker_id: str = "w1"
+    services: Services, cluster: ClusterSettings, worker_id: str = "w1", **told: Any
 ) -> AsyncIterator[FakeWorker]:
     """Run a worker that is registered as ``worker_id`` and seen by the API."""
     worker = FakeWorker()
     worker.server, worker.address = await start_server(
         TlsFiles.of(cluster), lambda server: add_LogServiceServicer_to_server(worker, server)
     )
-    about = {"address": worker.address, "group": "default", "slots": 4, "running": 1}
+    about = {"address": worker.address, "group": "default", "slots": 4, "running": 1, **told}
     try:
         async with Membership(services.session, layout.WORKERS, worker_id, about):
             await seen(services, worker_id, present=True)

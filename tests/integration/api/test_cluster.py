@@ -1,5 +1,6 @@
 """Health, members, partitions, queues, task types."""
 
+import asyncio
 import sqlite3
 from contextlib import AsyncExitStack, closing
 
@@ -13,6 +14,7 @@ from shoal.core.settings import ClusterSettings
 from shoal.sql.errors import DatabaseUnavailable
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, problem_of
 from tests.integration.api.fake_worker import seen
+from tests.waiting import DEADLINE_S
 
 STARTED = "2026-11-21T06:00:00+00:00"
 
@@ -23,9 +25,12 @@ async def test_a_cluster_without_members_is_degraded(api: Api) -> None:
     assert found["checks"] == {
         "database": {"ok": True, "detail": "sqlite answers"},
         "zookeeper": {"ok": True, "detail": "connected"},
+        "partitions": {"ok": True, "detail": f"{PARTITIONS} partitions are owned, or soon will be"},
         "masters": 0,
         "workers": 0,
         "paused_workers": 0,
+        "set_aside": 0,
+        "damaged_znodes": 0,
     }
     assert found["version"]
     assert (await api.client.get(f"{PREFIX}/health/ready")).status_code == 200
@@ -36,6 +41,7 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
     async with AsyncExitStack() as stack:
         master = {"address": "127.0.0.1:1", "host": "h", "pid": 1, "started_at": STARTED}
         worker = {**master, "group": "g", "slots": 4, "running": 2, "paused": "its disk is full"}
+        worker["unreachable"] = ["127.0.0.1:1"]
         await stack.enter_async_context(Membership(session, layout.MASTERS, "m1", master))
         await stack.enter_async_context(Membership(session, layout.WORKERS, "w1", worker))
         await stack.enter_async_context(
@@ -62,6 +68,7 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
             "started_at": time,
             "partitions": [2],
             "leads": False,
+            "database": None,
         }
     ]
     odd, good = found["workers"]
@@ -75,6 +82,7 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
         "running": 2,
         "started_at": time,
         "paused": "its disk is full",
+        "unreachable": ["127.0.0.1:1"],
     }
     assert health["checks"]["paused_workers"] == 1
     assert len(found["partitions"]) == PARTITIONS
@@ -112,6 +120,34 @@ async def test_a_locked_database_delays_nobody_who_reads(
         assert (await api.client.get(f"{PREFIX}/health")).json()["checks"]["database"]["ok"]
 
 
+async def test_masters_without_the_database_are_named(api: Api) -> None:
+    silent = {"answers": False, "breaker": "open", "since": STARTED}
+    session = api.services.session
+    said = {
+        "m1": {**silent, "shares": False},
+        "m2": {"answers": True, "breaker": "closed", "since": None, "shares": True},
+        "m3": {**silent, "breaker": "closed", "shares": True},
+        "odd": "soon",
+    }
+    async with AsyncExitStack() as stack:
+        for member, database in said.items():
+            membership = Membership(session, layout.MASTERS, member, {"database": database})
+            await stack.enter_async_context(membership)
+        async for view in api.services.masters.changes():
+            if view.keys() == said.keys():
+                break
+        health = (await api.client.get(f"{PREFIX}/health")).json()
+        found = (await api.client.get(f"{PREFIX}/cluster")).json()
+    assert health["status"] == "degraded"
+    since = "the database does not answer since 2026-11-21 06:00:00 UTC"
+    first, second = (
+        f"{since}; its partitions were given to m2, m3",
+        f"{since}; it keeps its partitions",
+    )
+    assert health["master_troubles"] == [f"master m1: {first}", f"master m3: {second}"]
+    assert [one["database"] for one in found["masters"]] == [first, None, second, None]
+
+
 async def test_task_types_show_their_parameters(api: Api) -> None:
     found = {item["name"]: item for item in (await api.client.get(f"{PREFIX}/task-types")).json()}
     assert {"SHELL", "PYTHON", "SPARK"} <= found.keys()
@@ -132,3 +168,54 @@ async def test_cluster_is_shown_without_the_database(
     nothing = {"open_instances": None, "pending_commands": None}
     assert found["partitions"][0] == {"index": 0, "owner": None, "epoch": 0, **nothing}
     assert found["zookeeper"]["state"] == "CONNECTED"
+
+
+async def test_partitions_without_an_owner_for_long_degrade_the_cluster(api: Api) -> None:
+    session = api.services.session
+    about = {"address": "127.0.0.1:1"}
+    async with (
+        Membership(session, layout.MASTERS, "m1", about),
+        Membership(session, layout.WORKERS, "w1", {**about, "group": "g"}),
+    ):
+        owner = b'{"owner_id": "m1", "address": "127.0.0.1:1"}'
+        for number in range(PARTITIONS):
+            await session.create(layout.owner(number), owner, ephemeral=True)
+        await seen(api.services, "w1", present=True)
+        async for view in api.services.masters.changes():
+            if "m1" in view:
+                break
+        await partitions_are(api, ok=True)
+        assert (await api.client.get(f"{PREFIX}/health")).json()["status"] == "ok"
+        await session.delete(layout.owner(1))
+        await session.set(layout.owner(2), b"\xff\x00")  # an owner whom nobody can find is none
+        check = await partitions_are(api, ok=False)
+        assert check["detail"].startswith(f"2 of {PARTITIONS} partitions have had no owner")
+        assert check["detail"].endswith(": 1, 2")
+        found = (await api.client.get(f"{PREFIX}/health")).json()
+        assert (found["status"], found["masters"], found["workers"]) == ("degraded", 1, 1)
+        await session.set(layout.owner(2), owner)
+        await session.create(layout.owner(1), owner, ephemeral=True)
+        await partitions_are(api, ok=True)
+
+
+async def partitions_are(api: Api, *, ok: bool) -> dict[str, str]:
+    async with asyncio.timeout(DEADLINE_S):
+        while True:
+            found = (await api.client.get(f"{PREFIX}/health")).json()["checks"]["partitions"]
+            if found["ok"] is ok:
+                return dict(found)
+            await asyncio.sleep(0.05)
+
+
+async def test_damaged_znodes_are_shown_and_hide_nothing_else(api: Api) -> None:
+    session = api.services.session
+    await session.create(layout.group("masters"), b"\xff\x00 not json", makepath=True)
+    junk = f"{layout.WORKERS}/junk"
+    await session.create(junk, b"{}")  # no session holds it: nobody's registration
+    async with asyncio.timeout(DEADLINE_S):
+        while not (await api.client.get(f"{PREFIX}/health")).json()["checks"]["damaged_znodes"]:
+            await asyncio.sleep(0.05)
+    found = (await api.client.get(f"{PREFIX}/cluster")).json()
+    assert found["group"]["state"] == "Empty"
+    assert [(each["path"], each["size"]) for each in found["damaged_znodes"]] == [(junk, 2)]
+    assert found["damaged_znodes"][0]["reason"]

@@ -30,7 +30,9 @@ async def test_a_start_is_stored_and_rings_the_bell_of_its_partition(api: Api) -
             priority="high",
             idempotency_key="k1",
         )
-        assert await asyncio.wait_for(rung.get(), DEADLINE_S) == partition_of("k1", PARTITIONS)
+        async with api.services.database.unit_of_work(read_only=True) as uow:
+            stored = await uow.commands.get(command["id"])
+        assert await asyncio.wait_for(rung.get(), DEADLINE_S) == stored.partition
     assert command["state"] == "PENDING"
     assert command["parameters"] == {"day": "2013-01-15", "n": "2"}
     assert command["logical_time"] == "2013-01-15T05:00:00Z"
@@ -53,6 +55,19 @@ async def test_the_same_key_starts_once(api: Api) -> None:
     assert location == f"{COMMANDS}/{answers[0].json()['id']}"
     in_body = await api.client.post(COMMANDS, json={**body, "idempotency_key": "k"})
     assert in_body.json()["id"] == answers[0].json()["id"]
+
+
+async def test_keys_that_somebody_chooses_do_not_choose_the_partition(api: Api) -> None:
+    """Else whoever can start one workflow could give all work to one master."""
+    await api.publish()
+    keys = [key for key in map(str, range(2_000)) if partition_of(key, PARTITIONS) == 0][:64]
+    body = {"type": "START", "project": "p", "workflow": "daily"}
+    for key in keys:
+        await api.command(**body, idempotency_key=key)
+    async with api.services.database.unit_of_work(read_only=True) as uow:
+        backlog = await uow.commands.backlog()
+    assert sum(backlog.values()) == len(keys)
+    assert len(backlog) > 1
 
 
 async def test_without_a_key_every_request_starts_one(api: Api) -> None:

@@ -313,3 +313,23 @@ async def test_following_ends_when_the_process_stops(live: Api, worker: FakeWork
         assert last is not None
         assert "the server stops" in last.comment
         assert await reader.next() is None
+
+
+async def test_deleted_log_is_told_from_one_that_never_was(
+    api: Api, services: Services, cluster: ClusterSettings
+) -> None:
+    """Also by a worker that was restarted since, and goes by another id."""
+    run = await api.run("old")
+    task = await set_state(api, run, TaskState.SUCCEEDED, "w-1-abcd")
+    for worker_id in ("w-1-abcd", "w-1-ef01"):
+        told = {"name": "w-1", "log_retention_days": 1e-9}
+        async with fake_worker(services, cluster, worker_id, **told):
+            for path in ("", "/raw", "/follow"):
+                answer = await api.client.get(log_of(task) + path)
+                detail = problem_of(answer, 404, "not-found")["detail"]
+                assert detail == (
+                    f"the log of task instance {task['id']} was deleted after 1e-09 days by "
+                    "log_retention_days"
+                )
+    async with fake_worker(services, cluster, "w-1-2345", name="w-1", log_retention_days=90.0):
+        problem_of(await api.client.get(log_of(task)), 503, "log-unavailable")

@@ -24,5 +24,5 @@ async def test_entries_and_claims_that_are_left_are_found(zk_chroot: str) -> Non
         assert [offence.rule for offence in await left(zk_chroot)] == ["queue entry", "claim"]
         claims += await queue.claim(GROUP, 1, "worker-1")
         assert {offence.kind for offence in await left(zk_chroot)} == {Kind.LEAKED}
-        await queue.release([claim.entry.task_instance_id for claim in claims])
+        await queue.release(claims)
         assert await left(zk_chroot) == []

@@ -35,7 +35,7 @@ def test_a_backfill_is_previewed_run_and_shown(here: Shoal) -> None:
     ran = here("backfill", "filled", *JANUARY, "--parallel", "2", "--wait")
     assert ran.status == 0, ran.err
     assert "✓ SUCCEEDED" in ran.out
-    assert re.search(r"\d\d:\d\d:\d\d SUCCEEDED +4 of 4 dates done", ran.err)
+    assert re.search(r"\d\d:\d\d:\d\d \S+ SUCCEEDED +4 of 4 dates done", ran.err)
     (found,) = here("backfills", "--workflow", "default/filled", "--json").json
     assert (found["state"], found["counts"]) == ("SUCCEEDED", {"SUCCEEDED": 4})
     number = str(found["id"])

@@ -24,7 +24,7 @@ def test_hello_is_published_run_and_shown(here: Shoal) -> None:
     assert ran.status == 0, ran.err
     assert "✓ SUCCEEDED" in ran.out
     assert "4 of 4 tasks" in ran.out
-    assert re.search(r"\d\d:\d\d:\d\d SUCCEEDED +greet after", ran.err)
+    assert re.search(r"\d\d:\d\d:\d\d \S+ SUCCEEDED +greet after", ran.err)
 
     (instance,) = here("instances", "examples/hello", "--json").json
     assert (instance["state"], instance["parameters"]["name"]) == ("SUCCEEDED", "Ada")

@@ -48,8 +48,10 @@ def test_calendar_is_made_used_and_kept_while_it_is_used(here: Shoal) -> None:
     first, second = here("schedule", "list", "seldom", "--json").json
     assert [one["id"] for one in here("schedule", "list", "--json").json].count(first["id"]) == 1
     listed = here("schedule", "list", "off/seldom").out
-    assert re.search(r"0 6 \* \* \* +UTC +2098-06-01 .*calendar closed, from 2098-06-01", listed)
-    assert re.search(r"0 7 \* \* \* +Asia/Tokyo +off +until 2098-12-31T15:00:00Z", listed)
+    assert re.search(
+        r"0 6 \* \* \* +UTC +2098-06-01 .*calendar closed, from 2098-06-01 00:00 UTC", listed
+    )
+    assert re.search(r"0 7 \* \* \* +Asia/Tokyo +off +until 2099-01-01 00:00 Asia/Tokyo", listed)
 
     shown = here("schedule", "preview", "seldom", "-n", "3").out
     assert re.search(r"Mon 2098-06-02 06:00:00 \+0000 +2098-06-02 06:00:00 +left out", shown)
@@ -84,3 +86,16 @@ def test_unknown_calendar_in_a_definition_is_refused_with_its_field(here: Shoal)
     refused = here("apply", ".")
     assert refused.status == 2
     assert "schedules[0].calendar: project default has no calendar 'nowhere'" in refused.err
+
+
+def test_fire_times_are_those_of_the_schedule_and_its_zone(here: Shoal) -> None:
+    workflow(
+        "zoned",
+        "true",
+        "schedules:",
+        "- {cron: 30 2 2 5 *, timezone: Europe/Berlin, start: 2098-01-01, end: 2099-01-01}",
+    )
+    assert here("apply", ".").status == 0
+    for listed in (here("schedule", "list", "zoned").out, here("workflow", "zoned").out):
+        assert re.search(r"30 2 2 5 \* +Europe/Berlin +2098-05-02 02:30 Europe/Berlin", listed)
+    assert "until 2099-01-01 00:00 Europe/Berlin" in here("schedule", "list", "zoned").out

@@ -70,6 +70,7 @@ def cluster(**changes: Any) -> dict[str, Any]:
         "queues": [{"group": "default", "depth": 1234560}, {"group": "gpu", "depth": 7}],
         "zookeeper": {"state": "CONNECTED", "session_timeout_s": 10.0},
         "database": {"kind": "sqlite"},
+        "damaged_znodes": [],
         **changes,
     }
 
@@ -79,9 +80,12 @@ HEALTH = {
     "checks": {
         "database": {"ok": True, "detail": "sqlite answers"},
         "zookeeper": {"ok": True, "detail": "connected"},
+        "partitions": {"ok": True, "detail": "4 partitions are owned, or soon will be"},
         "masters": 2,
         "workers": 1,
         "paused_workers": 0,
+        "set_aside": 0,
+        "damaged_znodes": 0,
     },
     "masters": 2,
     "workers": 1,
@@ -134,6 +138,15 @@ def test_worker_that_takes_no_tasks_says_why(shoal: Shoal, server: ScriptedServe
     found["workers"][0]["paused"] = "the disk of /data has 7 MiB left"
     show(server, found)
     assert f"✗ {WORKER} takes no tasks: the disk of /data has 7 MiB left" in shoal("status").out
+
+
+def test_worker_that_cannot_reach_a_master_is_shown(shoal: Shoal, server: ScriptedServer) -> None:
+    found = cluster()
+    found["workers"][0]["unreachable"] = ["127.0.0.1:40001", "10.0.0.9:1"]
+    found["masters"][1]["address"] = "127.0.0.1:40009"
+    show(server, found)
+    shown = f"{MASTERS[0]} (127.0.0.1:40001), 10.0.0.9:1: takes none of its tasks"
+    assert f"✗ {WORKER} cannot reach master {shown}" in shoal("status").out
 
 
 def test_members_are_shown_without_the_database(shoal: Shoal, server: ScriptedServer) -> None:

@@ -167,6 +167,31 @@ def test_a_terminal_that_knows_ascii_only_gets_along(cluster: LocalCluster) -> N
     assert b"? ok  Shoal" in done.stdout
 
 
+def test_a_question_to_the_api_loads_little(cluster: LocalCluster) -> None:
+    """What is loaded is what a short command costs. (Typer itself has to have pydantic.)"""
+    code = (
+        "import sys; from shoal.client.cli import run; status = run(['instances']);"
+        "print(status, *sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(cluster),
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+    )
+    status, *loaded = done.stdout.splitlines()[-1].split()
+    assert status == "0", done.stderr
+    servers = {"sqlalchemy", "grpc", "fastapi", "starlette", "uvicorn", "kazoo", "pyspark"}
+    others = {"yaml", "structlog", "click", "pygments", "markdown_it", "numpy", "pandas"}
+    ours = {"shoal.core.model", "shoal.core.settings", "shoal.client.sdk", "shoal.client.sources"}
+    roles = {
+        f"shoal.{role}" for role in ("sql", "coordination", "proto", "master", "worker", "api")
+    }
+    assert not (servers | others | ours | roles).intersection(loaded)
+    assert len(loaded) < 520
+
+
 def test_help_is_complete_and_loads_nothing_heavy() -> None:
     code = (
         "import sys; from shoal.client.cli import run; status = run(['--help']);"

@@ -5,6 +5,7 @@ from typing import Any
 
 from shoal.coordination import GroupSettings, ZkSession
 from shoal.coordination.messages import Consumer, ConsumerSettings, Delivery, Producer
+from tests.waiting import DEADLINE_S
 
 GROUP = GroupSettings(initial_rebalance_delay_s=0.0, reread_s=1.0)
 PATIENT = ConsumerSettings(ack_wait_s=300.0)  # nothing comes again by itself
@@ -33,7 +34,7 @@ async def put(producer: Producer, *names: str, key: str | None = None) -> None:
 
 async def receive(consumer: Consumer, count: int) -> list[Delivery]:
     """Return the next ``count`` deliveries."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE_S):
         return [await anext(consumer) for _ in range(count)]
 
 

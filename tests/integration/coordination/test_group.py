@@ -181,12 +181,13 @@ async def test_a_faulty_assignor_ends_the_leader_and_is_told_why(
             peer.group.poll()
 
 
-async def test_a_group_of_another_program_is_left_alone(bench: Bench, session: ZkSession) -> None:
+async def test_what_is_no_group_is_set_aside(bench: Bench, session: ZkSession) -> None:
     await session.create("/groups/g/members", makepath=True)
     await session.set("/groups/g", b"something else")
     with pytest.raises(Mismatch, match="group 'g'"):
-        await bench.join("a")
-    assert (await session.get("/groups/g")).data == b"something else"
+        await read_group(session, "g")
+    peer = await bench.join("a")
+    assert peer.group.member_id in (await read_group(session, "g")).members
 
 
 # ------------------------------------------------------------------ looking on

@@ -53,3 +53,15 @@ async def test_a_group_whose_last_member_died_or_never_came_can_be_deleted(
     await session.create(layout.group("half"))  # who was to join has died at the first step
     await delete_group(session, "half")
     assert (await session.children(layout.GROUPS)).names == []
+
+
+async def test_registration_that_lasts_goes_each_time_that_it_comes(session: ZkSession) -> None:
+    """Of one name, too: what was removed is not taken for known."""
+    store = GroupStore(session, "g", 3.0)
+    await store.register("member", {})
+    path = f"{layout.group_members('g')}/junk"
+    for _ in range(3):
+        await session.create(path)
+        await store.remove_lasting(await store.read())
+        assert await session.exists(path) is None
+    assert (await store.read()).names == {"member"}

@@ -27,6 +27,7 @@ from tests.integration.coordination.messaging import (
     receive_other,
 )
 from tests.proxy import TcpProxy
+from tests.waiting import DEADLINE_S
 from tests.zookeeper import expire_session
 
 HASTY = ConsumerSettings(ack_wait_s=0.3, max_deliveries=3)
@@ -103,7 +104,7 @@ async def test_no_more_are_out_than_may_be(session: ZkSession, producer: Produce
         done, _ = await asyncio.wait([third], timeout=0.5)
         assert not done
         await second.ack()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(DEADLINE_S):
             await third
         assert first.id != third.result().id
 
@@ -125,7 +126,7 @@ async def test_several_tasks_may_iterate_and_none_starves(
     async with consumer(session) as receiver:
         tasks = [asyncio.create_task(work(receiver)) for _ in range(5)]
         await put(producer, *names)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE_S):
             await enough.wait()
         for task in tasks:
             task.cancel()
@@ -253,7 +254,7 @@ async def test_who_gives_a_partition_up_waits_for_what_is_being_worked_on(
             await eventually(lambda: len(old.partitions) == PARTITIONS // 2)
             for delivery in received:  # also of those that are about to move
                 await delivery.ack()
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(DEADLINE_S):
                 new = await entering
             try:
                 await eventually(lambda: len(new.partitions) == PARTITIONS // 2)
@@ -336,7 +337,7 @@ async def test_a_long_backlog_is_taken_over_in_order_and_leaves_no_znodes(
         full = "/messages/t/000/waiting/000000000"
         gone = asyncio.Event()
         if await session.exists(full, watch=lambda _: gone.set()):
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(DEADLINE_S):
                 await gone.wait()
         assert not await session.exists(full)
     assert {key: sorted(numbers) for key, numbers in seen.items()} == seen

@@ -12,6 +12,7 @@ from shoal.coordination.messages import MessageTooLarge, Producer, open_topic, w
 from tests.integration.coordination.conftest import connect, eventually, put_request
 from tests.integration.coordination.messaging import PARTITIONS, consumer, put, receive
 from tests.proxy import TcpProxy
+from tests.waiting import DEADLINE_S
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ async def test_put_whose_answer_was_lost_stores_the_message_once(
         await eventually(lambda: zk_proxy.swallow_replies)
         zk_proxy.drop()
         zk_proxy.heal()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE_S):
             await asyncio.gather(second, third)
     assert await waiting(session, "t") == 3
     async with consumer(session) as receiver:

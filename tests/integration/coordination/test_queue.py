@@ -70,7 +70,7 @@ async def test_racing_claimers_get_each_entry_once(queue: TaskQueue, zk_chroot: 
             await all_there.wait()
             while len(got) < len(waiting):
                 got.extend(await mine.claim("default", 7, name))
-            await mine.release(ids(got))
+            await mine.release(got)  # only its own
 
     async with asyncio.timeout(DEADLINE_S):
         await asyncio.gather(*(work(f"w{number}") for number in range(8)))
@@ -115,10 +115,11 @@ async def test_claims_are_live_until_released_or_their_session_ends(
     await queue.put(entries(4))
     async with connect(zk_chroot) as other:
         theirs = TaskQueue(other)
-        assert ids(await theirs.claim("default", 2, "w1")) == [0, 1]
-        assert ids(await queue.claim("default", 2, "w2")) == [2, 3]
+        not_ours = await theirs.claim("default", 2, "w1")
+        ours = await queue.claim("default", 2, "w2")
+        assert (ids(not_ours), ids(ours)) == ([0, 1], [2, 3])
         assert await queue.claims() == {0: "w1", 1: "w1", 2: "w2", 3: "w2"}
-        await queue.release([0, 2])  # 0 is not ours to release
+        await queue.release([not_ours[0], ours[0]])
         assert await queue.claimed(range(6)) == {0, 1, 3}
     await tree.sync("/")
     assert await queue.claimed(range(6)) == {3}
@@ -128,9 +129,9 @@ async def test_claims_are_released_although_one_is_gone_already(
     queue: TaskQueue, tree: ZkSession
 ) -> None:
     await queue.put(entries(4))
-    await queue.claim("default", 4, "w")
-    await tree.delete("/claims/01/1")  # as if the answer to an earlier release had been lost
-    await queue.release(range(3))
+    claims = await queue.claim("default", 4, "w")
+    await tree.delete("/claims/01/1")
+    await queue.release(claims[:3], ended=True)
     assert await queue.claims() == {3: "w"}
 
 
@@ -147,18 +148,18 @@ async def test_claims_vanish_when_the_session_expires(
         new = await queue.claim("default", 1, "w2")
         assert ids(new) == ids(old)
         assert new[0].epoch > old[0].epoch
-        await theirs.release(ids(old))  # too late: it belongs to w2 now
+        await theirs.release(old)  # too late: it belongs to w2 now
         assert await queue.claimed([0]) == {0}
 
 
 async def test_entry_whose_task_is_still_claimed_waits_behind(queue: TaskQueue) -> None:
     await queue.put(entries(3))
-    await queue.claim("default", 1, "w")
+    claims = await queue.claim("default", 1, "w")
     await queue.put([entry(0, wi=0)])
     assert ids(await queue.claim("default", 1, "w")) == [1]  # in order, as if it were not there
     assert ids(await queue.claim("default", 3, "w")) == [2]
     assert await queue.depth("default") == 1
-    await queue.release([0])
+    await queue.release(claims)
     assert await queue.wait("default", timeout_s=DEADLINE_S)
     assert ids(await queue.claim("default", 3, "w")) == [0]
 
@@ -233,7 +234,7 @@ async def test_claim_whose_reply_was_lost_is_found_again(
     assert ids(claims) == [1, 2, 3]
     assert claims[0].epoch > first[0].epoch
     assert await queue.depth("default") == 6
-    await theirs.release(ids(claims))
+    await theirs.release(claims)
     assert await queue.claims() == {0: "w"}
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from shoal.client.local.zookeeper import ZooKeeperServer
-from shoal.coordination import Entry, TaskQueue, ZkSession, layout
+from shoal.coordination import Claim, Entry, TaskQueue, ZkSession
 from tests.integration.coordination.conftest import claim_request, connect
 from tests.proxy import TcpProxy
 from tests.waiting import DEADLINE_S, eventually
@@ -16,38 +16,51 @@ def entry(task: int) -> Entry:
     return Entry("default", 2, 1, 2, task, 0)
 
 
-async def holding(queue: TaskQueue, count: int) -> TaskQueue:
+async def holding(queue: TaskQueue, count: int) -> list[Claim]:
     """Let ``queue`` claim tasks 0 to ``count`` - 1."""
     await queue.put([entry(task) for task in range(count)])
-    assert len(await queue.claim("default", count, "w")) == count
-    return queue
+    claims = await queue.claim("default", count, "w")
+    assert len(claims) == count
+    return claims
 
 
-async def test_claims_become_those_of_other_tasks(queue: TaskQueue) -> None:
-    await holding(queue, 3)
-    assert await queue.hand_on({0: [10, 11], 2: [12]}, "w") == {10, 11, 12}
+def behind(before: Claim, *tasks: int) -> list[Claim]:
+    """Return the claims that ``before`` is to become."""
+    return [Claim(entry(task), "w", 0, before.generation) for task in tasks]
+
+
+async def test_claims_become_those_of_other_tasks(queue: TaskQueue, tree: ZkSession) -> None:
+    old = await holding(queue, 3)
+    new = behind(old[0], 10, 11, 12)
+    assert await queue.hand_on({old[0]: new[:2], old[2]: new[2:]}) == set(new)
     assert await queue.claims() == dict.fromkeys([1, 10, 11, 12], "w")
-    assert [task for task in range(13) if queue.holds(task)] == [1, 10, 11, 12]
+    assert [queue.holds(claim) for claim in (*old, *new)] == [False, True, False, True, True, True]
+    for claim in new:
+        stat = await tree.exists(claim.path)
+        assert stat is not None
+        assert stat.czxid == claim.epoch
 
 
 async def test_more_claims_than_fit_into_one_transaction_are_handed_on(queue: TaskQueue) -> None:
-    await holding(queue, 200)
-    moves = {task: [task + 1000] for task in range(200)}
-    assert await queue.hand_on(moves, "w") == set(range(1000, 1200))
+    old = await holding(queue, 200)
+    moves = {claim: behind(claim, claim.task_instance_id + 1000) for claim in old}
+    assert len(await queue.hand_on(moves)) == 200
     assert set(await queue.claims()) == set(range(1000, 1200))
 
 
 async def test_both_are_never_missing_at_once(queue: TaskQueue, zk_chroot: str) -> None:
     """Whoever reads the old claim before the new one finds one of them, at any time."""
-    await holding(queue, 1)
+    (old,) = await holding(queue, 1)
     async with connect(zk_chroot) as other:
         theirs = TaskQueue(other)
-        for old in range(30):
-            moving = asyncio.create_task(queue.hand_on({old: [old + 1]}, "w"))
+        for task in range(30):
+            (new,) = behind(old, task + 1)
+            moving = asyncio.create_task(queue.hand_on({old: [new]}))
             while not moving.done():
-                found = await theirs.claimed([old])
-                assert found or await theirs.claimed([old + 1])
-            assert await moving == {old + 1}
+                found = await theirs.claimed([task])
+                assert found or await theirs.claimed([task + 1])
+            assert await moving == {new}
+            old = new
 
 
 async def test_claim_that_somebody_else_holds_still_is_waited_for(
@@ -55,43 +68,71 @@ async def test_claim_that_somebody_else_holds_still_is_waited_for(
 ) -> None:
     async with connect(zk_chroot) as other:
         theirs = TaskQueue(other)
-        await holding(queue, 2)
+        old = await holding(queue, 2)
         await theirs.put([entry(10)])  # of an earlier life
-        await theirs.claim("default", 1, "other")
-        moving = asyncio.create_task(queue.hand_on({0: [10], 1: [11]}, "w"))
+        earlier = await theirs.claim("default", 1, "other")
+        new = behind(old[0], 10, 11)
+        moving = asyncio.create_task(queue.hand_on({old[0]: new[:1], old[1]: new[1:]}))
         async with asyncio.timeout(DEADLINE_S):
             while 11 not in await queue.claims():
                 assert not moving.done()
         # The other one went on alone. Until ours is there the old one stays.
         assert await queue.claims() == {0: "w", 11: "w", 10: "other"}
-        await queue.release([0])
+        await queue.release(old[:1], ended=True)
         assert await queue.claimed([0]) == {0}
-        await theirs.release([10])
-        assert await moving == {10, 11}
+        await theirs.release(earlier)
+        assert await moving == set(new)
         assert await queue.claims() == {10: "w", 11: "w"}
 
 
 async def test_lost_answer_does_not_count_as_a_failure(
     queue: TaskQueue, proxied: ZkSession, zk_proxy: TcpProxy
 ) -> None:
-    theirs = await holding(TaskQueue(proxied), 2)
+    theirs = TaskQueue(proxied)
+    old = await holding(theirs, 2)
+    new = behind(old[0], 10, 11)
     zk_proxy.swallow_from = claim_request()
-    moving = asyncio.create_task(theirs.hand_on({0: [10], 1: [11]}, "w"))
+    moving = asyncio.create_task(theirs.hand_on({old[0]: new[:1], old[1]: new[1:]}))
     async with asyncio.timeout(DEADLINE_S):
         while not await queue.claimed([10]):
             assert not moving.done()
     zk_proxy.drop()
     zk_proxy.heal()
-    assert await moving == {10, 11}
-    assert [task for task in (0, 1, 10, 11) if theirs.holds(task)] == [10, 11]
+    assert await moving == set(new)
+    assert [theirs.holds(claim) for claim in (*old, *new)] == [False, False, True, True]
+    await theirs.release(new)
+    assert await queue.claims() == {}
+
+
+async def test_repeated_hand_on_spares_the_claim_that_somebody_has_made_since(
+    queue: TaskQueue, proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    """The first try was carried out, and its answer lost; then another claims the old task."""
+    theirs = TaskQueue(proxied)
+    (old,) = await holding(theirs, 1)
+    new = behind(old, 10)
+    zk_proxy.swallow_from = claim_request()
+    moving = asyncio.create_task(theirs.hand_on({old: new}))
+    async with asyncio.timeout(DEADLINE_S):
+        while not await queue.claimed([10]):
+            assert not moving.done()
+    await queue.put([entry(0)])
+    assert len(await queue.claim("default", 1, "another")) == 1
+    zk_proxy.drop()
+    zk_proxy.heal()
+    async with asyncio.timeout(DEADLINE_S):
+        assert await moving == set(new)
+    assert await queue.claims() == {0: "another", 10: "w"}
 
 
 async def test_nothing_is_handed_on_into_another_session(
     queue: TaskQueue, proxied: ZkSession, zk_proxy: TcpProxy, zookeeper: ZooKeeperServer
 ) -> None:
-    theirs = await holding(TaskQueue(proxied), 2)
+    theirs = TaskQueue(proxied)
+    old = await holding(theirs, 2)
     zk_proxy.cut()
-    moving = asyncio.create_task(theirs.hand_on({0: [10], 1: [11]}, "w"))
+    moves = {claim: behind(claim, claim.task_instance_id + 10) for claim in old}
+    moving = asyncio.create_task(theirs.hand_on(moves))
     await expire_session(proxied, zookeeper)
     zk_proxy.heal()
     assert await moving == set()
@@ -99,9 +140,10 @@ async def test_nothing_is_handed_on_into_another_session(
 
 
 async def test_claim_that_is_not_ours_is_not_handed_on(queue: TaskQueue, tree: ZkSession) -> None:
-    await holding(queue, 2)
-    await tree.delete(layout.claim(0))
-    assert await queue.hand_on({0: [10], 1: [11]}, "w") == {11}
+    old = await holding(queue, 2)
+    await tree.delete(old[0].path)
+    new = behind(old[0], 10, 11)
+    assert await queue.hand_on({old[0]: new[:1], old[1]: new[1:]}) == set(new[1:])
     assert await queue.claims() == {11: "w"}
 
 
@@ -109,23 +151,25 @@ async def test_claim_of_somebody_else_is_not_taken_for_ours(
     queue: TaskQueue, tree: ZkSession, zk_chroot: str
 ) -> None:
     """Ours is gone, and the other task is claimed by its rightful worker."""
-    await holding(queue, 1)
-    await tree.delete(layout.claim(0))
+    (old,) = await holding(queue, 1)
+    await tree.delete(old.path)
     async with connect(zk_chroot) as other:
         theirs = TaskQueue(other)
         await theirs.put([entry(10)])
         await theirs.claim("default", 1, "other")
-        assert await queue.hand_on({0: [10]}, "w") == set()
-        assert not queue.holds(10)
+        (new,) = behind(old, 10)
+        assert await queue.hand_on({old: [new]}) == set()
+        assert not queue.holds(new)
         assert await queue.claims() == {10: "other"}
 
 
 async def test_claim_that_nobody_wants_any_more_goes_when_it_has_come(queue: TaskQueue) -> None:
-    await holding(queue, 1)
-    moving = queue.hand_on({0: [10, 11]}, "w")  # on its way
-    await queue.release([0, 10])
+    (old,) = await holding(queue, 1)
+    new = behind(old, 10, 11)
+    moving = queue.hand_on({old: new})  # on its way
+    await queue.release([old, new[0]])
     assert await queue.claimed([0]) == {0}
-    assert await moving == {11}
+    assert await moving == {new[1]}
     assert await queue.claims() == {11: "w"}
 
 

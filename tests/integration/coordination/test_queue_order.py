@@ -56,9 +56,8 @@ async def test_claims_follow_the_order_of_a_sorted_list(session: ZkSession, seed
                 waiting = [each for each in waiting if each not in gone]
                 await queue.remove(gone)
             case "release" if held:
-                task = rng.choice(list(held))
-                del held[task]
-                await queue.release([task])
+                claim = held.pop(rng.choice(list(held)))
+                await queue.release([claim], ended=rng.random() < 0.5)
             case "back" if held:
                 claim = held.pop(rng.choice(list(held)))
                 insort(waiting, claim.entry)

@@ -287,7 +287,7 @@ async def test_silent_connection_is_broken_even_under_traffic(
 async def test_closing_is_bounded_when_the_server_is_silent(
     zk_proxied: str, zk_proxy: TcpProxy
 ) -> None:
-    async with connect(zk_proxied, close_timeout_s=0.3) as session:
+    async with connect(zk_proxied, session_timeout_s=60.0, close_timeout_s=0.3) as session:
         zk_proxy.freeze()
         began = time.monotonic()
     assert time.monotonic() - began < session.timeout_s / 2  # kazoo would wait for the timeout

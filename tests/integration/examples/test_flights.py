@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from shoal.client import load_definitions
+from tests.waiting import START_S
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 FLIGHTS = EXAMPLES / "flights"
@@ -23,7 +24,7 @@ def fetch(date: str, output: Path) -> subprocess.CompletedProcess[str]:
         env={"PATH": os.environ["PATH"], **environment},
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=START_S,
     )
 
 
@@ -38,7 +39,7 @@ def test_a_day_is_cut_out_and_passes_the_quality_rules(date: str, tmp_path: Path
         [sys.executable, str(FLIGHTS / "quality.py"), "--date", date, "--output", str(output)],
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=START_S,
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert json.loads((output / date / "quality.json").read_text())

@@ -13,9 +13,9 @@ from shoal.core.run import Action, Run
 from shoal.core.states import TaskSignal, WorkflowState
 from shoal.master.admission import Admission
 from shoal.master.engine import Engine
-from shoal.master.main import utc_now
 from shoal.master.scan import Scanner
 from shoal.sql import Database
+from tests.clock import utc_now
 from tests.waiting import DEADLINE_S
 
 PARTITIONS = 2

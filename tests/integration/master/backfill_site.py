@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Self
 
 from shoal.coordination import partition_of
 from shoal.core.backfill import Backfill, BackfillRequest, BackfillRunState, BackfillState
@@ -17,9 +17,9 @@ from shoal.core.run import Action, Run
 from shoal.core.states import TaskSignal, WorkflowState
 from shoal.master.backfills import REQUESTS, Backfills
 from shoal.master.engine import Engine
-from shoal.master.main import utc_now
 from shoal.master.scan import Scanner
 from shoal.sql import Database
+from tests.clock import utc_now
 from tests.waiting import DEADLINE_S
 
 PARTITIONS = 4
@@ -51,7 +51,7 @@ class Master:
         """Nobody runs tasks here."""
 
     @asynccontextmanager
-    async def working(self) -> AsyncIterator["Master"]:
+    async def working(self) -> AsyncIterator[Self]:
         """Own all partitions and run the engine's loop; whatever ends it fails the test."""
         await self.engine.take(dict.fromkeys(range(PARTITIONS), self.epoch), f"m{self.epoch}")
         work = asyncio.create_task(self.engine.work())

@@ -19,10 +19,10 @@ from shoal.core.run import Action, Run
 from shoal.core.states import TaskSignal, TaskState, WorkflowState
 from shoal.master.admission import Admission
 from shoal.master.engine import Engine
-from shoal.master.main import utc_now
 from shoal.master.messages import Messenger
 from shoal.master.scan import Scanner
 from shoal.sql import Database
+from tests.clock import utc_now
 from tests.waiting import DEADLINE_S
 
 PARTITIONS = 4

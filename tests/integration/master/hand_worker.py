@@ -1,7 +1,8 @@
 """A worker done by hand: claims, fetches and reports when a test says so."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from shoal.coordination import Claim, Owners, TaskQueue, ZkSession
@@ -68,10 +69,11 @@ class HandWorker:
 
     async def hand_on(self, claim: Claim, grants: Sequence[pb.Grant]) -> list[Claim]:
         """Let the claim become those of the tasks that were granted behind it."""
-        entry = claim.entry
-        new = [grant.attempt.task_instance_id for grant in grants]
-        assert await self.queue.hand_on({entry.task_instance_id: new}, self.id) == set(new)
-        return [Claim(replace(entry, task_instance_id=number), self.id, 0) for number in new]
+        numbers = [grant.attempt.task_instance_id for grant in grants]
+        entries = [replace(claim.entry, task_instance_id=number) for number in numbers]
+        new = [Claim(entry, self.id, 0, claim.generation) for entry in entries]
+        assert await self.queue.hand_on({claim: new}) == set(new)
+        return new
 
     async def _report(
         self, claim: Claim, report: pb.Report, offer: pb.HandOn | None
@@ -93,19 +95,49 @@ class HandWorker:
         self._owners.forget(claim.entry.partition)
 
     async def work(self, count: int) -> int:
-        """Run ``count`` tasks to success; return how many of them were refused."""
+        """Run ``count`` tasks to success; return how many other claims were refused.
+
+        An entry may be stale, or stand in the queue once more: what is refused was no work.
+        """
         done = refused = 0
         while done < count:
             claims = await self.claim()
             for claim in claims:
-                verdict = await self._fetch_at_last(claim)
-                done += 1
-                if verdict.WhichOneof("verdict") == "payload":
-                    await self.report(claim, pb.SUCCEEDED)
+                if await self._run(claim):
+                    done += 1
                 else:
                     refused += 1
-            await self.queue.release([c.entry.task_instance_id for c in claims])
+            await self.queue.release(claims)
         return refused
+
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        """Run whatever there is to success while the block lasts, each task for itself.
+
+        So a run that gives no answer, since it is set aside, holds up no other.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            serving = tasks.create_task(self._serve())
+            yield
+            serving.cancel()
+
+    async def _serve(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                for claim in await self.claim():
+                    tasks.create_task(self._run_and_release(claim))
+
+    async def _run_and_release(self, claim: Claim) -> None:
+        await self._run(claim)
+        await self.queue.release([claim])
+
+    async def _run(self, claim: Claim) -> bool:
+        """Run a task to success; False if it is refused."""
+        verdict = await self._fetch_at_last(claim)
+        if verdict.WhichOneof("verdict") != "payload":
+            return False
+        await self.report(claim, pb.SUCCEEDED)
+        return True
 
     async def _fetch_at_last(self, claim: Claim) -> pb.FetchVerdict:
         """Ask until the owner gives an answer that stays."""

@@ -1,4 +1,4 @@
-"""A worker's kill service that counts and never obeys, and its registration."""
+"""A worker's service for masters that counts and never obeys, and its registration."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -15,10 +15,18 @@ from shoal.proto.tls import TlsFiles
 
 
 class KillCounter(WorkerServiceServicer):
-    """How often a master asked for the end of each attempt."""
+    """How often a master asked for the end of each attempt, and for what is left of it.
 
-    def __init__(self) -> None:
+    Until a test says otherwise it answers as ``worker_id``, and as if it held everything.
+    """
+
+    def __init__(self, worker_id: str) -> None:
+        self.worker_id = worker_id
         self.asked: Counter[int] = Counter()
+        self.revoked: Counter[int] = Counter()
+        self.free: set[int] = set()  # what it does not hold
+        self.knows_revoke = True
+        self.silent = False
 
     async def Kill(  # noqa: N802 - the name is the contract's
         self,
@@ -26,15 +34,29 @@ class KillCounter(WorkerServiceServicer):
         context: grpc.aio.ServicerContext[pb.KillRequest, pb.KillResponse],
     ) -> pb.KillResponse:
         self.asked.update(request.task_instance_ids)
-        return pb.KillResponse(known=request.task_instance_ids)
+        return pb.KillResponse(known=[i for i in request.task_instance_ids if i not in self.free])
+
+    async def Revoke(  # noqa: N802 - the name is the contract's
+        self,
+        request: pb.RevokeRequest,
+        context: grpc.aio.ServicerContext[pb.RevokeRequest, pb.RevokeResponse],
+    ) -> pb.RevokeResponse:
+        if not self.knows_revoke:
+            await context.abort(grpc.StatusCode.UNIMPLEMENTED, "Method not found!")
+        ids = [ref.task_instance_id for ref in request.attempts]
+        self.revoked.update(ids)
+        if self.silent:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "lost on the way")
+        held = [i for i in ids if i not in self.free]
+        return pb.RevokeResponse(worker_id=self.worker_id, held=held)
 
 
 @asynccontextmanager
 async def kill_counter(
     cluster: ClusterSettings, session: ZkSession, worker_id: str
 ) -> AsyncIterator[KillCounter]:
-    """Serve kills as ``worker_id``, a member of the cluster."""
-    counter = KillCounter()
+    """Serve as ``worker_id``, a member of the cluster."""
+    counter = KillCounter(worker_id)
     server, address = await start_server(
         TlsFiles.of(cluster), lambda s: add_WorkerServiceServicer_to_server(counter, s)
     )

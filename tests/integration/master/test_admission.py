@@ -11,8 +11,8 @@ from shoal.core.commands import CommandState, CommandType, Parent
 from shoal.core.events import StopRequested, TaskClaimed
 from shoal.core.records import Instance
 from shoal.core.states import TaskSignal, WorkflowState
-from shoal.master.main import utc_now
 from shoal.sql import Database
+from tests.clock import utc_now
 from tests.integration.master.admission_site import PARTITIONS, Master, Site
 from tests.waiting import DEADLINE_S, eventually
 

@@ -10,12 +10,12 @@ from shoal.core.commands import CommandType
 from shoal.core.run import Attempt, Enqueue, Plan, Run, Withdraw
 from shoal.core.states import TaskState, WorkflowState
 from shoal.master.engine import Engine
-from shoal.master.main import utc_now
 from shoal.master.perform import Performer
 from shoal.master.sweep import Sweeper
 from shoal.master.timers import Timers
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import call
+from tests.clock import utc_now
 from tests.integration.master.conftest import Bench
 from tests.integration.master.hand_worker import HandWorker
 from tests.integration.master.kill_counter import kill_counter
@@ -110,8 +110,8 @@ async def test_task_too_large_to_send_fails_with_the_reason(bench: Bench) -> Non
     )
     async with bench.master():
         instance = await bench.start(workflow, parameters={"p": big})
-        assert await (await bench.worker("w1")).work(2) == 1
-        assert await bench.ended(instance.id) is WorkflowState.FAILED
+        async with (await bench.worker("w1")).working():
+            assert await bench.ended(instance.id) is WorkflowState.FAILED
     tasks = {t.task: t for t in await bench.tasks(instance.id)}
     assert tasks["b"].state is TaskState.SUCCEEDED
     assert "bytes" in (tasks["a"].reason or "")
@@ -157,6 +157,6 @@ async def test_entry_that_went_missing_is_put_again_although_the_clock_was_set_b
     engine.runs[run.id] = run
     await layout.prepare(bench.session, 8)
     queue = TaskQueue(bench.session)
-    await Sweeper(engine, queue, utc_now, 60.0).sweep()
+    await Sweeper(engine, queue, utc_now, 60.0, lambda _: None).sweep()
     claims = await queue.claim("default", 10, "w1")
     assert [claim.entry.task_instance_id for claim in claims] == [1]

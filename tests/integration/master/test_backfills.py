@@ -15,10 +15,10 @@ from shoal.core.priority import Priority
 from shoal.core.records import Instance
 from shoal.core.selection import Selection
 from shoal.core.states import TaskSignal, WorkflowState
-from shoal.master.main import utc_now
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
 from shoal.sql.tables import backfill
+from tests.clock import utc_now
 from tests.databases import migrated_url
 from tests.integration.master.backfill_site import PARTITIONS, Master, Site
 from tests.waiting import eventually

@@ -102,7 +102,7 @@ async def test_failed_run_fails_and_its_rerun_saves_who_comes_later(bench: Bench
         await worker.fetch([claim])
         await reason(bench, down, f"instance {run.id} is RUNNING")
         await worker.report(claim, pb.FAILED)
-        await worker.queue.release([claim.entry.task_instance_id])
+        await worker.queue.release([claim])
         assert await bench.ended(down.id) is WorkflowState.FAILED
         await reason(bench, down, f"instance {run.id} is FAILED")
         rerun = await bench.command(CommandType.RERUN, up, "rerun", run)

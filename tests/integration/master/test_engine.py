@@ -18,22 +18,24 @@ from shoal.core.events import (
     StopRequested,
     TaskClaimed,
     TaskEnded,
+    TimeReached,
 )
 from shoal.core.model import WorkflowSpec
+from shoal.core.quarantine import Kind
 from shoal.core.records import NewInstance
 from shoal.core.run import Action, Enqueue, Run, Withdraw
 from shoal.core.states import TaskSignal, TaskState, WorkflowState
 from shoal.master.engine import Engine
 from shoal.master.errors import NotOwner, NotStored, Quarantined
-from shoal.master.main import utc_now
 from shoal.master.rpc import MasterRpc
 from shoal.master.scan import Scanner
 from shoal.master.schedules import Scheduler
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.vault import Vault
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.errors import DatabaseUnavailable
+from shoal.sql.errors import DatabaseUnavailable, Fenced
 from shoal.sql.tables import schedule
+from tests.clock import utc_now
 from tests.databases import migrated_url
 from tests.integration.master.statements import noted_writes
 from tests.waiting import DEADLINE_S, eventually
@@ -222,7 +224,7 @@ async def test_nobody_waits_for_an_engine_that_has_stopped(site: Site) -> None:
 async def test_claim_of_a_quarantined_instance_is_refused_and_takes_no_slot(site: Site) -> None:
     (run,) = await site.runs(1)
     await site.engine.take({0: 1}, "m")
-    site.engine.quarantined.add(run.id)
+    site.engine.set_aside(run, RuntimeError("beyond us"))
     ref = pb.AttemptRef(
         workflow_instance_id=run.id, task_instance_id=run.attempts["a"].id or 0, partition=0
     )
@@ -270,11 +272,44 @@ async def test_bells_of_others_do_not_put_off_a_command_that_rang_unheard(site: 
     assert command.state is CommandState.DONE
 
 
+async def test_run_whose_actions_fail_is_tried_later_each_time_until_they_do_not(
+    site: Site,
+) -> None:
+    (run,) = await site.runs(1)
+    is_broken = True
+
+    async def perform(performed: Sequence[tuple[Run, tuple[Action, ...]]]) -> None:
+        if is_broken:
+            raise ValueError("beyond us")
+
+    async def heal() -> None:
+        while True:
+            await site.engine.heal()
+            await asyncio.sleep(0.01)
+
+    async def tries() -> int:
+        async with site.database.unit_of_work(read_only=True) as uow:
+            found = await uow.quarantine.of(Kind.INSTANCE, run.id)
+        return found.tries if found is not None else 0
+
+    site.engine = Engine(site.database, perform, utc_now, 500, retry_s=0.02)
+    async with site.working(), asyncio.TaskGroup() as tasks:
+        healing = tasks.create_task(heal())
+        await site.engine.take({0: 1}, "me")
+        while await tries() < 4:
+            await asyncio.sleep(0.01)
+        is_broken = False
+        while await tries():
+            await asyncio.sleep(0.01)
+        assert not site.engine.quarantine.holds(Kind.INSTANCE, run.id)
+        healing.cancel()
+
+
 async def test_request_for_a_quarantined_instance_is_refused(site: Site) -> None:
     (run,) = await site.runs(1)
     command = await site.command(CommandType.STOP, run.id)
     await site.engine.take({0: 1}, "m")
-    site.engine.quarantined.add(run.id)
+    site.engine.set_aside(run, RuntimeError("beyond us"))
     async with site.working():
         with pytest.raises(Quarantined):
             await site.engine.submit(0, run.id, StopRequested(utc_now()))
@@ -366,7 +401,7 @@ async def test_new_instance_that_cannot_be_decided_is_created_and_quarantined(
     async with site.working():
         await Scanner(site.database, site.engine, utc_now, 60.0, 500).scan([0])
         created = (await site.stored(command)).result_instance_id
-        await eventually(lambda: site.engine.quarantined == {created})
+        await eventually(lambda: site.engine.quarantine.holds(Kind.INSTANCE, created))
     assert not site.actions
 
 
@@ -392,3 +427,26 @@ async def test_schedule_that_cannot_be_read_keeps_no_other_from_firing(site: Sit
         (command,) = await uow.commands.starts([0], 10)
     assert command.logical_time is not None
     assert command.logical_time.hour == 0
+
+
+async def test_events_put_back_after_a_fence_keep_their_order(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run,) = await site.runs(1)
+    await site.engine.take({0: 1}, "m")
+    site.engine.epochs[1] = 1  # whose next owner the batch will meet
+    site.engine._inbox.clear()
+    lost = site.engine.hand_over(1, 99, TimeReached(utc_now()))
+    attempt = run.attempts["a"].id or 0
+    for event in (TaskClaimed(attempt, "w", utc_now()), StopRequested(utc_now())):
+        site.engine.post(0, run.id, event)
+    _, first, later = site.engine._inbox
+    batch = [site.engine._inbox.popleft() for _ in range(2)]
+
+    async def fenced(*_: object) -> None:
+        raise Fenced([1])
+
+    monkeypatch.setattr(site.engine, "_bring_in", fenced)
+    await site.engine._process(batch)
+    assert isinstance(lost.exception(), NotOwner)
+    assert list(site.engine._inbox) == [first, later]

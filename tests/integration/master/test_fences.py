@@ -10,11 +10,11 @@ from shoal.core.commands import CommandState, CommandType
 from shoal.core.events import StopRequested, TaskClaimed
 from shoal.core.states import TaskState, WorkflowState
 from shoal.master.errors import NotOwner, NotStored
-from shoal.master.main import utc_now
 from shoal.master.scan import Scanner
 from shoal.master.schedules import Scheduler
 from shoal.sql.errors import Fenced
 from shoal.sql.tables import schedule, workflow_instance
+from tests.clock import utc_now
 from tests.integration.master.test_engine import Site, Unsteady
 
 DUE = datetime(2026, 1, 1, tzinfo=UTC)

@@ -1,7 +1,7 @@
 """Tasks that come with the answer to a report: stored, granted once more, and never lost."""
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, cast
 
 import pytest
@@ -13,9 +13,9 @@ from shoal.core.run import Attempt, Plan, Run
 from shoal.core.states import TaskSignal, TaskState, WorkflowState
 from shoal.master import rpc
 from shoal.master.engine import Engine
-from shoal.master.main import utc_now
 from shoal.master.sweep import Sweeper
 from shoal.proto import shoal_pb2 as pb
+from tests.clock import utc_now
 from tests.integration.coordination.conftest import connect
 from tests.integration.master.conftest import Bench
 from tests.integration.master.hand_worker import HandWorker
@@ -80,9 +80,9 @@ async def test_whoever_offers_nothing_gets_nothing(bench: Bench) -> None:
         assert await worker.report(claim, pb.SUCCEEDED) == pb.ReportVerdict.COMMITTED
         (entry,) = [each.entry for each in await worker.claim()]
         # Nor does it overtake what waits.
-        await worker.fetch([Claim(entry, "w", 0)])
+        await worker.fetch([Claim(entry, "w", 0, 1)])
         before = pb.Place(workflow_instance_id=entry.workflow_instance_id)
-        assert await worker.report_and_take(Claim(entry, "w", 0), 1, before=before) == []
+        assert await worker.report_and_take(Claim(entry, "w", 0, 1), 1, before=before) == []
 
 
 async def test_lost_answer_is_given_again_by_whoever_owns_the_partition(bench: Bench) -> None:
@@ -192,7 +192,13 @@ async def lost_by(run: Run, claims: Claims) -> list[int]:
     """Sweep once; return which attempts were declared lost."""
     posted: list[TaskEnded] = []
     engine = cast("Engine", _Held(run, posted.append))
-    await Sweeper(engine, cast("TaskQueue", claims), utc_now, 60.0).sweep()
+
+    def revoke(unclaimed: Iterable[tuple[Run, Attempt]]) -> None:
+        for run, attempt in unclaimed:
+            sweeper.declare_lost(run, attempt, "nobody has it")
+
+    sweeper = Sweeper(engine, cast("TaskQueue", claims), utc_now, 60.0, revoke)
+    await sweeper.sweep()
     assert all(event.signal is TaskSignal.LOSE for event in posted)
     return [event.task_instance_id for event in posted]
 
@@ -203,6 +209,7 @@ class _Held:
     def __init__(self, run: Run, take: Callable[[TaskEnded], None]) -> None:
         self.runs, self._take = {run.id: run}, take
         self.epochs: dict[int, int] = {}
+        self.asked: set[int] = set()
 
     def post(self, _partition: int, _instance_id: int, event: TaskEnded) -> None:
         self._take(event)

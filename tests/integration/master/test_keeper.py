@@ -8,9 +8,9 @@ import pytest
 
 from shoal.coordination import Bells, Partition, ZkSession, layout, prepare
 from shoal.master.engine import Engine
-from shoal.master.main import utc_now
 from shoal.master.partitions import PartitionKeeper
 from shoal.sql import Database
+from tests.clock import utc_now
 from tests.proxy import TcpProxy
 from tests.waiting import DEADLINE_S
 

@@ -57,7 +57,7 @@ async def test_successor_carries_on_where_a_dead_master_stopped(bench: Bench) ->
         await asyncio.gather(first, return_exceptions=True)
         async with bench.master():
             assert await worker.report(a, pb.SUCCEEDED) == pb.ReportVerdict.COMMITTED
-            await worker.queue.release([a.entry.task_instance_id])
+            await worker.queue.release([a])
             await worker.work(3)
             assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
     attempts = await bench.tasks(instance.id, all_attempts=True)
@@ -210,9 +210,8 @@ async def test_unrenderable_task_fails_with_the_reason(bench: Bench) -> None:
     )
     async with bench.master():
         instance = await bench.start(workflow)
-        worker = await bench.worker("w1")
-        assert await worker.work(1) == 1
-        assert await bench.ended(instance.id) is WorkflowState.FAILED
+        async with (await bench.worker("w1")).working():
+            assert await bench.ended(instance.id) is WorkflowState.FAILED
     (task,) = await bench.tasks(instance.id)
     assert task.reason is not None
     assert "nonsense" in task.reason
@@ -224,6 +223,6 @@ async def test_queue_is_rebuilt_after_zookeeper_forgot_it(bench: Bench) -> None:
         instance = await bench.start(workflow)
         worker = await bench.worker("w1")
         forgotten = await worker.claim()
-        await worker.queue.release([c.entry.task_instance_id for c in forgotten])
+        await worker.queue.release(forgotten)
         await worker.work(5)
         assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED

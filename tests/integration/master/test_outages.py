@@ -28,7 +28,7 @@ async def working(worker: HandWorker) -> AsyncIterator[None]:
         if verdict.HasField("payload"):
             while not await reported(claim):
                 await asyncio.sleep(0.02)
-        await worker.queue.release([claim.entry.task_instance_id])
+        await worker.queue.release([claim])
 
     async def fetched(claim: Claim) -> pb.FetchVerdict | None:
         with suppress(RpcError):

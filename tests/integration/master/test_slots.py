@@ -15,9 +15,9 @@ from shoal.core.records import Instance
 from shoal.core.states import TaskState, WorkflowState
 from shoal.master.engine import Engine
 from shoal.master.errors import NotStored
-from shoal.master.main import utc_now
 from shoal.proto import shoal_pb2 as pb
 from shoal.sql.tables import concurrency_group, concurrency_lease
+from tests.clock import utc_now
 from tests.integration.coordination.conftest import connect
 from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.integration.master.hand_worker import HandWorker
@@ -69,7 +69,7 @@ async def run_one(worker: HandWorker) -> None:
     (verdict,) = await worker.fetch([claim])
     assert verdict.WhichOneof("verdict") == "payload"
     await worker.report(claim, pb.SUCCEEDED)
-    await worker.queue.release([claim.entry.task_instance_id])
+    await worker.queue.release([claim])
 
 
 async def test_two_masters_never_let_more_work_than_there_are_slots(bench: Bench) -> None:
@@ -111,7 +111,7 @@ async def test_attempts_of_both_masters_come_in_the_order_of_the_queue(bench: Be
                 order.append(claim.entry.workflow_instance_id)
                 await worker.fetch([claim])
                 await worker.report(claim, pb.SUCCEEDED)
-                await worker.queue.release([claim.entry.task_instance_id])
+                await worker.queue.release([claim])
     assert order == [one.id for one in instances]
 
 
@@ -187,7 +187,7 @@ async def test_retry_waits_for_a_slot_again(bench: Bench) -> None:
         (claim,) = await (worker := await bench.worker("w")).claim()
         await worker.fetch([claim])
         await worker.report(claim, pb.FAILED)
-        await worker.queue.release([claim.entry.task_instance_id])
+        await worker.queue.release([claim])
         # The first instance comes first again: its retry before the other's first attempt.
         (claim,) = await worker.claim()
         assert claim.entry.workflow_instance_id == instances[0].id

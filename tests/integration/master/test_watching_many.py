@@ -13,9 +13,9 @@ from shoal.core.run import Action, Run, Watch
 from shoal.core.states import TaskState
 from shoal.master.dependencies import DependencyWatcher
 from shoal.master.engine import Engine
-from shoal.master.main import utc_now
 from shoal.sql import Database
 from shoal.sql.dependencies import Wait
+from tests.clock import utc_now
 from tests.integration.master.statements import noted_reads
 from tests.integration.sql.given import PARTITIONS, created, published
 from tests.waiting import DEADLINE_S, eventually

@@ -114,10 +114,12 @@ async def test_lineup_reads_no_more_than_the_policy_needs(database: Database) ->
 async def test_run_that_is_told_to_stop_does_not_wait_any_more(database: Database) -> None:
     workflow_id = await published(database)
     first, second = await waiting(database, workflow_id, 2, 2)
-    await accepted(
-        database,
-        NewCommand(CommandType.STOP, 0, supersede_key(first.id), workflow_id, instance_id=first.id),
+    stop = NewCommand(
+        CommandType.STOP, 0, supersede_key(first.id), workflow_id, instance_id=first.id
     )
+    async with database.unit_of_work() as uow:
+        await uow.commands.send_many([stop], NOW)
+        await uow.commit()
     assert [w.id for w in (await lineup(database, workflow_id)).waiting] == [second.id]
 
 

@@ -2,12 +2,14 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from shoal.core.commands import Command, CommandState, CommandType, NewCommand, Parent
 from shoal.sql import Database
-from shoal.sql.errors import BrokenReference, InvalidValue, NotFound, StaleRow
+from shoal.sql.commands import own_key
+from shoal.sql.errors import BrokenReference, InvalidValue, KeyTaken, NotFound, StaleRow
 from tests.integration.sql.given import LATER, NOW, accepted, published, start
 
 
@@ -192,3 +194,50 @@ async def test_unknown_command_is_not_found(database: Database) -> None:
     async with database.unit_of_work(read_only=True) as uow:
         with pytest.raises(NotFound, match="command 77"):
             await uow.commands.get(77)
+
+
+async def test_callers_keys_and_those_of_shoal_never_meet(database: Database) -> None:
+    workflow_id = await published(database)
+    own, callers = start(workflow_id, "k", schedule_id=3), start(workflow_id, "k")
+    async with database.unit_of_work() as uow:
+        (theirs, is_new), (sent,) = (
+            await uow.commands.add(callers, NOW),
+            await uow.commands.send_many([own], NOW),
+        )
+        assert is_new
+        assert theirs.id != sent.id
+        assert await uow.commands.with_key("k") == theirs
+        assert await uow.commands.sent(["k", "other"]) == {"k": sent}
+        assert await uow.commands.get(sent.id) == sent
+        await uow.commit()
+
+
+async def test_own_command_that_is_sent_again_is_the_same(database: Database) -> None:
+    workflow_id = await published(database)
+    new = start(workflow_id, "k", schedule_id=3, logical_time=NOW, parameters={"a": "1"})
+    async with database.unit_of_work() as uow:
+        [first] = await uow.commands.send_many([new], NOW)
+        again = replace(new, parameters={"a": "2"})  # published anew meanwhile
+        assert await uow.commands.send_many([again], LATER) == [first]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"schedule_id": 4}, {"backfill_id": 1}, {"instance_id": 1}, {"logical_time": LATER}],
+    ids=["schedule", "backfill", "instance", "time"],
+)
+async def test_own_command_whose_key_another_one_has_is_not_taken_for_sent(
+    database: Database, other: dict[str, Any]
+) -> None:
+    workflow_id = await published(database)
+    new = start(workflow_id, "k", schedule_id=3, logical_time=NOW)
+    async with database.unit_of_work() as uow:
+        await uow.commands.send_many([replace(new, **other)], NOW)
+        with pytest.raises(KeyTaken, match="the key 'k' belongs to command 1"):
+            await uow.commands.send_many([new], NOW)
+
+
+async def test_caller_cannot_write_a_key_of_shoal(database: Database) -> None:
+    with pytest.raises(InvalidValue, match="control characters"):
+        async with database.unit_of_work() as uow:
+            await uow.commands.add(start(1, own_key("k")), NOW)

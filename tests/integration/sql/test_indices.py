@@ -125,7 +125,7 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
     ),
     "commands.backlog": (lambda uow: uow.commands.backlog(), "ix_command_pending"),
     "commands.add": (
-        lambda uow: uow.commands.by_keys(["k7"]),
+        lambda uow: uow.commands.with_key("k7"),
         "uq_command_idempotency_key",
     ),
     "instances.open_runs": (

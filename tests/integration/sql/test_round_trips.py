@@ -134,7 +134,7 @@ async def test_what_the_driver_prepares_outlives_a_rollback_and_so_does_what_we_
     for _ in range(8):  # the driver prepares what it is asked five times
         async with database.unit_of_work() as uow:
             assert await uow.projects.list() == []
-            assert await uow.commands.by_keys(["none"]) == {}
+            assert await uow.commands.sent(["none"]) == {}
             await uow.fence({0: 0})
             await uow.connection.change([(_PROJECT, [_project("p")])])
     await database.migrate()

@@ -7,9 +7,9 @@ waits to be killed.
 import argparse
 import asyncio
 import fcntl
-import time
 from pathlib import Path
 
+from shoal.worker.launcher_clock import boottime
 from shoal.worker.launching import Launcher
 from shoal.worker.proctree import become_subreaper
 from tests.integration.worker.attempt_site import Site
@@ -23,12 +23,12 @@ async def main(folder: Path, lease_s: float) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         become_subreaper()
         async with Launcher(held_fds=[lock.fileno()], adopts_orphans=True) as launcher:
-            launcher.extend_lease(time.monotonic() + 600)
+            launcher.extend_lease(boottime() + 600)
             escape = f"trap '' TERM; ( setsid env -i /bin/sh -c '{SLEEP}' & ) ; {SLEEP}"
             for attempt_id in ("a", "b"):
                 await launcher.launch(site.marked(attempt_id, escape, context={"epoch": 3}))
                 await site.until_ready(attempt_id, 2)
-            launcher.extend_lease(time.monotonic() + lease_s)
+            launcher.extend_lease(boottime() + lease_s)
             print(launcher.pid, flush=True)  # noqa: T201 - tells the test
             await asyncio.Event().wait()
 

@@ -48,10 +48,37 @@ async def test_outputs_come_from_the_file_and_from_the_log(
         echo '${setValue(d=f(x) = "y"})}'
         echo "\\${setValue(a=log)}" >&2
     """
-    number = await master.submit("SHELL", {"script": script})
+    number = await master.submit("SHELL", {"script": script}, outputs_from_log=True)
     found = await outputs_of(master, number)
     assert found == {"a": "no", "b": "two\nlines", "c": '[1,"ü"]', "d": 'f(x) = "y"}'}
     assert "${setValue(d=" in log_text(cluster.data, number)
+
+
+async def test_what_a_task_only_shows_sets_nothing_and_fails_nothing(
+    master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
+) -> None:
+    """It may be what a stranger has written."""
+    shown = ["comment: ${setValue(GIT_SSH_COMMAND=touch x)}", "${setValue(a=1)}"]
+    script = "printf '%s\\n' \"$@\""
+    wary = await master.submit("SHELL", {"script": script, "arguments": shown})
+    assert await outputs_of(master, wary) == {}
+    shown.append("${setValue(PATH=x)}")
+    asking = {"script": script, "arguments": shown}
+    number = await master.submit("SHELL", asking, outputs_from_log=True)
+    assert await outputs_of(master, number) == {"a": "1"}
+
+
+async def test_value_that_is_not_declared_is_a_variable_with_a_prefix_only(
+    master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
+) -> None:
+    number = await master.submit(
+        "SHELL",
+        {"script": 'echo "$http_proxy-$day-$SHOAL_PARAM_HTTP_PROXY"'},
+        parameters={"http_proxy": "x", "day": "1"},
+        undeclared=["http_proxy"],
+    )
+    await outputs_of(master, number)
+    assert log_text(cluster.data, number) == "-1-x\n"
 
 
 def random_values(seed: int) -> dict[str, str]:
@@ -145,5 +172,5 @@ async def test_outputs_are_not_lost_with_a_record_that_the_disk_refuses(
     folder = cluster.data / "workers" / "w" / "1" / "spool"
     script = f'echo a=1 > "$SHOAL_OUTPUT"; echo "\\${{setValue(b=2)}}"; mkdir -p "{folder}"/.$N'
     script = script.replace("$N", "$SHOAL_TASK_INSTANCE_ID.json.tmp")
-    number = await master.submit("SHELL", {"script": script})
+    number = await master.submit("SHELL", {"script": script}, outputs_from_log=True)
     assert await outputs_of(master, number) == {"a": "1", "b": "2"}

@@ -53,7 +53,10 @@ async def test_secret_is_in_no_output_and_no_reason(
     script += '\' > "$SHOAL_OUTPUT"; echo "\\${setValue(b=x${SHOAL_SECRET_db##*word}y)}"'
     secret = "password-word-number-1"
     number = await master.submit(
-        "SHELL", {"script": script}, secrets={"db": secret, "rest": "-number-1"}
+        "SHELL",
+        {"script": script},
+        secrets={"db": secret, "rest": "-number-1"},
+        outputs_from_log=True,
     )
     task = await master.table.ended(number)
     assert task.report is not None

@@ -15,6 +15,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from shoal.worker.attempt import ExitRecord, Outcome
+from shoal.worker.launcher_clock import boottime
 from shoal.worker.launcher_guard import LOOK_EVERY_S
 from shoal.worker.launching import (
     Launched,
@@ -143,8 +144,7 @@ async def test_a_killed_launcher_takes_its_attempts_along_and_is_replaced(
 
 
 async def test_a_replaced_launcher_keeps_the_lease(launcher: Launcher, site: Site) -> None:
-    loop = asyncio.get_running_loop()
-    launcher.extend_lease(loop.time() + 1.0)
+    launcher.extend_lease(boottime() + 1.0)
     old = launcher.pid
     os.kill(old, signal.SIGKILL)
     await eventually(lambda: launcher.pid != old)
@@ -202,22 +202,21 @@ async def hang(
     A machine may be too slow for a short lease (the guards may have ended the launcher by then):
     a longer one is tried next.
     """
-    loop = asyncio.get_running_loop()
     for number, lease_s in enumerate((0.5, 2, 8, 32)):
         with suppress(LauncherDied, LauncherUnavailable, FileNotFoundError, ProcessLookupError):
-            launcher.extend_lease(loop.time() + 600)
+            launcher.extend_lease(boottime() + 600)
             attempt = f"a{number}"
             launched = await launcher.launch(site.marked(attempt, ESCAPE))
             await site.until_ready(attempt, 2)
             await seen_by_guards()
-            deadline = loop.time() + lease_s
+            deadline = boottime() + lease_s
             launcher.extend_lease(deadline)
             with suppress(LaunchFailed):  # an answer of any kind: the lease before it was read
                 await (await launcher.launch(site.request(f"b{number}", "true"))).wait()
             pids = [find(launcher.pid) for find in who]
             for pid in pids:
                 os.kill(pid, signal.SIGSTOP)
-            if loop.time() < deadline:
+            if boottime() < deadline:
                 return launched, deadline
             for pid in pids:
                 os.kill(pid, signal.SIGCONT)
@@ -240,7 +239,7 @@ async def test_a_launcher_that_does_not_act_on_its_lease_is_killed_by_its_guards
     launcher.extend_lease(deadline + 600)  # which it does not read any more
     with pytest.raises(LauncherDied):
         await launched.wait()
-    assert asyncio.get_running_loop().time() >= deadline
+    assert boottime() >= deadline
     assert not site.survivors()
     await eventually(lambda: launcher.pid != old)
 
@@ -248,18 +247,16 @@ async def test_a_launcher_that_does_not_act_on_its_lease_is_killed_by_its_guards
 async def test_a_launcher_that_obeys_its_lease_is_left_alone(
     launcher: Launcher, site: Site
 ) -> None:
-    loop = asyncio.get_running_loop()
-
     async def survives(attempt: str, patience_s: float) -> bool:
-        launcher.extend_lease(loop.time() + 600)
+        launcher.extend_lease(boottime() + 600)
         launched = await launcher.launch(site.marked(attempt, ESCAPE))
-        old, deadline = launcher.pid, loop.time()
+        old, deadline = launcher.pid, boottime()
         launcher.extend_lease(deadline, patience_s)
         with suppress(LauncherDied):
             assert (await launched.wait()).reason == "worker lost its ZooKeeper session"
         # Both guards have lost their patience, had they any reason to.
-        await eventually(lambda: loop.time() > deadline + 4 * patience_s)
-        launcher.extend_lease(loop.time() + 600)
+        await eventually(lambda: boottime() > deadline + 4 * patience_s)
+        launcher.extend_lease(boottime() + 600)
         await (await launcher.launch(site.request(f"{attempt}-later", "true"))).wait()
         return launcher.pid == old
 

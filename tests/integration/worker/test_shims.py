@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from shoal.worker.attempt import ExitRecord, Outcome
+from shoal.worker.launcher_clock import boottime
 from shoal.worker.launcher_shim import SHIM
 from shoal.worker.launcher_shims import MOST_IDLE
 from shoal.worker.launching import Launched, Launcher
@@ -114,11 +115,11 @@ async def test_attempt_whose_shim_stands_still_can_be_killed(
 
 
 async def test_shim_that_stands_still_cannot_stop_the_lease(launcher: Launcher, site: Site) -> None:
-    launcher.extend_lease(time.monotonic() + 600)
+    launcher.extend_lease(boottime() + 600)
     launched = await launcher.launch(site.marked("a", ESCAPE))
     await site.until_ready("a", 2)
     os.kill(parent_of(launched.pid), signal.SIGSTOP)
-    launcher.extend_lease(time.monotonic(), patience_s=60)
+    launcher.extend_lease(boottime(), patience_s=60)
     assert (await launched.wait()).reason == "worker lost its ZooKeeper session"
     assert not site.survivors()
 

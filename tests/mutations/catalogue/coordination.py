@@ -14,7 +14,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.SELF_FENCE,
         _SESSION,
         (
-            "return time.monotonic() < self.proven_until",
+            "return boottime() < self.proven_until",
             "return self.state is SessionState.CONNECTED",
         ),
         (f"{_TESTS}/test_session_proof.py::test_connection_alone_proves_nothing",),
@@ -23,7 +23,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "ownership ends only when the session is known to be lost",
         Promise.SELF_FENCE,
         _SESSION,
-        ("(left_s := self.proven_until - time.monotonic()) > 0", "(left_s := 3600.0) > 0"),
+        ("(left_s := self.proven_until - boottime()) > 0", "(left_s := 3600.0) > 0"),
         (f"{_TESTS}/test_session.py::test_proof_stops_when_the_connection_is_cut",),
     ),
     mutation(
@@ -37,11 +37,37 @@ MUTATIONS: tuple[Mutation, ...] = (
         "the proof counts from the answer, not from the sending",
         Promise.SELF_FENCE,
         _SESSION,
-        ("self._prove(sent)", "self._prove(time.monotonic())"),
+        (
+            "self._heartbeat.prove(session_id, sent)",
+            "self._heartbeat.prove(session_id, time.monotonic())",
+        ),
         (
             f"{_TESTS}/test_session.py::"
             "test_proof_counts_from_the_sending_of_a_request_not_from_its_late_answer",
         ),
+    ),
+    mutation(
+        "a loop that stands still keeps its session",
+        Promise.PROGRESS,
+        "coordination/shoal/coordination/heartbeat.py",
+        ("STANDSTILL = 1.0 ", "STANDSTILL = 1000.0 "),
+        (
+            f"{_TESTS}/test_session_proof.py::"
+            "test_session_of_a_loop_that_stands_still_ends_and_a_new_one_follows",
+        ),
+    ),
+    mutation(
+        "proofs wait for the loop",
+        Promise.PROGRESS,
+        _SESSION,
+        (
+            """            if proves and error is None:
+                self._heartbeat.prove(session_id, sent)
+            self._post(answered, answer, error)
+""",
+            "            self._post(answered, answer, error)\n",
+        ),
+        (f"{_TESTS}/test_session_proof.py::test_read_proves_nothing",),
     ),
     mutation(
         "a read proves the session",

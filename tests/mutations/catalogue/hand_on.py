@@ -91,8 +91,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.SELF_FENCE,
         _WORKER,
         (
-            "if self._session.is_proven and self._queue.holds(grant.behind):",
-            "if self._queue.holds(grant.behind):",
+            "if self._session.is_proven and before is not None:",
+            "if before is not None:",
         ),
         (f"{_OF_WORKER}::test_grant_upon_a_claim_of_a_lost_session_is_not_taken",),
     ),
@@ -101,8 +101,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.ONE_LIVE_ATTEMPT,
         _WORKER,
         (
-            "if self._session.is_proven and self._queue.holds(grant.behind):",
-            "if self._session.is_proven:",
+            "if attempt is None or not self._queue.holds(attempt.claim):",
+            "if attempt is None:",
         ),
         (f"{_OF_WORKER}::test_grant_upon_a_claim_of_a_lost_session_is_not_taken",),
     ),
@@ -124,7 +124,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a task runs on whose claim was not handed on",
         Promise.ONE_LIVE_ATTEMPT,
         _WORKER,
-        ("for own in new - standing:", "for own in ():"),
+        ("for claim in new - standing:", "for claim in set[Claim]():"),
         (f"{_OF_WORKER}::test_task_whose_claim_is_not_to_be_had_is_ended",),
     ),
     mutation(
@@ -132,8 +132,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.ONE_LIVE_ATTEMPT,
         _QUEUE,
         (
-            "return task_instance_id in self._coming or task_instance_id in self._going",
-            "return task_instance_id in self._coming",
+            "return claim in self._coming or claim in self._going",
+            "return claim in self._coming",
         ),
         (f"{_OF_QUEUE}::test_claim_that_somebody_else_holds_still_is_waited_for",),
     ),
@@ -141,7 +141,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a claim that nobody wants any more stays when it has come",
         Promise.PROGRESS,
         _QUEUE,
-        ("            self._unwanted.add(task_instance_id)\n", "            pass\n"),
+        ("            self._unwanted.add(claim)\n", "            pass\n"),
         (f"{_OF_QUEUE}::test_claim_that_nobody_wants_any_more_goes_when_it_has_come",),
     ),
     mutation(
@@ -149,8 +149,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.SELF_FENCE,
         _QUEUE,
         (
-            "            or node.stat.session_id != self._session.session_id\n",
-            "",
+            "for stat in after if stat and stat.session_id == session_id]",
+            "for stat in after if stat]",
         ),
         (f"{_OF_QUEUE}::test_claim_of_somebody_else_is_not_taken_for_ours",),
     ),

@@ -126,8 +126,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.COMMIT_FIRST,
         _ENGINE,
         (
-            "                item.fail(NotStored(str(error)))\n            return\n",
-            "                item.fail(NotStored(str(error)))\n"
+            "            await self._not_stored(items, error)\n            return\n",
+            "            await self._not_stored(items, error)\n"
             "            for c in changes.values():\n"
             "                self._outbox.add(c.run, c.decision.actions)\n"
             "            return\n",
@@ -280,7 +280,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "attempts of a lost worker are not declared lost",
         Promise.NOTHING_LOST,
         _SWEEP,
-        ("self._declare_lost(run, attempt)", "pass"),
+        ("self._revoke(await self._find_missing())", "await self._find_missing()"),
         (f"{_TESTS}/test_live_claims.py::test_task_whose_claim_lives_is_left_alone[sqlite]",),
     ),
     mutation(
@@ -288,8 +288,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.ONE_LIVE_ATTEMPT,
         _SWEEP,
         (
-            "if attempt.id not in claimed and self._is_still_held(run, attempt):",
-            "if self._is_still_held(run, attempt):",
+            "if a.id not in claimed and self._is_still_held(run, a)",
+            "if self._is_still_held(run, a)",
         ),
         (f"{_TESTS}/test_live_claims.py::test_task_whose_claim_lives_is_left_alone[sqlite]",),
     ),

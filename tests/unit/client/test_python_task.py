@@ -15,6 +15,7 @@ import pytest
 from shoal.client import AuthoringError, Parameter, Shell, Task, Workflow, python_task
 from shoal.core import macros
 from shoal.worker.outputs import collect
+from tests.waiting import START_S
 
 OUTSIDE = 3
 
@@ -30,7 +31,7 @@ def run(task: Task, parameters: Mapping[str, str], folder: Path) -> str:
         env={"SHOAL_PARAMETERS": str(given), "SHOAL_OUTPUT": str(folder / "output")},
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=START_S,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -1,12 +1,16 @@
 """What people see: states, times, tables, runs as trees; and the text of tasks on terminals."""
 
 import io
+import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
+from shoal.client.cli import look, output
 from shoal.client.cli.exits import EPILOG, Exit, exit_status
 from shoal.client.cli.look import LOOKS, clock, counts_text, lasted, plural
 from shoal.client.cli.run_view import children_text, head_text, progress_text, tasks_table
@@ -86,10 +90,45 @@ def test_every_state_has_a_look() -> None:
     assert {*TaskState.__members__, *WorkflowState.__members__} <= set(LOOKS)
 
 
+@pytest.mark.parametrize(
+    ("zone", "shown"),
+    [
+        ("Europe/Berlin", "2026-05-02 02:30 Europe/Berlin"),
+        ("America/New_York", "2026-05-01 20:30 America/New_York"),
+        ("Asia/Tokyo", "2026-05-02 09:30 Asia/Tokyo"),
+        ("UTC", "2026-05-02 00:30 UTC"),
+    ],
+)
+def test_times_of_another_zone_are_told_by_its_clock_and_name(zone: str, shown: str) -> None:
+    assert clock("2026-05-02T00:30:00Z", NOW, zone) == shown
+
+
+def test_whether_a_time_is_today_is_told_by_the_clock_that_is_shown() -> None:
+    late = datetime(2026, 11, 21, 14, 0, 0, tzinfo=UTC)
+    assert clock("2026-11-21T15:30:00Z", late, "UTC") == "15:30:00 UTC"
+    assert clock("2026-11-21T15:30:00Z", late, "Asia/Tokyo") == "2026-11-22 00:30 Asia/Tokyo"
+
+
+def test_zone_that_this_machine_does_not_know_leaves_its_own_clock() -> None:
+    assert clock("2026-05-02T00:30:00Z", NOW, "Mars/Olympus") == clock("2026-05-02T00:30:00Z", NOW)
+
+
+def test_no_command_writes_times_but_by_the_functions_that_name_the_zone() -> None:
+    folder = Path(look.__file__).parent
+    own = {
+        file.name
+        for file in folder.glob("*.py")
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if re.search(r"strftime|:%[HYa]", line) and "%z" not in line
+    }
+    # A preview has a column of its own that is called UTC.
+    assert own == {"look.py", "schedules.py"}
+
+
 def test_times_are_local_and_short() -> None:
     today = datetime(2026, 11, 21, 5, 0, 3, tzinfo=UTC)
     local = today.astimezone()
-    assert clock(today.isoformat(), NOW) == local.strftime("%H:%M:%S")
+    assert clock(today.isoformat(), NOW) == local.strftime("%H:%M:%S %Z")
     assert clock("2025-01-02T12:00:00Z", NOW).startswith("2025-01-02 ")
     assert clock(None, NOW) == ""
     assert lasted("2026-11-21T06:00:00Z", None, NOW) == "10.0s"
@@ -220,3 +259,26 @@ def test_what_works_for_a_task_is_named() -> None:
     )
     assert children_text(many) == expected
     assert children_text(attempt("a", "RUNNING")) == ""
+
+
+HOSTILE = "ok \x1b]52;c;aGVsbG8=\x1b\\ \x1b]0;OWNED\x07 \x1b[1A\x1b[2K\x9b2J\rover\x07"
+
+
+def test_nothing_that_is_printed_can_command_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever prints: a text, a table, a message, an error, JSON."""
+    monkeypatch.setattr(output, "out", lambda: output._console(stderr=False))
+    monkeypatch.setattr(output, "err", lambda: output._console(stderr=True))
+    grid = Grid(["reason~", "name"])
+    grid.add(HOSTILE, Text(HOSTILE, "red"))
+    output.out().print(HOSTILE)
+    output.out().print(Text(HOSTILE), soft_wrap=True)
+    output.out().print(grid.table(40))
+    output.say(HOSTILE)
+    output.tell_error(ShoalError(HOSTILE))
+    output.print_json({"reason": HOSTILE})
+    printed = capsys.readouterr()
+    for text in (printed.out, printed.err):
+        assert "ok" in text
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", text), ascii(text)

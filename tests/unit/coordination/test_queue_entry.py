@@ -38,6 +38,24 @@ def test_foreign_names_are_refused(foreign: str) -> None:
         parse("g", "2-000000000", "000000000001-2-00000000000", foreign)
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "2-000000000/000000000001-2-00000000000/00000000000001-p00٣",  # a digit, but not ours
+        "2-000000000/000000000001-2-00000000000/0000000000_001-p000",
+        "2-000000000/000000000001-2-00000000000/1-p0",
+        "2-000000000/000000000001-2-00000000007/00000000000001-p000",  # another bucket's
+        "2-000000009/000000000001-2-00000000000/00000000000001-p000",
+        "9-000000000/000000000001-2-00000000000/00000000000001-p000",
+        "2-000000000/000000000001-2-00000000000/00000000000001-p000\n",
+    ],
+)
+def test_what_is_no_entry_is_refused(path: str) -> None:
+    """It could be read as one, but not be claimed: its own path would be another."""
+    with pytest.raises(ValueError, match=r"no entry|not its own"):
+        parse("g", *path.split("/"))
+
+
 def test_what_does_not_fit_is_refused() -> None:
     for numbers in [(5, 1, 2, 1, 1), (2, 10**12, 2, 1, 1), (2, 1, -1, 1, 1), (2, 1, 2, 10**14, 1),
                     (2, 1, 2, 1, 1000)]:  # fmt: skip

@@ -195,3 +195,16 @@ def test_bounds_of_a_schedule_are_compared_in_its_time_zone() -> None:
     assert "later than the start, 2026-01-02T05:00:00+00:00" in found["schedules[0].end"]
     check_workflow(bounded("2026-01-02T14:01"))
     check_workflow(bounded("2026-01-02T14:00", timezone="Europe/Berlin"))
+
+
+def test_descriptions_hold_no_control_characters() -> None:
+    task = {"name": "a", "type": "SHELL", "params": {"script": "true"}}
+    fine = {"name": "w", "tasks": [task | {"description": "two\n\tlines"}]}
+    assert check_workflow(fine).tasks[0].description == "two\n\tlines"
+    bad = {"name": "w", "description": "a\x1b[2J", "tasks": [task | {"description": "\x9b"}]}
+    with pytest.raises(InvalidDefinition) as error:
+        check_workflow(bad)
+    assert [problem.field for problem in error.value.problems] == [
+        "description",
+        "tasks[0].description",
+    ]

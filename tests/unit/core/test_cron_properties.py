@@ -217,8 +217,8 @@ def days_meant(part: str, year: int, month: int) -> set[int]:
 
 MONTH_PARTS = st.one_of(
     st.sampled_from(["L", "LW"]),
-    st.integers(1, 30).map(lambda n: f"L-{n}"),
-    st.integers(1, 30).map(lambda n: f"L-{n}W"),
+    st.integers(0, 30).map(lambda n: f"L-{n}"),
+    st.integers(0, 30).map(lambda n: f"L-{n}W"),
     st.integers(1, 31).map(lambda n: f"{n}W"),
 )
 WEEK_PARTS = st.one_of(

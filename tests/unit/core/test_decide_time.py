@@ -2,7 +2,13 @@
 
 from datetime import timedelta
 
-from shoal.core.events import PauseRequested, RecoverRequested, ResumeRequested
+from shoal.core.events import (
+    PauseRequested,
+    RecoverRequested,
+    ResumeRequested,
+    TaskEnded,
+    TaskStarted,
+)
 from shoal.core.states import TaskSignal, WorkflowState
 from tests.unit.core.driving import START, Driver, spec
 
@@ -109,3 +115,22 @@ def test_task_of_a_concurrency_group_waits_for_its_slot() -> None:
     run.grant("a")
     run.do("a")
     assert run.state() is WorkflowState.SUCCEEDED
+
+
+def test_clock_of_a_worker_shortens_no_delay() -> None:
+    run = Driver(spec({"a": {"retries": 1, "retry_delay": 300}}))
+    task_id = run.claim("a")
+    long_ago = run.now
+    run.workers.pop(task_id)
+    run.now += timedelta(minutes=10)
+    run.send(TaskEnded(task_id, FAIL, run.now, "w1", started_at=long_ago, ended_at=long_ago))
+    assert run.run.attempts["a"].due_at == run.now + timedelta(seconds=300)
+
+
+def test_clock_of_a_worker_lets_no_timeout_come_early() -> None:
+    run = Driver(spec({"a": {"timeout": 60, "timeout_action": "warn"}}))
+    task_id = run.take("a", "w1")
+    run.send(TaskStarted(task_id, "w1", run.now, run.now - timedelta(minutes=10)))
+    attempt = run.run.attempts["a"]
+    assert attempt.started_at == attempt.queued_at
+    assert max(run.wakes) == run.now + timedelta(seconds=60)

@@ -10,6 +10,7 @@ import pytest
 
 from shoal.core import failpoints
 from shoal.core.failpoints import FailpointReached, InvalidFailpoint
+from tests.waiting import START_S
 
 ROOT = Path(__file__).parents[3]
 CALL = re.compile(r'failpoints\.hit\("([^"]+)"\)')
@@ -70,7 +71,7 @@ def run_armed(text: str, program: str) -> "subprocess.CompletedProcess[str]":
         env={"SHOAL_FAILPOINTS": text},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=START_S,
     )
 
 

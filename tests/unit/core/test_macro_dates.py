@@ -99,6 +99,13 @@ def at(text: str, zone: str = "Europe/Berlin") -> datetime:
         # Instants.
         ("$[timestamp(yyyyMMddHHmmss)]", "1785572430"),
         ("$[timestamp(yyyyMMddHHmmss-1)]", "1785486030"),
+        # Digits in the place of a part.
+        ("$[timestamp(yyyyMMdd000000)]", "1785535200"),
+        ("$[timestamp(yyyyMMdd000000-1)]", "1785448800"),
+        ("$[timestamp(yyyyMMdd00mm30+1/24)]", "1785536430"),
+        ("$[timestamp(month_begin(yyyyMMdd235959,-1))]", "1785535199"),
+        ("$[timestamp(20260101000000)]", "1767222000"),
+        ("$[timestamp(yyyy0231000000)]", "1772233200"),  # the last day of February
         ("$[timestamp(month_begin(yyyyMMddHHmmss,0))]", "1785572430"),
         ("$[timestamp(add_months(yyyyMMddHHmmss,-1))]", "1782894030"),
         # Units by name.

@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime
 
+from shoal.core.errors import ShoalError
 from shoal.core.model import WorkflowSpec
 from shoal.core.run import Attempt, Enqueue, Plan, Run, WakeAt
 from shoal.core.states import WorkflowState
@@ -61,4 +62,35 @@ async def test_actions_of_a_partition_that_was_given_up_stay_here() -> None:
     work = asyncio.create_task(outbox.work())
     await eventually(lambda: performer.calls)
     assert performer.calls == [[(2, FIRST)]]
+    work.cancel()
+
+
+async def test_each_run_is_told_of_by_what_became_of_its_actions() -> None:
+    class Away(ShoalError):
+        retriable = True
+
+    told: list[tuple[int, str]] = []
+    trouble: dict[int, Exception] = {1: ValueError("beyond us")}
+
+    async def perform(performed: Performed) -> None:
+        for one, _ in performed:
+            if one.id in trouble:
+                raise trouble[one.id]
+
+    outbox = Outbox(
+        perform,
+        {0},
+        on_failure=lambda one, error: told.append((one.id, str(error))),
+        on_success=lambda one: told.append((one.id, "performed")),
+    )
+    work = asyncio.create_task(outbox.work())
+    outbox.add(run(1), (FIRST,))
+    outbox.add(run(2), (FIRST,))
+    outbox.add(run(3), ())
+    outbox.add(run(4), (), on_trial=True)
+    await eventually(lambda: len(told) == 3)
+    assert told == [(1, "beyond us"), (2, "performed"), (4, "performed")]
+    trouble[1] = Away("nobody is there")  # which is not the matter of the run
+    outbox.add(run(1), (FIRST,))
+    await eventually(lambda: told[3:] == [(1, "performed")])
     work.cancel()

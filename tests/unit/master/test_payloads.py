@@ -153,3 +153,44 @@ def test_outputs_of_tasks_upstream_and_own_parameters_are_in_it() -> None:
     found = payload(run, attempts["b"], 1)
     assert json.loads(found.params_json)["arguments"] == ["/data/$[yyyy] 7.csv", "$[yyyy] 7"]
     assert dict(found.parameters) == {"rows": "$[yyyy] 7", "file": "/data/$[yyyy] 7.csv"}
+
+
+def test_output_is_a_variable_of_its_own_name_only_where_it_is_declared_or_named() -> None:
+    tasks = {
+        "give": {},
+        "take": {
+            "depends_on": ["give"],
+            "params": {"script": 'wc "$rows"; env["note"]; git fetch # GIT_SSH_COMMANDS'},
+            "parameters": {"mine": "${hers}"},
+        },
+    }
+    definition = spec(tasks, parameters={"day": "1"})
+    named = ["rows", "note", "mine", "day", "of_project"]
+    others = ["GIT_SSH_COMMAND", "http_proxy", "hers"]
+    give = Attempt(
+        "give", 1, id=1, state=TaskState.SUCCEEDED, outputs=dict.fromkeys(named + others, "x")
+    )
+    take = Attempt("take", 1, id=2)
+    attempts = {"give": give, "take": take}
+    run = Run(
+        3,
+        Plan.of(definition),
+        WorkflowState.RUNNING,
+        5,
+        attempts,
+        LOGICAL,
+        LOGICAL,
+        parameters={"day": "1", "of_project": "y"},
+    )
+    run.givers = {"give"}
+    found = payload(run, take, 99)
+    assert found.parameters.keys() == {*named, *others}
+    assert list(found.undeclared) == sorted(others)
+
+
+def test_log_sets_outputs_only_where_the_definition_says_so() -> None:
+    assert not sent({"script": "true"}, {}).outputs_from_log
+    definition = spec({"a": {"outputs_from_log": True}})
+    attempt = Attempt("a", 1, id=7)
+    run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, {"a": attempt}, LOGICAL, LOGICAL)
+    assert payload(run, attempt, 99).outputs_from_log

@@ -70,3 +70,34 @@ async def test_reminder_comes_although_the_clock_was_set_back() -> None:
         woken.timers.remind(0.01, 7)
         woken.now -= timedelta(hours=1)
         assert await woken.next() == [7]
+
+
+async def test_entries_of_an_instance_that_has_ended_are_dropped() -> None:
+    """Else each run of a workflow with a timeout would leave one until then."""
+    async with running() as woken:
+        timers, far = woken.timers, START + timedelta(days=1)
+        for instance_id in range(10_000):
+            timers.add(far, instance_id)
+            timers.drop(instance_id)
+        assert not timers._set
+        assert len(timers._heap) <= 2_000
+
+
+async def test_a_dropped_entry_wakes_nobody_and_can_be_added_again() -> None:
+    async with running() as woken:
+        later = START + timedelta(seconds=5)
+        for instance_id in (7, 8):
+            woken.timers.add(later, instance_id)
+        woken.timers.drop(7)
+        woken.now = later
+        woken.timers.add(START, 9)  # the clock stands still: something has to wake the loop
+        assert await woken.next() == [8, 9]
+        woken.timers.add(later, 7)
+        assert await woken.next() == [7]
+
+
+async def test_a_sleep_is_bounded_whatever_is_next() -> None:
+    """The clock may be set to where the next one is due already."""
+    async with running() as woken:
+        woken.timers.add(START + timedelta(days=365), 7)
+        assert woken.timers._fire_due() == 60.0

@@ -45,7 +45,7 @@ class OneMaster:
 
 
 def attempt(number: int) -> Attempt:
-    return Attempt(Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1))
+    return Attempt(Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1))
 
 
 @asynccontextmanager
@@ -88,6 +88,20 @@ async def test_what_is_over_is_not_asked_for() -> None:
         master.open.set()
         await eventually(lambda: len(granted) == CALLS_AT_ONCE + 1)
     assert attempts[-1].id not in {number for call in master.calls for number in call}
+
+
+async def test_payload_that_comes_when_the_attempt_is_over_is_not_taken() -> None:
+    """Its claim was released meanwhile, or it was killed."""
+    master, granted = OneMaster(), list[int]()
+    first, second = attempt(0), attempt(1)
+    async with fetcher_from(master, granted) as fetcher:
+        fetcher.fetch([first, second])
+        await eventually(lambda: master.calls)
+        first.over.set()
+        master.open.set()
+        await eventually(lambda: second.granted)
+    assert granted == [1]
+    assert not first.granted
 
 
 async def test_who_waits_for_a_dead_master_looks_for_its_successor_with_the_others(

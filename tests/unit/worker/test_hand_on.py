@@ -46,22 +46,26 @@ class Queue:
     async def look(self, _group: str) -> None:
         self.looks += 1
 
-    def holds(self, number: int) -> bool:
-        return number in self.held
+    def holds(self, claim: Claim) -> bool:
+        return claim.task_instance_id in self.held
 
-    def hand_on(
-        self, moves: Mapping[int, Sequence[int]], worker_id: str
-    ) -> Coroutine[Any, Any, set[int]]:
-        assert worker_id == WORKER
-        self.moves.append({old: list(new) for old, new in moves.items()})
+    def hand_on(self, moves: Mapping[Claim, Sequence[Claim]]) -> Coroutine[Any, Any, set[Claim]]:
+        self.moves.append(
+            {
+                old.task_instance_id: [new.task_instance_id for new in some]
+                for old, some in moves.items()
+            }
+        )
         return self._move(moves)
 
-    async def _move(self, moves: Mapping[int, Sequence[int]]) -> set[int]:
+    async def _move(self, moves: Mapping[Claim, Sequence[Claim]]) -> set[Claim]:
         await self.open.wait()
         if not self.works:
             return set()
         new = {each for some in moves.values() for each in some}
-        self.held = self.held - moves.keys() | new
+        assert {claim.worker_id for claim in new} == {WORKER}
+        self.held -= {old.task_instance_id for old in moves}
+        self.held |= {claim.task_instance_id for claim in new}
         return new
 
 
@@ -128,9 +132,12 @@ class Site:
             interrupt=lambda attempt, _reason: self.interrupted.append(attempt.id),
         )
         self.reporter = Reporter(cast("Masters", master), self._settled, self.hand_on)
+        for number in sorted(queue.held):
+            if number < 10:  # the others will come
+                self.attempts.end(self.hold(number))
 
     def hold(self, number: int) -> Attempt:
-        return self.attempts.add(Claim(Entry("default", 2, 7, 2, number, 0), WORKER, 1))
+        return self.attempts.add(Claim(Entry("default", 2, 7, 2, number, 0), WORKER, 1, 1))
 
     def _settled(self, report: pb.Report, _committed: bool) -> None:
         if (attempt := self.attempts.get(report.attempt.task_instance_id)) is not None:
@@ -257,7 +264,7 @@ async def test_grant_is_taken_once() -> None:
     queue = Queue(1, 2, 3)
     async with site_of(queue, master) as site:
         site.reporter.add(WORKER, end(1))
-        await eventually(lambda: queue.holds(10))
+        await eventually(lambda: 10 in queue.held)
         site.hand_on.take([grant(10, behind=2)])
         assert site.started == [10]
         site.hand_on.reported(ref(3))  # and not answered for long
@@ -270,13 +277,24 @@ async def test_grant_is_taken_once() -> None:
         assert site.started == [10, 10]
 
 
+async def test_what_was_disowned_is_not_taken() -> None:
+    """A master has asked what is left of an attempt, while an answer that grants it was late."""
+    async with site_of(Queue(1)) as site:
+        site.hand_on.reported(ref(1))
+        site.hand_on.refuse(ref(10))
+        site.hand_on.take([grant(10, behind=1), grant(11, behind=1)])
+        assert site.started == [11]
+        site.hand_on.settled(ref(1))
+
+
 async def test_grant_upon_a_claim_of_a_lost_session_is_not_taken() -> None:
     async with site_of(Queue(1)) as site:
+        site.attempts.end(site.hold(2))  # whose claim the queue does not know any more
         site.hand_on.take([grant(10, behind=2)])
         site.session.is_proven = False
         site.hand_on.take([grant(11, behind=1)])
         assert site.started == []
-        assert len(site.attempts) == 0
+        assert (site.attempts.get(10), site.attempts.get(11)) == (None, None)
 
 
 async def test_slot_is_kept_for_what_is_likely_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:

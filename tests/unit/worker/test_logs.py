@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from shoal.worker.logs import CHUNK, BadLogAddress, LogNotFound, LogStore
+from tests.waiting import DEADLINE_S
 
 ADDRESS = ("shop.daily", 12, 34)
 
@@ -117,7 +118,7 @@ async def test_following_yields_everything_until_finished(store: LogStore) -> No
             seen.extend(chunk)
             grown.set()
 
-    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(DEADLINE_S), asyncio.TaskGroup() as group:
         group.create_task(follow())  # before the log exists
         content = b""
         for piece in (b"one\n", b"\0\xff" * CHUNK, b"last, without newline"):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import shoal.worker.proctree as proctree
+from tests.waiting import START_S
 
 #: A name that breaks careless parsers of /proc/PID/stat, with digits like a process number.
 NASTY_NAME = "a) R 1 (1000"
@@ -82,7 +83,7 @@ other.kill()
 
 def test_picked_children_are_killed_with_all_below_and_nobody_else() -> None:
     run = subprocess.run(
-        [sys.executable, "-c", PICKS], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", PICKS], capture_output=True, text=True, check=True, timeout=START_S
     )
     assert run.stdout.split() == ["-9", "-9", "None"]
 

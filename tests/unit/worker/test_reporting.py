@@ -56,6 +56,9 @@ class Clock:
     def monotonic(self) -> float:
         return self.now
 
+    def time(self) -> float:
+        return self.now
+
 
 def report(number: int, kind: pb.ReportKind.ValueType) -> pb.Report:
     return pb.Report(attempt=pb.AttemptRef(task_instance_id=number), kind=kind)

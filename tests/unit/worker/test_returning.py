@@ -49,7 +49,7 @@ class Site:
         """Claim tasks and give them back; return what is reported of them."""
         waiting = []
         for number in numbers:
-            claim = Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1)
+            claim = Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1)
             payload = pb.Payload(task_instance_id=number, queued_at=queued_at)
             waiting.append(Waiting(self.attempts.add(claim), payload, 0.0))
         self.returns.give_back(waiting)

@@ -25,7 +25,9 @@ class Site:
     def claim(self, numbers: Iterable[int]) -> list[Attempt]:
         """Claim tasks; the smaller number comes first in the queue."""
         return [
-            self.attempts.add(Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1))
+            self.attempts.add(
+                Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1)
+            )
             for number in numbers
         ]
 

@@ -17,20 +17,27 @@ from shoal.coordination import Claim, Membership, SessionLost, SessionState, Tas
 from shoal.coordination.errors import CoordinationError
 from shoal.core import failpoints
 from shoal.worker.agent_attempts import Attempt, Attempts
-from shoal.worker.agent_runner import Runner
+from shoal.worker.agent_masters import CALL_TIMEOUT_S, Masters
+from shoal.worker.agent_runner import CLAIM_GONE, Runner
 from shoal.worker.claims import Claimer
 from shoal.worker.disk import DiskGuard
 from shoal.worker.launching import SHORTEST_PATIENCE_S, Launcher
+from shoal.worker.log_keeping import LogKeeper
 from shoal.worker.log_limit import LogLimit
+from shoal.worker.reachability import Reachability
 from shoal.worker.reporting import Reporter
 from shoal.worker.settings import WorkerSettings
+from shoal.worker.starting import Starting
+from shoal.worker.unanswered import give_up_unanswered
 
 log = structlog.get_logger()
 
 LEASE_RENEWAL = 1 / 6  # of the session timeout
 LEASE_STEP_S = 0.05  # less is not worth a message to the launcher
 PATIENCE = 1 / 10  # of it; the proof ends at 0.7, others take over at 1
+FETCH_PATIENCE = 1 / 2  # of the session timeout
 LOAD_EVERY_S = 1.0  # how often the member's data may change
+CLAIMS_LOOK_S = 2.0  # between looks whether all claims stand that we hold: two requests each
 RELEASE_PAUSE_S = 0.1  # nobody waits for a finished task's claim: those of a while go together
 LAST_REPORTS_S = 5.0  # to hand over results before leaving; the rest waits in the spool
 STOPPED = "the worker was stopped"
@@ -53,16 +60,25 @@ class Agent:
         tasks: asyncio.TaskGroup,
         disk: DiskGuard,
         log_limit: LogLimit,
+        masters: Masters,
+        reachability: Reachability,
+        starting: Starting,
+        log_keeper: LogKeeper,
         about: Mapping[str, Any],
     ) -> None:
         self._settings, self._session, self._queue = settings, session, queue
         self._launcher, self._attempts, self._tasks = launcher, attempts, tasks
-        self._disk, self._log_limit = disk, log_limit
+        self._disk, self._log_limit, self._log_keeper = disk, log_limit, log_keeper
+        self._masters, self._reachability = masters, reachability
+        self._starting = starting
+        self._news = asyncio.Event()  # the member's data has changed, its load apart
         self._about = about  # what never changes of the member's data
-        self._leased_until = -1.0  # as the launcher knows it; monotonic seconds
-        self._dropped: list[int] = []  # whose claims are to be released
+        self._leased_until = -1.0  # as the launcher knows it; ``boottime`` seconds
+        self._dropped: list[Attempt] = []  # whose claims are to be released
         self._releasing = False
         self._returned: list[Claim] = []  # that are to be queued again
+        self._claiming: asyncio.Task[None] | None = None
+        self._claims_no_more = False
         self._putting_back = False
 
     def renew_lease(self) -> None:
@@ -79,7 +95,7 @@ class Agent:
 
         What ends meanwhile, or soon after, is released together.
         """
-        self._dropped += [attempt.id for attempt in attempts]
+        self._dropped += attempts
         if not self._releasing:
             self._releasing = True
             self._tasks.create_task(self._release_dropped())
@@ -106,25 +122,40 @@ class Agent:
         ``ready`` is set when the worker is registered.
         """
         self.renew_lease()
+        # Nobody waits longer for an answer, and the next ones need not wait behind it.
+        self._masters.fetch_timeout_s = min(CALL_TIMEOUT_S, self._fetch_patience_s)
         unsubscribe = self._session.on_state(self._session_changed)
-        loops = (reporter.run(), self._keep_lease(), self._log_limit.watch())
+        loops = (
+            reporter.run(),
+            self._keep_lease(),
+            self._log_limit.watch(),
+            give_up_unanswered(
+                self._attempts, self._masters, self._fetch_patience_s, runner.refuse
+            ),
+        )
         lasting = [self._tasks.create_task(loop) for loop in loops]
         try:
             async with member:
                 ready.set()
                 log.info("worker ready", worker=member.member_id, **self.member_data)
+                lasting += [  # also while the worker drains
+                    self._tasks.create_task(self._follow_sessions(claimer, runner)),
+                    self._tasks.create_task(self._end_unclaimed(runner)),
+                ]
                 until_stop = [
-                    self._tasks.create_task(self._claim_in_every_session(claimer, runner)),
                     self._tasks.create_task(self._publish_load(member)),
+                    self._tasks.create_task(self._publish_news(member)),
                     self._tasks.create_task(
                         self._disk.watch(lambda: self._tell_of_disk(member, runner))
                     ),
+                    self._tasks.create_task(self._log_keeper.watch(self.tell_soon)),
                 ]
                 await stop.wait()
                 log.info("worker stopping", running=self._attempts.occupied)
                 for task in until_stop:
                     task.cancel()
                 await asyncio.wait(until_stop)
+                await self._stop_claiming()
                 runner.start_no_more()
                 await self._drain(runner, at_once)
                 await _first(reporter.drained(), at_once.wait(), timeout_s=LAST_REPORTS_S)
@@ -136,37 +167,68 @@ class Agent:
 
     # -- session ----------------------------------------------------------------------------
 
-    async def _claim_in_every_session(self, claimer: Claimer, runner: Runner) -> None:
-        """Claim; when the session is lost, make sure that all it claimed is dead; begin again."""
+    async def _follow_sessions(self, claimer: Claimer, runner: Runner) -> None:
+        """When the session is lost, make sure that all it claimed is dead. Claim, until stopped."""
         while True:
             await self._session.proven()
             generation = self._session.generation
-            claiming = asyncio.create_task(claimer.run(), name="claims")
+            self._claiming = None
+            if not self._claims_no_more:
+                self._claiming = asyncio.create_task(claimer.run(), name="claims")
             try:
-                await self._lost_or_failed(generation, claiming)
+                await self._lost_or_failed(generation, self._claiming)
             finally:
-                claiming.cancel()
-                await asyncio.wait([claiming])
+                await self._end_claiming()
             log.warning("session lost, ending all tasks", running=self._attempts.occupied)
             await runner.lose_session(SESSION_LOST)
 
-    async def _lost_or_failed(self, generation: int, claiming: "asyncio.Task[None]") -> None:
+    async def _lost_or_failed(self, generation: int, claiming: "asyncio.Task[None] | None") -> None:
         """Return when the session is over. Raises what ``claiming`` raised."""
         while self._session.generation == generation:
             lost = asyncio.create_task(self._session.lost())
+            awaited = [lost] if claiming is None else [lost, claiming]
             try:
-                await asyncio.wait([lost, claiming], return_when=asyncio.FIRST_COMPLETED)
-                if claiming.done():
-                    claiming.result()
+                await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+                if claiming is not None and claiming.done():
+                    if not claiming.cancelled():  # else the worker stops
+                        claiming.result()
                     await lost
                 if lost.done():
                     return
             finally:
                 lost.cancel()
 
+    async def _stop_claiming(self) -> None:
+        """Claim no more, in this session nor in a later one."""
+        self._claims_no_more = True
+        await self._end_claiming()
+
+    async def _end_claiming(self) -> None:
+        if self._claiming is not None:
+            self._claiming.cancel()
+            await asyncio.wait([self._claiming])
+
+    async def _end_unclaimed(self, runner: Runner) -> None:
+        """End the attempts whose claims somebody has deleted: others may start them."""
+        while True:
+            await asyncio.sleep(CLAIMS_LOOK_S)
+            try:
+                lost = set(await self._queue.lost())
+            except CoordinationError as error:
+                log.debug("claims not looked at", error=str(error))
+                continue
+            for attempt in self._attempts.live:
+                if attempt.claim in lost:
+                    log.error("claim deleted by somebody else", task_instance=attempt.id)
+                    runner.interrupt(attempt, CLAIM_GONE)
+
     def _session_changed(self, state: SessionState) -> None:
         if state is SessionState.LOST:
             self.renew_lease()  # there is none: everything ends now
+
+    @property
+    def _fetch_patience_s(self) -> float:
+        return self._settings.fetch_patience_s or FETCH_PATIENCE * self._session.timeout_s
 
     async def _keep_lease(self) -> None:
         while True:
@@ -182,11 +244,14 @@ class Agent:
         finally:
             self._releasing = False
 
-    async def _release(self, task_instance_ids: Sequence[int]) -> None:
+    async def _release(self, attempts: Sequence[Attempt]) -> None:
+        ended = [attempt.claim for attempt in attempts if attempt.committed]
+        others = [attempt.claim for attempt in attempts if not attempt.committed]
         # If the session is lost, the claims are gone anyway.
         with suppress(SessionLost):
             failpoints.hit("claim.before_release")
-            await self._session.retry(lambda: self._queue.release(task_instance_ids))
+            await self._session.retry(lambda: self._queue.release(ended, ended=True))
+            await self._session.retry(lambda: self._queue.release(others))
             failpoints.hit("claim.after_release")
 
     async def _put_back_returned(self) -> None:
@@ -209,8 +274,24 @@ class Agent:
     @property
     def member_data(self) -> dict[str, Any]:
         """What the worker tells of itself in ZooKeeper."""
-        paused = {"paused": self._disk.shortage} if self._disk.shortage else {}
-        return {**self._about, "running": self._attempts.occupied, **paused}
+        data = {**self._about, "running": self._attempts.occupied, **self._log_keeper.told}
+        if reason := (
+            self._disk.shortage or self._starting.shortage or self._reachability.hindrance
+        ):
+            data["paused"] = reason
+        if masters := self._reachability.masters:
+            data["unreachable"] = masters
+        return data
+
+    def tell_soon(self) -> None:
+        """Have others see that ``member_data`` has changed."""
+        self._news.set()
+
+    async def _publish_news(self, member: Membership) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            await member.update(self.member_data)
 
     async def _tell_of_disk(self, member: Membership, runner: Runner) -> None:
         """Room on the disks has come or gone."""

@@ -27,7 +27,9 @@ class Attempt:
     def __init__(self, claim: Claim) -> None:
         self.claim = claim
         self.id = claim.entry.task_instance_id
+        self.claimed_at = time.monotonic()
         self.granted = False  # a master has sent the payload
+        self.committed = False  # a master has stored its end: nobody will be given it again
         self.has_slot = False
         self.began_at = 0.0  # when it got its slot, in monotonic seconds
         self.kill_reason: str | None = None  # somebody wants it ended: the result is KILLED

@@ -85,6 +85,13 @@ class WorkerHome:
     ) -> None:
         self._unlock()
 
+    def former_logs(self) -> list[Path]:
+        """Return the folders of logs of all other workers that had, or have, our name."""
+        own = self.folders.logs
+        if self._settings.log_dir is not None:
+            return []  # all of them have the same one
+        return [one for one in sorted(self._base.glob("*/logs")) if one != own]
+
     def _unlock(self) -> None:
         for fd in (self.processes_fd, self._agent_fd, self._work_fd):
             if fd >= 0:

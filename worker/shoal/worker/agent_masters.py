@@ -12,7 +12,7 @@ from shoal.coordination import Owners
 from shoal.coordination.errors import CoordinationError
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
-from shoal.proto.errors import PeerUnavailable
+from shoal.proto.errors import PeerRefused, PeerUnavailable
 
 log = structlog.get_logger()
 
@@ -29,12 +29,18 @@ def delay_s(tries: int) -> float:
 
 
 class Masters:
-    """Find owners, call them, and look again when they do not answer."""
+    """Find owners, call them, and look again when they do not answer.
+
+    ``on_answer`` and ``on_silence`` hear of every call's outcome, with the address.
+    """
 
     def __init__(self, owners: Owners, channels: Channels) -> None:
         self._owners, self._channels = owners, channels
         self._calls: dict[str, int] = defaultdict(int)  # in flight, by address
         self._silent: set[str] = set()  # addresses that did not answer
+        self.fetch_timeout_s = CALL_TIMEOUT_S
+        self.on_answer: Callable[[str], None] = lambda _: None
+        self.on_silence: Callable[[str], None] = lambda _: None
 
     async def addresses(self, partitions: Iterable[int]) -> dict[int, str]:
         """Return the owner's address for each of ``partitions`` that has one now."""
@@ -61,7 +67,8 @@ class Masters:
     async def fetch(self, address: str, request: pb.FetchRequest) -> pb.FetchResponse:
         """Ask for payloads. Raises PeerUnavailable, PeerRefused."""
         return await self._call(
-            address, lambda: self._channels.master(address).Fetch(request, timeout=CALL_TIMEOUT_S)
+            address,
+            lambda: self._channels.master(address).Fetch(request, timeout=self.fetch_timeout_s),
         )
 
     async def report(self, address: str, request: pb.ReportRequest) -> pb.ReportResponse:
@@ -70,15 +77,48 @@ class Masters:
             address, lambda: self._channels.master(address).Report(request, timeout=CALL_TIMEOUT_S)
         )
 
+    def suspect(self, partitions: Iterable[int]) -> None:
+        """The owners of ``partitions`` have left us without an answer for too long."""
+        owners = [self._owners.known(partition) for partition in partitions]
+        for address in {owner.address for owner in owners if owner}:
+            self.on_silence(address)
+
+    async def probe(self, address: str, timeout_s: float) -> None:
+        """Ask for nothing, to see whether the master answers. Raises PeerUnavailable.
+
+        Over a connection of its own: one that has fallen silent tells nothing about new ones.
+        """
+        try:
+            async with self._channels.another_to_master(address) as stub:
+                await call(address, stub.Fetch(pb.FetchRequest(), timeout=timeout_s))
+        except PeerUnavailable:
+            self.on_silence(address)
+            raise
+        except PeerRefused:
+            pass  # that is an answer, too
+        # The connection that fell silent may be dead; closing it would cancel the calls on it.
+        self._channels.renew(address)
+        self.on_answer(address)
+
+    async def standing(self, address: str, request: pb.StandingRequest) -> pb.StandingResponse:
+        """Ask how instances stand; any master knows. Raises PeerUnavailable, PeerRefused."""
+        stub = self._channels.master(address)
+        return await self._call(address, lambda: stub.Standing(request, timeout=CALL_TIMEOUT_S))
+
     async def _call(self, address: str, start: Callable[[], Awaitable[T]]) -> T:
         self._calls[address] += 1
         try:
             answer = await call(address, start())
         except PeerUnavailable:
             self._silent.add(address)
+            self.on_silence(address)
+            raise
+        except PeerRefused:
+            self.on_answer(address)
             raise
         else:
             self._silent.discard(address)
+            self.on_answer(address)
             return answer
         finally:
             self._calls[address] -= 1

@@ -7,6 +7,7 @@ after which the claim is dropped and the master declares the attempt LOST.
 
 import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +16,7 @@ from pathlib import Path
 import structlog
 from pydantic import ValidationError
 
+from shoal.coordination import Claim
 from shoal.core import failpoints
 from shoal.core.errors import ShoalError
 from shoal.core.parameters import RESERVED_PATTERN
@@ -37,8 +39,15 @@ from shoal.worker.cleaning import Cleaner
 from shoal.worker.context import AttemptContext, Prepared, prepare
 from shoal.worker.disk_work import DiskWork
 from shoal.worker.launcher import LEASE_LOST
+from shoal.worker.launcher_child import NO_ROOM
 from shoal.worker.launcher_masking import Masker
-from shoal.worker.launching import Launcher, LauncherDied, LauncherUnavailable, LaunchFailed
+from shoal.worker.launching import (
+    Launcher,
+    LauncherDied,
+    LauncherUnavailable,
+    LaunchFailed,
+    NoRoomToStart,
+)
 from shoal.worker.log_limit import LogLimit
 from shoal.worker.log_notes import append_line, in_file_only
 from shoal.worker.logs import LogStore
@@ -46,10 +55,12 @@ from shoal.worker.reporting import Reporter
 from shoal.worker.returning import Returns
 from shoal.worker.secret_forms import forms
 from shoal.worker.spool import Spool
-from shoal.worker.start_line import StartLine
+from shoal.worker.start_line import StartLine, Waiting
+from shoal.worker.starting import Starting
 
 log = structlog.get_logger()
 
+CLAIM_GONE = "its claim is gone"
 SHUTTING_DOWN = "the launcher is shutting down"  # how it begins to say so
 
 
@@ -69,8 +80,9 @@ class Surroundings:
 class Runner:
     """Takes attempts from the payload to the result. Belongs to the event loop.
 
-    ``renew_lease`` is called before each launch; ``drop_claims`` gets attempts that end without
-    a result, or that a master has settled, ``put_back`` those that are to be queued again.
+    ``renew_lease`` is called before each launch, and ``is_present`` asked whether a claim is of
+    the present session; ``drop_claims`` gets attempts that end without a result, or that a master
+    has settled, ``put_back`` those that are to be queued again.
     """
 
     def __init__(
@@ -81,14 +93,18 @@ class Runner:
         reporter: Reporter,
         tasks: asyncio.TaskGroup,
         log_limit: LogLimit,
+        starting: Starting,
         *,
         renew_lease: Callable[[], None],
+        is_present: Callable[[Claim], bool],
         drop_claims: Callable[[Sequence[Attempt]], None],
         put_back: Callable[[Sequence[Attempt]], None],
     ) -> None:
         self._around, self._attempts, self._launcher = surroundings, attempts, launcher
         self._reporter, self._tasks, self._log_limit = reporter, tasks, log_limit
-        self._renew_lease, self._drop_claims = renew_lease, drop_claims
+        self._starting = starting
+        self._renew_lease, self._is_present = renew_lease, is_present
+        self._drop_claims = drop_claims
         self._disk_work = DiskWork()
         self._cleaner = Cleaner(surroundings.spool, self._disk_work, tasks)
         self._returns = Returns(
@@ -167,6 +183,7 @@ class Runner:
             return
         self._cleaner.remove_soon(report.attempt.task_instance_id, attempt)
         if attempt is not None and attempt.over.is_set():
+            attempt.committed = committed
             self._attempts.forget(attempt)
             self._drop_claims([attempt])
 
@@ -197,6 +214,8 @@ class Runner:
             await self._abandon(attempt, attempt.interrupted or str(error))
         elif attempt.kill_reason is not None:
             await self._conclude(attempt, Outcome.KILLED, KILL_MARK + attempt.kill_reason)
+        elif isinstance(error, NoRoomToStart):
+            await self._hand_back(attempt, payload, error.why)
         elif error is not None:
             await self._fail(attempt, payload, error)
         else:
@@ -209,7 +228,12 @@ class Runner:
         around = self._around
         work_dir = attempt.work_dir = around.work_root / str(attempt.id)
         attempt.masks = forms(payload.secrets.values())
-        prepared = await self._prepare(payload, work_dir)
+        try:
+            prepared = await self._prepare(payload, work_dir)
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                raise NoRoomToStart(str(attempt.id), f"cannot make its folder: {error}") from error
+            raise
         if prepared.in_file_only:
             lines = "\n".join(in_file_only(*each) for each in prepared.in_file_only.items())
             await asyncio.to_thread(append_line, self._log_path(payload), lines)
@@ -249,15 +273,18 @@ class Runner:
             context=record_context(self._around.worker_id, attempt),
             output_path=prepared.output_file,
             refused_outputs=RESERVED_PATTERN,
+            outputs_from_log=payload.outputs_from_log,
             masks=attempt.masks,
         )
         attempt.require_wanted()
-        self._renew_lease()
         attempt.launching, attempt.log_path = True, request.log_path
         attempt.result_log = request.log_path
         try:
             failpoints.hit("launch.before_start")
-            launched = attempt.launched = await self._launcher.launch(request)
+            launched = attempt.launched = await self._launcher.launch(
+                request, require=lambda: self._require_claim(attempt)
+            )
+            self._starting.succeeded()
             failpoints.hit("launch.after_start")
         finally:
             attempt.launching = False
@@ -270,6 +297,16 @@ class Runner:
         record = await launched.wait()
         await self._take_record(attempt, record)
         return Exit(record.exit_code, record.signal)
+
+    def _require_claim(self, attempt: Attempt) -> None:
+        """Raise AttemptEnded unless the attempt may start in the present session.
+
+        What it was claimed in may be over, and the lease that of the next one.
+        """
+        if not self._is_present(attempt.claim):
+            attempt.interrupted = attempt.interrupted or CLAIM_GONE
+        attempt.require_wanted()
+        self._renew_lease()
 
     def _report_start(self, attempt: Attempt) -> None:
         assert attempt.launched is not None
@@ -372,6 +409,18 @@ class Runner:
         await self._cleaner.remove(attempt)
         self._attempts.forget(attempt)
         self._drop_claims([attempt])
+
+    async def _hand_back(self, attempt: Attempt, payload: pb.Payload, why: str) -> None:
+        """Let others run what could not begin here, for a reason that is not its own."""
+        self._starting.failed(why)
+        await self._log_limit.finish(attempt, 0)
+        await self._cleaner.remove(attempt)  # first: we may get it again ourselves
+        if attempt.interrupted is not None:
+            await self._abandon(attempt, attempt.interrupted)
+        elif attempt.kill_reason is not None:
+            await self._conclude(attempt, Outcome.KILLED, KILL_MARK + attempt.kill_reason)
+        else:
+            self._returns.give_back([Waiting(attempt, payload, time.monotonic())])
 
     async def _stop_superseded(self, attempt: Attempt) -> None:
         attempt.interrupted = attempt.interrupted or "the master has given this attempt up"

@@ -26,7 +26,8 @@ class LaunchRequest:
     TERM and, ``timeout_grace_s`` later, KILL. ``context`` is copied into the exit record: put
     there what a later agent needs to report the result, plain JSON values. ``masks`` are texts
     that no part of the log, nor any output, may hold. With ``output_path`` an attempt that ends
-    well has outputs, see ``outputs.py``; ``refused_outputs`` is a pattern of names none may have.
+    well has outputs, see ``outputs.py``; ``refused_outputs`` is a pattern of names none may have,
+    ``outputs_from_log`` says whether lines of the log set some as well.
     """
 
     id: str
@@ -41,6 +42,7 @@ class LaunchRequest:
     context: Mapping[str, Any] = field(default_factory=dict)
     output_path: Path | None = None
     refused_outputs: str = ""
+    outputs_from_log: bool = False
     masks: Sequence[str] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
@@ -75,6 +77,7 @@ class LaunchRequest:
             "context": dict(self.context),
             "output_path": None if self.output_path is None else str(self.output_path),
             "refused_outputs": self.refused_outputs,
+            "outputs_from_log": self.outputs_from_log,
             "masks": list(self.masks),
         }
 

@@ -17,10 +17,13 @@ from shoal.worker.agent_attempts import Attempt, Attempts
 from shoal.worker.agent_masters import Masters, delay_s
 from shoal.worker.disk import DiskGuard
 from shoal.worker.fetching import Fetcher
+from shoal.worker.reachability import Reachability
+from shoal.worker.starting import Starting
 
 log = structlog.get_logger()
 
 LONGEST_WAIT_S = 60.0  # for the queue's bell
+SILENCE_PAUSE_S = 0.5  # between claims while masters do not answer: others go first
 
 
 class Claimer:
@@ -37,6 +40,8 @@ class Claimer:
         masters: Masters,
         attempts: Attempts,
         disk: DiskGuard,
+        reachability: Reachability,
+        starting: Starting,
         *,
         group: str,
         worker_id: str,
@@ -44,7 +49,8 @@ class Claimer:
         on_refused: Callable[[Attempt], None],
     ) -> None:
         self._session, self._queue, self._masters = session, queue, masters
-        self._attempts, self._disk = attempts, disk
+        self._attempts, self._disk, self._reachability = attempts, disk, reachability
+        self._starting = starting
         self._group, self._worker_id = group, worker_id
         self._on_payload, self._on_refused = on_payload, on_refused
 
@@ -66,9 +72,10 @@ class Claimer:
             try:
                 attempts = await self._claim_some()
             except CoordinationError as error:
-                if not error.retriable:
+                if isinstance(error, SessionLost):
                     raise
-                log.debug("claim failed", error=str(error))
+                # What is refused now may not be for long: the tree is made anew if it is gone.
+                (log.debug if error.retriable else log.warning)("claim failed", error=str(error))
                 await asyncio.sleep(delay_s(tries))  # a pause between repetitions
                 tries += 1
                 await self._session.connected()
@@ -83,10 +90,19 @@ class Claimer:
         if self._disk.shortage:
             await self._disk.enough()
             return []
+        if self._reachability.hindrance:
+            await self._reachability.changed(SILENCE_PAUSE_S)
+            return []
+        if self._starting.shortage:
+            await self._starting.possible()
+            return []
+        wanted = min(wanted, self._starting.limit or wanted)
         failpoints.hit("claim.before_multi")
         claims = await self._queue.claim(self._group, wanted, self._worker_id)
         if claims:
             failpoints.hit("claim.after_multi")
+        elif self._reachability.partitions:  # whose entries wait, but not for us
+            await self._reachability.changed(SILENCE_PAUSE_S)
         else:
             await self._queue.wait(self._group, timeout_s=LONGEST_WAIT_S)
         return [self._attempts.add(claim) for claim in claims]

@@ -53,7 +53,7 @@ def prepare(
     base = base_environment(worker_env, work_dir, passed)
     own = {**base, **identity(payload, file, output_file)}
     own |= secret_variables(payload.secrets)
-    variables = parameter_variables(parameters, taken=own)
+    variables = parameter_variables(parameters, taken={*own, *payload.undeclared})
     in_file_only = {
         name: len(value.encode())
         for name, value in sorted(parameters.items())

@@ -5,7 +5,8 @@ addresses stay with it. Beside that they get their identity (``SHOAL_…``) and 
 
 - ``SHOAL_PARAMETERS`` names a JSON file with all of them, whatever their size;
 - each is a variable ``SHOAL_PARAM_<NAME>`` (upper case) and one of its own name, unless that name
-  means something to shells, interpreters or loaders. Values above 100 KB, those that do not fit
+  means something to shells, interpreters or loaders, or is an output's that the definition neither
+  declares nor names. Values above 100 KB, those that do not fit
   into 1 MB together (the smallest go first), and those with a NUL character are in the file only;
 - secrets that the task uses are variables ``SHOAL_SECRET_<name>``, never in the file.
 """
@@ -77,7 +78,7 @@ def secret_variables(secrets: Mapping[str, str]) -> dict[str, str]:
 
 
 def parameter_variables(parameters: Mapping[str, str], taken: Iterable[str] = ()) -> dict[str, str]:
-    """Return the variables for ``parameters``. Names in ``taken`` are never among them."""
+    """Return the variables for ``parameters``. None of them has a name in ``taken``."""
     names = set(taken)
     variables: dict[str, str] = {}
     room = MOST_BYTES

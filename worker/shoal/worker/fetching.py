@@ -1,8 +1,8 @@
 """Fetch from the masters what claimed attempts are to run.
 
-From the claim on the task is ours alone, and nobody else will look after it while our session
-lives. So fetching is repeated until a master has answered, however long that takes; only the end
-of the session, a kill or the end of this worker stops it.
+From the claim on the task is ours alone, and nobody else will look after it while we hold it. So
+fetching is repeated until a master has answered; only the end of the session, a kill, the end of
+this worker, or that of its patience (unanswered.py) stops it.
 
 A call costs much more than one attempt more in it. So what is claimed while ``CALLS_AT_ONCE``
 calls to the same master are under way waits and goes with the next one together.

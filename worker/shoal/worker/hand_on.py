@@ -86,6 +86,10 @@ class HandOn:
         """The worker does not hold ``attempt`` any more."""
         self._past.note(attempt.ref)
 
+    def refuse(self, ref: pb.AttemptRef) -> None:
+        """Do not take this attempt, which the worker does not hold, from a late answer either."""
+        self._past.note(ref)
+
     def offer(self, ends: Collection[int]) -> pb.HandOn:
         """Return what goes with a report of the ends of these task instances.
 
@@ -96,7 +100,7 @@ class HandOn:
             self._look()
         told = pb.HandOn(group=self._group)
         room = self._room()
-        if room is not None and is_first and all(map(self._queue.holds, ends)):
+        if room is not None and is_first and all(map(self._claim_of, ends)):
             told.room = max(len(ends), room - self._offered)
             self._offered += told.room
         if first is not None:
@@ -126,13 +130,15 @@ class HandOn:
         Has to be called before the reports that were answered are settled.
         """
         self._likely = bool(grants)
-        moves: defaultdict[int, list[int]] = defaultdict(list)
+        moves: defaultdict[Claim, list[Claim]] = defaultdict(list)
         to_fetch = []
         for grant in grants:
-            if not self._is_ours(grant):
+            before = self._claim_to_take(grant)
+            if before is None:
                 continue
-            attempt = self._attempts.add(Claim(_entry(self._group, grant), self.worker_id, 0))
-            moves[grant.behind].append(attempt.id)
+            entry = _entry(self._group, grant)
+            attempt = self._attempts.add(Claim(entry, self.worker_id, 0, before.generation))
+            moves[before].append(attempt.claim)
             self._coming.add(attempt.id)
             if grant.HasField("payload"):
                 attempt.granted = True
@@ -141,35 +147,44 @@ class HandOn:
                 to_fetch.append(attempt)
         if moves:
             failpoints.hit("hand_on.before_multi")
-            moving = self._queue.hand_on(moves, self.worker_id)
-            self._tasks.create_task(self._see_through(moves, moving, self._session.generation))
+            moving = self._queue.hand_on(moves)
+            self._tasks.create_task(self._see_through(moves, moving))
         if to_fetch:
             self._fetch(to_fetch)
 
-    def _is_ours(self, grant: pb.Grant) -> bool:
+    def _claim_to_take(self, grant: pb.Grant) -> Claim | None:
+        """Return the claim that a grant rests upon, None if it is not to be taken."""
         own = grant.attempt.task_instance_id
         if self._attempts.get(own) is not None or self._past.knows(grant.attempt):
-            return False  # we have it already, or had it
-        if self._session.is_proven and self._queue.holds(grant.behind):
-            return True
-        log.info("grant not taken: its claim went with the session", task_instance=own)
-        return False
+            return None  # we have it already, or had it
+        before = self._claim_of(grant.behind)
+        if self._session.is_proven and before is not None:
+            return before
+        log.info("grant not taken: the claim before it is gone", task_instance=own)
+        return None
+
+    def _claim_of(self, task_instance_id: int) -> Claim | None:
+        """Return the claim that we hold for an attempt, as far as we know."""
+        attempt = self._attempts.get(task_instance_id)
+        if attempt is None or not self._queue.holds(attempt.claim):
+            return None
+        return attempt.claim
 
     async def _see_through(
         self,
-        moves: Mapping[int, Sequence[int]],
-        moving: Coroutine[Any, Any, set[int]],
-        generation: int,
+        moves: Mapping[Claim, Sequence[Claim]],
+        moving: Coroutine[Any, Any, set[Claim]],
     ) -> None:
         """Return when the new claims have taken the place of those before them."""
         standing = await moving
         failpoints.hit("hand_on.after_multi")
-        new = {own for some in moves.values() for own in some}
-        self._coming -= new
+        new = {claim for some in moves.values() for claim in some}
+        self._coming -= {claim.task_instance_id for claim in new}
         self.on_come()
-        for own in new - standing:
-            attempt = self._attempts.get(own)
-            if attempt is not None and self._session.generation == generation:
+        for claim in new - standing:
+            attempt = self._attempts.get(claim.task_instance_id)
+            lives = claim.generation == self._session.generation  # else all of it dies anyway
+            if attempt is not None and attempt.claim is claim and lives:
                 self._interrupt(attempt, CLAIM_LOST)
 
 

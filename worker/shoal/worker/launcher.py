@@ -27,7 +27,8 @@ import signal
 import time
 
 from shoal.worker.launcher_attempt import Attempt
-from shoal.worker.launcher_child import open_log
+from shoal.worker.launcher_child import NO_ROOM, open_log
+from shoal.worker.launcher_clock import LOOK_AGAIN_S, boottime
 from shoal.worker.launcher_link import AgentLink
 from shoal.worker.launcher_masking import Filter, start_filter
 from shoal.worker.launcher_reaper import Reaper
@@ -132,7 +133,10 @@ class Launcher:
     def _timeout_ms(self) -> int | None:
         until = [self._deadlines[0][0]] if self._deadlines else []
         if self._lease is not None and not self._lease_lost:
-            until.append(self._lease)
+            left_s = self._lease - boottime()
+            until.append(
+                time.monotonic() + (min(left_s, LOOK_AGAIN_S) if self._attempts else left_s)
+            )
         if (thinned_at := self._shims.next_deadline) is not None:
             until.append(thinned_at)
         if not until:
@@ -148,7 +152,7 @@ class Launcher:
         heapq.heappush(self._deadlines, (deadline, attempt.id))
 
     def _check_deadlines(self, now: float) -> None:
-        if self._lease is not None and now >= self._lease and not self._lease_lost:
+        if self._lease is not None and boottime() >= self._lease and not self._lease_lost:
             self._lease_lost = True
             self._end_all(LEASE_LOST, 0.0)
         while self._deadlines and self._deadlines[0][0] <= now:
@@ -183,6 +187,8 @@ class Launcher:
                 self._lease = float(message["deadline"])
                 self._lease_lost = False
                 self._board.expect_end(self._lease, float(message["patience_s"]))
+            elif kind == "try":
+                self._try_to_start()
             elif kind == "shutdown":
                 self._close(str(message["reason"]), float(message["grace_s"]))
 
@@ -196,7 +202,7 @@ class Launcher:
         attempt_id = str(message["id"])
         if self._closing is not None:
             self._fail(attempt_id, f"the launcher is shutting down: {self._closing}")
-        elif self._lease is not None and time.monotonic() >= self._lease:
+        elif self._lease is not None and boottime() >= self._lease:
             self._fail(attempt_id, LEASE_LOST)
         elif attempt_id in self._attempts:
             self._fail(attempt_id, f"attempt {attempt_id} is running already")
@@ -208,7 +214,9 @@ class Launcher:
             except OSError as error:
                 if output is not None:
                     output.finish()
-                self._fail(attempt_id, f"cannot start another process: {error.strerror}")
+                self._shims.discard_idle()  # what they hold may be what is missing
+                why = f"cannot start another process: {error.strerror}"
+                self._fail(attempt_id, why, starved=error.errno in NO_ROOM)
                 return
             finally:
                 if output is not None:
@@ -228,8 +236,17 @@ class Launcher:
     def _spare(self, shim: ShimHandle) -> None:
         self._reaper.spare(shim.pid, lambda _status: self._lose(shim))
 
-    def _fail(self, attempt_id: str, error: str) -> None:
-        self._link.send({"type": "failed", "id": attempt_id, "error": error})
+    def _fail(self, attempt_id: str, error: str, *, starved: bool = False) -> None:
+        self._link.send({"type": "failed", "id": attempt_id, "error": error, "starved": starved})
+
+    def _try_to_start(self) -> None:
+        """Tell whether an attempt could be started now."""
+        error = None
+        try:
+            self._shims.give_back(self._shims.take())
+        except OSError as failure:
+            error = failure.strerror
+        self._link.send({"type": "tried", "error": error})
 
     # -- end --------------------------------------------------------------------------------
 

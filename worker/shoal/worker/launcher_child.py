@@ -20,13 +20,20 @@ HINTS = {
     errno.E2BIG: "an argument or environment value exceeds 128 KiB, or all of them the stack limit",
     errno.EACCES: "permission denied; is it executable, and may this user enter its folder?",
 }
-_NO_ROOM = (errno.EAGAIN, errno.ENOMEM)
+#: No process, no descriptor or no memory can be had: another time, or elsewhere, it can.
+NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
+_FOLDER_TRIES = 5  # one may be removed, empty, while a log is to be made in it
 _HOME = "/"  # a folder that somebody is in cannot be unmounted
 
 
 class CannotStart(Exception):
     """The program could not be started; the text says which step failed and why."""
+
+    @property
+    def starved(self) -> bool:
+        """Whether the machine has no room for it now, which is not the attempt's fault."""
+        return isinstance(self.__cause__, OSError) and self.__cause__.errno in NO_ROOM
 
 
 class Program:
@@ -85,11 +92,12 @@ def open_output(path: str) -> int:
 def open_log(path: str) -> int:
     """Open a log for appending, private to us. Raises OSError."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        return os.open(path, flags, 0o600)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        return os.open(path, flags, 0o600)
+    for _ in range(_FOLDER_TRIES):
+        try:
+            return os.open(path, flags, 0o600)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    return os.open(path, flags, 0o600)
 
 
 def _enter(cwd: str) -> None:
@@ -104,7 +112,7 @@ def _run(program: Program, streams: list[tuple[int, int]], altered: Sequence[int
     try:
         return _spawn_first(_candidates(name, program.env), program, streams, altered)
     except OSError as error:
-        if error.errno in _NO_ROOM:
+        if error.errno in NO_ROOM:
             raise CannotStart(f"cannot start another process: {_why(error)}") from error
         why = _spawn_failure(name, program.env, error)
         raise CannotStart(f"cannot run {name!r}: {why}") from error

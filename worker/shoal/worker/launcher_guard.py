@@ -6,7 +6,8 @@ agent and these three may die in the same instant, and so may all three: then th
 subreaper of last resort (``launching.py``). A guard need not know anything about attempts.
 
 A launcher that does not act on its lease (it is stopped, or hangs in the kernel) is killed by a
-guard shortly after: the moment is in memory that they share. All times are monotonic seconds.
+guard shortly after: the moment is in memory that they share. All times are those of
+the lease's clock (launcher_clock.py).
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ import os
 import select
 import signal
 import struct
-import time
 from contextlib import suppress
 
 from shoal.worker import proctree
+from shoal.worker.launcher_clock import boottime
 
 SENTINEL, GUARDIAN = "task-sentinel", "shoal-guardian"  # names of the processes
 #: The launcher may take the patience of its agent to kill everything at the end of the lease; the
@@ -115,7 +116,7 @@ def _wait(child: int, board: LeaseBoard, patience: int) -> int:
     try:
         while not poll.poll(_timeout_ms(board.due(patience))):
             due = board.due(patience)
-            if due is not None and time.monotonic() >= due:
+            if due is not None and boottime() >= due:
                 signal.pidfd_send_signal(pin, signal.SIGKILL)
                 break
         return _reap(child)
@@ -124,5 +125,5 @@ def _wait(child: int, board: LeaseBoard, patience: int) -> int:
 
 
 def _timeout_ms(due: float | None) -> int:
-    until_s = LOOK_EVERY_S if due is None else min(due - time.monotonic(), LOOK_AGAIN_S)
+    until_s = LOOK_EVERY_S if due is None else min(due - boottime(), LOOK_AGAIN_S)
     return max(1, int(until_s * 1000) + 1)

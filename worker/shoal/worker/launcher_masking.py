@@ -14,6 +14,8 @@ import os
 import select
 import signal
 
+from shoal.worker.launcher_descriptors import two_pipes
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -130,8 +132,7 @@ def start_filter(
 
     That the log can be opened is the attempt's own child's to check and to tell.
     """
-    read_end, write_end = os.pipe()
-    stop_read, stop_write = os.pipe()
+    read_end, write_end, stop_read, stop_write = two_pipes()
     try:
         pid = os.fork()
     except OSError:

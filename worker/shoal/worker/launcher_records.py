@@ -153,7 +153,8 @@ def _take_outputs(launch: Mapping[str, object], record: dict[str, object]) -> di
     if path is not None and record["outcome"] == SUCCEEDED:
         masks, refused = masks_of(launch), str(launch.get("refused_outputs", ""))
         try:
-            log = str(launch["log_path"]) if record["log_bytes"] else None
+            has_values = launch.get("outputs_from_log") and record["log_bytes"]
+            log = str(launch["log_path"]) if has_values else None
             outputs = collect(str(path), log, refused, masks)
         except (BadOutput, OSError) as error:
             reason = Masker(masks).mask(f"its outputs cannot be used: {error}")

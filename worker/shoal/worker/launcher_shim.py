@@ -24,6 +24,7 @@ import time
 
 from shoal.worker import proctree
 from shoal.worker.launcher_child import CannotStart, Program, open_output, start
+from shoal.worker.launcher_descriptors import lower_limit
 from shoal.worker.launcher_guard import kill_children
 from shoal.worker.launcher_journal import Journal
 from shoal.worker.launcher_records import End, store
@@ -57,6 +58,7 @@ def be_shim(shim: Shim, niceness: int, keep: Sequence[int]) -> NoReturn:
         proctree.become_subreaper()
         proctree.rename(SHIM)
         os.setpriority(os.PRIO_PROCESS, 0, niceness)
+        lower_limit()
         gc.freeze()
         shim.serve()
         os._exit(0)
@@ -157,7 +159,12 @@ class Shim:
             os.close(log)
 
     def _fail(self, launch: Mapping[str, Any], error: CannotStart) -> None:
-        failed = {"type": "failed", "id": launch["id"], "error": str(error)}
+        failed = {
+            "type": "failed",
+            "id": launch["id"],
+            "error": str(error),
+            "starved": error.starved,
+        }
         self._report(LAST, json.dumps(failed).encode())
 
     def _run(self, launch: Mapping[str, Any], log: int) -> None:
@@ -209,7 +216,10 @@ def end_of(
 
 def _ends_within(pid: int, timeout_ms: int) -> bool:
     """Whether that child ends within so many milliseconds."""
-    pin = os.pidfd_open(pid)
+    try:
+        pin = os.pidfd_open(pid)
+    except OSError:  # no descriptor is left: then its start is told at once
+        return False
     try:
         poll = select.poll()
         poll.register(pin, select.POLLIN)

@@ -8,6 +8,7 @@ import time
 from itertools import count
 
 from shoal.worker.launcher_child import altered_signals
+from shoal.worker.launcher_descriptors import two_pipes
 from shoal.worker.launcher_shim import LAST, Shim, be_shim
 from shoal.worker.launcher_slate import Slate
 
@@ -108,11 +109,11 @@ class Shims:
     def start(self, output: Filter | None = None) -> ShimHandle:
         """Return a new shim; one for the only attempt that writes to ``output``. Raises OSError."""
         filtered = None if output is None else output.write_end
-        commands, to_shim = os.pipe()
-        from_shim, reports = os.pipe()
-        slate, launcher_pid = Slate(), os.getpid()
+        launcher_pid = os.getpid()
         number = next(n for n in count() if n not in self._numbers)
+        commands, to_shim, from_shim, reports = two_pipes()
         try:
+            slate = Slate()
             pid = os.fork()
             if pid == 0:
                 shim = Shim(launcher_pid, commands, reports, slate, self._altered, filtered, number)
@@ -166,6 +167,11 @@ class Shims:
         """End the shims that nobody has needed lately, but for a few."""
         while (deadline := self.next_deadline) is not None and deadline <= now:
             self.discard(self._idle[0])
+
+    def discard_idle(self) -> None:
+        """Let all end that have no attempt."""
+        for shim in list(self._idle):
+            self.discard(shim)
 
     def bury(self, shim: ShimHandle) -> None:
         """Forget a shim that is dead, and has been reaped."""

@@ -11,9 +11,10 @@ Messages are JSON objects, one per line, over a socket pair.
 
 ======================  ====================================================================
 to the launcher         ``launch`` (the fields of LaunchRequest), ``kill`` id reason grace_s,
-                        ``lease`` deadline patience_s, ``shutdown`` reason grace_s
-from the launcher       ``ready`` pid, ``started`` id pid at, ``failed`` id error,
-                        ``exited`` durable record pid place; of a short attempt that alone
+                        ``lease`` deadline patience_s, ``try``, ``shutdown`` reason grace_s
+from the launcher       ``ready`` pid, ``started`` id pid at, ``failed`` id error starved,
+                        ``exited`` durable record pid place; of a short attempt that alone;
+                        ``tried`` error
 ======================  ====================================================================
 
 Everything here belongs to one event loop.
@@ -34,6 +35,7 @@ import structlog
 
 from shoal.core.errors import ShoalError
 from shoal.worker.attempt import ExitRecord, LaunchRequest
+from shoal.worker.launcher_descriptors import LIMIT_VARIABLE
 from shoal.worker.launcher_guard import kill_children
 from shoal.worker.line_protocol import Lines
 
@@ -52,6 +54,12 @@ class LaunchFailed(ShoalError):
     def __init__(self, attempt_id: str, why: str) -> None:
         self.id, self.why = attempt_id, why
         super().__init__(f"attempt {attempt_id} could not be started: {why}")
+
+
+class NoRoomToStart(LaunchFailed):
+    """This machine has no descriptor, process or memory left for it. Nothing of it runs."""
+
+    retriable: ClassVar[bool] = True
 
 
 class LauncherDied(ShoalError):
@@ -137,6 +145,9 @@ class Launcher:
     LauncherDied and a new launcher is started, with the lease that was set last. If the agent
     dies, the launcher kills everything, stores the records and ends.
 
+    ``task_descriptors``: how many descriptors each process of a task may have, None: as many as
+    the calling process.
+
     ``adopts_orphans`` says that the calling process is a subreaper and starts no process in a
     session of its own beside us: what is left if launcher and guards are killed in the same
     instant comes to it, and is killed.
@@ -149,10 +160,13 @@ class Launcher:
         on_stored: OnStored | None = None,
         held_fds: Sequence[int] = (),
         adopts_orphans: bool = False,
+        task_descriptors: int | None = None,
     ) -> None:
         self._on_exit, self._on_stored = on_exit, on_stored
         self._adopts_orphans = adopts_orphans
         self._held_fds = tuple(held_fds)
+        self._task_descriptors = task_descriptors
+        self._trials: list[asyncio.Future[str | None]] = []  # to be answered in their order
         self._attempts: dict[str, Launched] = {}
         self._lease: dict[str, Any] | None = None  # the message that was sent last
         self._closing = False
@@ -179,13 +193,18 @@ class Launcher:
     async def __aexit__(self, *_: object) -> None:
         await self.close("the worker agent ended")
 
-    async def launch(self, request: LaunchRequest) -> Launched:
+    async def launch(
+        self, request: LaunchRequest, *, require: Callable[[], None] = lambda: None
+    ) -> Launched:
         """Start the program; return when it runs.
 
-        Raises LaunchFailed with the reason if it cannot run, LauncherDied or LauncherUnavailable.
-        If the caller is cancelled meanwhile, the attempt is killed.
+        ``require`` is called right before the launcher is told, perhaps long after this was, and
+        may raise what shall be raised then. Raises LaunchFailed with the reason if it cannot run,
+        LauncherDied or LauncherUnavailable. If the caller is cancelled meanwhile, the attempt is
+        killed.
         """
         await self._until_ready()
+        require()
         if request.id in self._attempts:
             raise LaunchFailed(request.id, "an attempt with this id is running already")
         launched = self._attempts[request.id] = Launched(request.id)
@@ -218,8 +237,19 @@ class Launcher:
             )
         return known
 
+    async def try_to_start(self) -> str | None:
+        """Return why no attempt could be started now, None if one could.
+
+        Raises LauncherUnavailable.
+        """
+        await self._until_ready()
+        trial: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._trials.append(trial)
+        await self._send({"type": "try"})
+        return await trial
+
     def extend_lease(self, deadline: float, patience_s: float = SHORTEST_PATIENCE_S) -> None:
-        """Let the attempts live until ``deadline`` (``time.monotonic()`` seconds).
+        """Let the attempts live until ``deadline`` (``boottime()`` seconds).
 
         When it passes, the launcher kills everything at once, whether the agent acts or hangs,
         and refuses launches until the next call. If that takes longer than ``patience_s``, its
@@ -246,16 +276,23 @@ class Launcher:
         """Start a launcher and wait for its first message. Raises LauncherUnavailable."""
         ours, theirs = socket.socketpair()
         fds = (theirs.fileno(), *self._held_fds)
-        with theirs:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", "-X", "utf8", str(LAUNCHER_MAIN), *map(str, fds)),
-                pass_fds=fds,
-                stdin=DEVNULL,
-                stdout=DEVNULL,
-                cwd="/",
-                env={k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"},
-                start_new_session=True,  # a terminal's Ctrl-C is not for it
-            )
+        env = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
+        if self._task_descriptors is not None:
+            env[LIMIT_VARIABLE] = str(self._task_descriptors)
+        try:
+            with theirs:
+                process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-I", "-S", "-X", "utf8", str(LAUNCHER_MAIN), *map(str, fds)),
+                    pass_fds=fds,
+                    stdin=DEVNULL,
+                    stdout=DEVNULL,
+                    cwd="/",
+                    env=env,
+                    start_new_session=True,  # a terminal's Ctrl-C is not for it
+                )
+        except BaseException:
+            ours.close()
+            raise
         loop = asyncio.get_running_loop()
         _, lines = await loop.create_unix_connection(lambda: Lines(self._handle), sock=ours)
         self._lines = lines
@@ -312,6 +349,10 @@ class Launcher:
         attempts, self._attempts = self._attempts, {}
         for launched in attempts.values():
             launched._set_end(LauncherDied(launched.id))
+        trials, self._trials = self._trials, []
+        for trial in trials:
+            if not trial.done():
+                trial.set_result("the launcher process died")
 
     # -- messages ---------------------------------------------------------------------------
 
@@ -324,7 +365,12 @@ class Launcher:
                 self._attempts[message["id"]]._set_started(message["pid"], message["at"])
             case "failed":
                 launched = self._attempts.pop(message["id"])
-                launched._set_end(LaunchFailed(launched.id, message["error"]))
+                failure = NoRoomToStart if message["starved"] else LaunchFailed
+                launched._set_end(failure(launched.id, message["error"]))
+            case "tried":
+                trial = self._trials.pop(0)
+                if not trial.done():
+                    trial.set_result(message["error"])
             case "exited":
                 record = ExitRecord.from_json(message["record"], durable=message["durable"])
                 if self._on_stored is not None and "place" in message:
@@ -336,6 +382,8 @@ class Launcher:
         self._pid = pid
         if self._lease is not None:
             self._write(self._lease)
+        if self._closing:  # since the one before it died, which alone was told
+            self._write({"type": "shutdown", "reason": "the worker agent ended", "grace_s": 0.0})
         self._ready.set()
 
     def _handle_exit(self, record: ExitRecord, pid: int) -> None:

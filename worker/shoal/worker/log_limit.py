@@ -10,7 +10,8 @@ the attempt is over, a last line says how much is missing.
 import asyncio
 import os
 import stat
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import structlog
@@ -19,8 +20,9 @@ from shoal.worker.agent_attempts import Attempt, Attempts
 
 log = structlog.get_logger()
 
-LOOK_EVERY_S = 1.0
-LOOK_AGAIN_S = 0.2  # while one is too long
+LOOK_EVERY_S = 0.25  # …
+LOGS_EACH_S = 10_000  # … but at so many logs a second, and more often while one grows fast
+SHORTEST_LOOK_S = 0.02
 MIB = 1 << 20
 
 
@@ -29,6 +31,7 @@ class LogLimit:
 
     def __init__(self, attempts: Attempts, limit_mb: int) -> None:
         self._attempts, self._limit_mb = attempts, limit_mb
+        self._sizes: dict[Attempt, int] = {}  # of the logs, when we looked last
 
     @property
     def limit(self) -> int | None:
@@ -37,10 +40,15 @@ class LogLimit:
 
     async def watch(self) -> None:
         """Cut logs back for ever."""
+        looked_at = time.monotonic()
         while self.limit is not None:
             running = {a: a.log_path for a in self._attempts.live if a.log_path is not None}
-            too_long = await asyncio.to_thread(self._cut_all, running) if running else []
-            await asyncio.sleep(LOOK_AGAIN_S if too_long else LOOK_EVERY_S)
+            now = time.monotonic()
+            sizes = await asyncio.to_thread(self._cut_all, running) if running else {}
+            before, self._sizes = self._sizes, sizes
+            growths = [(n, n - min(self.limit, before.get(a, 0))) for a, n in sizes.items()]
+            await asyncio.sleep(next_look_s(growths, now - looked_at, self.limit))
+            looked_at = now
 
     async def finish(self, attempt: Attempt, log_bytes: int) -> None:
         """Cut the log of an attempt that has ended with so many bytes; say what is missing."""
@@ -51,35 +59,35 @@ class LogLimit:
             await asyncio.to_thread(self._finish, attempt, path)
             log.warning("log cut", task_instance=attempt.id, dropped_bytes=attempt.log_dropped)
 
-    def _cut_all(self, running: Mapping[Attempt, Path]) -> Iterable[Attempt]:
-        return [attempt for attempt, path in running.items() if self._cut(attempt, path)]
+    def _cut_all(self, running: Mapping[Attempt, Path]) -> dict[Attempt, int]:
+        return {attempt: self._cut(attempt, path) for attempt, path in running.items()}
 
-    def _cut(self, attempt: Attempt, path: Path) -> bool:
-        """Cut one log; return whether it was too long. Blocks."""
+    def _cut(self, attempt: Attempt, path: Path) -> int:
+        """Cut one log; return how many bytes it had. Blocks."""
         try:
-            surplus = self._cut_file(path)
+            size, surplus = self._cut_file(path)
         except FileNotFoundError:  # removed by its task, or not there yet
-            return False
+            return 0
         except OSError as error:
             log.warning("log not cut", task_instance=attempt.id, error=str(error))
-            return False
-        attempt.log_dropped += surplus
-        return surplus > 0
-
-    def _cut_file(self, path: Path) -> int:
-        """Return how many bytes were too many. Raises OSError, also for a link."""
-        assert self.limit is not None
-        if path.lstat().st_size <= self.limit:
             return 0
+        attempt.log_dropped += surplus
+        return size
+
+    def _cut_file(self, path: Path) -> tuple[int, int]:
+        """Return how many bytes there were, and were too many. Raises OSError, also for a link."""
+        assert self.limit is not None
+        if (size := path.lstat().st_size) <= self.limit:
+            return size, 0
         fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             found = os.fstat(fd)
             if not stat.S_ISREG(found.st_mode) or found.st_size <= self.limit:
-                return 0
+                return found.st_size, 0
             os.ftruncate(fd, self.limit)
         finally:
             os.close(fd)
-        return found.st_size - self.limit
+        return found.st_size, found.st_size - self.limit
 
     def _finish(self, attempt: Attempt, path: Path) -> None:
         self._cut(attempt, path)
@@ -93,3 +101,17 @@ class LogLimit:
                 file.write(line.encode())
         except OSError as error:
             log.warning("log not completed", task_instance=attempt.id, error=str(error))
+
+
+def next_look_s(growths: Sequence[tuple[int, int]], took_s: float, limit: int) -> float:
+    """Return when to look again: before any log can have grown far beyond ``limit`` bytes.
+
+    ``growths`` are the sizes of the logs and by how much they have grown in the last ``took_s``.
+    """
+    longest_s = max(LOOK_EVERY_S, len(growths) / LOGS_EACH_S)
+    for size, growth in growths:
+        if growth > 0:
+            # Half the time that is left: it may grow faster yet. One that is cut begins at limit.
+            left = max(0, limit - size)
+            longest_s = min(longest_s, left * took_s / growth / 2)
+    return max(SHORTEST_LOOK_S, longest_s)

@@ -13,7 +13,15 @@ from typing import Any
 import grpc.aio
 import structlog
 
-from shoal.coordination import Membership, Owners, TaskQueue, ZkSession, layout, prepare
+from shoal.coordination import (
+    Membership,
+    Owners,
+    TaskQueue,
+    TreeKeeper,
+    ZkSession,
+    layout,
+    prepare,
+)
 from shoal.core.settings import ClusterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
@@ -29,18 +37,23 @@ from shoal.worker.agent_masters import Masters
 from shoal.worker.agent_results import result, was_interrupted
 from shoal.worker.agent_runner import Runner, Surroundings
 from shoal.worker.attempt import ExitRecord
+from shoal.worker.capacity import fitting_slots, raise_descriptor_limit
 from shoal.worker.claims import Claimer
 from shoal.worker.disk import DiskGuard
 from shoal.worker.fetching import Fetcher
 from shoal.worker.hand_on import HandOn
 from shoal.worker.launching import Launcher
+from shoal.worker.log_asking import Asking
+from shoal.worker.log_keeping import LogKeeper
 from shoal.worker.log_limit import LogLimit
 from shoal.worker.logs import LogStore
 from shoal.worker.logservice import LogService
 from shoal.worker.proctree import become_subreaper
+from shoal.worker.reachability import Reachability
 from shoal.worker.reporting import Reporter
 from shoal.worker.settings import WorkerSettings
 from shoal.worker.spool import Spool
+from shoal.worker.starting import Starting
 from shoal.worker.workerservice import WorkerService
 
 log = structlog.get_logger()
@@ -55,8 +68,12 @@ async def serve(settings: WorkerSettings, cluster: ClusterSettings) -> None:
     """
     stop, at_once = asyncio.Event(), asyncio.Event()
     become_subreaper()
+    descriptors = raise_descriptor_limit()
+    settings = settings.model_copy(update={"slots": fitting_slots(settings.slots)})
     with _signals(stop, at_once):
-        await run_worker(settings, cluster, stop, at_once, adopts_orphans=True)
+        await run_worker(
+            settings, cluster, stop, at_once, adopts_orphans=True, task_descriptors=descriptors
+        )
 
 
 async def run_worker(
@@ -66,10 +83,11 @@ async def run_worker(
     at_once: asyncio.Event,
     *,
     adopts_orphans: bool = False,
+    task_descriptors: int | None = None,
 ) -> None:
     """Run one worker until ``stop``; ``at_once`` cuts the leaving short.
 
-    ``adopts_orphans``: see Launcher.
+    ``adopts_orphans``, ``task_descriptors``: see Launcher.
     """
     async with AsyncExitStack() as stack:
         home = WorkerHome(cluster.data, settings)
@@ -78,7 +96,10 @@ async def run_worker(
         ready = asyncio.Event()
         spool = Spool(home.folders.spool)
         launcher = Launcher(
-            on_stored=spool.note, held_fds=[home.processes_fd], adopts_orphans=adopts_orphans
+            on_stored=spool.note,
+            held_fds=[home.processes_fd],
+            adopts_orphans=adopts_orphans,
+            task_descriptors=task_descriptors,
         )
         working = asyncio.create_task(
             _run(settings, cluster, home, spool, launcher, stack, stop, at_once, ready)
@@ -122,9 +143,15 @@ async def _run(
     worker_id = f"{home.name}-{secrets.token_hex(4)}"  # unique for each start
     tls = TlsFiles.of(cluster)
     session = await stack.enter_async_context(
-        ZkSession(cluster.zookeeper, session_timeout_s=cluster.session_timeout_s, name=worker_id)
+        ZkSession(
+            cluster.zookeeper,
+            session_timeout_s=cluster.session_timeout_s,
+            name=worker_id,
+            credential=cluster.zookeeper_credential,
+        )
     )
-    await prepare(session, cluster.partitions)
+    partitions = await prepare(session, cluster.partitions)
+    await stack.enter_async_context(TreeKeeper(session, partitions))
     channels = await stack.enter_async_context(Channels(tls))
     # Entered last, closed first: the processes are dead before the session with the claims ends.
     await stack.enter_async_context(launcher)
@@ -143,9 +170,37 @@ async def _run(
         env_pass=settings.env_pass,
         kill_grace_s=settings.kill_grace_s,
     )
+    log_keeper = LogKeeper(
+        store.root,
+        home.folders.work,
+        home.folders.spool,
+        attempts,
+        Asking(masters, partitions),
+        settings.log_retention_days,
+        settings.min_free_mb,
+        home.former_logs,
+    )
     about = _about(settings, home)
     async with asyncio.TaskGroup() as tasks:
-        agent = Agent(settings, session, queue, launcher, attempts, tasks, disk, log_limit, about)
+        reachability = Reachability(
+            masters, tasks, cluster.partitions, lambda: _leave_to_others(reachability, queue, agent)
+        )
+        starting = Starting(launcher, tasks, lambda: _pause(starting, runner, agent))
+        agent = Agent(
+            settings,
+            session,
+            queue,
+            launcher,
+            attempts,
+            tasks,
+            disk,
+            log_limit,
+            masters,
+            reachability,
+            starting,
+            log_keeper,
+            about,
+        )
         hand_on = HandOn(
             session,
             queue,
@@ -153,7 +208,9 @@ async def _run(
             tasks,
             group=settings.group,
             worker_id=worker_id,
-            room=lambda: None if stop.is_set() or disk.shortage else attempts.room,
+            room=lambda: (
+                None if stop.is_set() or disk.shortage or starting.shortage else attempts.room
+            ),
             start=lambda attempt, payload: runner.start(attempt, payload),
             fetch=lambda granted: fetcher.fetch(granted),
             interrupt=lambda attempt, reason: runner.interrupt(attempt, reason),
@@ -170,7 +227,9 @@ async def _run(
             reporter,
             tasks,
             log_limit,
+            starting,
             renew_lease=agent.renew_lease,
+            is_present=lambda claim: claim.generation == session.generation,
             drop_claims=agent.drop_claims,
             put_back=agent.put_back,
         )
@@ -181,14 +240,18 @@ async def _run(
             masters,
             attempts,
             disk,
+            reachability,
+            starting,
             group=settings.group,
             worker_id=worker_id,
             on_payload=runner.start,
             on_refused=runner.refuse,
         )
 
+        service = WorkerService(worker_id, queue, attempts, runner, hand_on)
+
         def register(server: grpc.aio.Server) -> None:
-            add_WorkerServiceServicer_to_server(WorkerService(attempts, runner), server)
+            add_WorkerServiceServicer_to_server(service, server)
             add_LogServiceServicer_to_server(LogService(store, attempts), server)
 
         server, address = await start_server(tls, register, settings.host, settings.port)
@@ -199,7 +262,22 @@ async def _run(
             member = Membership(session, layout.WORKERS, worker_id, agent.member_data)
             await agent.run(member, claimer, reporter, runner, stop, at_once, ready)
         finally:
+            reachability.close()
+            starting.close()
             await server.stop(_STOP_GRACE_S)
+
+
+def _pause(starting: Starting, runner: Runner, agent: Agent) -> None:
+    """Room for processes has come or gone."""
+    if starting.shortage:
+        runner.give_back_waiting()
+    agent.tell_soon()
+
+
+def _leave_to_others(reachability: Reachability, queue: TaskQueue, agent: Agent) -> None:
+    """Masters have fallen silent, or answer again."""
+    queue.leave_out(reachability.partitions)
+    agent.tell_soon()
 
 
 async def report_leftovers(spool: Spool, reporter: Reporter) -> None:

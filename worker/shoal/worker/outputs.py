@@ -6,8 +6,10 @@ From the file that ``SHOAL_OUTPUT`` names, UTF-8, line by line:
 - ``{"name": value, …}``: JSON, for values of several lines. Texts are taken as they are, other
   scalars as JSON writes them (null is the empty text), lists and objects stay JSON.
 
-And from lines of the log that hold ``${setValue(name=value)}``; the last ``)}`` of the line closes
-it. A later line counts before an earlier one, the file before the log.
+And, where the task asks for it, from lines of the log that begin with ``${setValue(name=value)}``;
+the last ``)}`` of the line closes it. A later line counts before an earlier one, the file before
+the log. What the file says wrongly fails the attempt. A log also shows what others have written,
+so a line of it that cannot be used is a line like any other.
 
 Imported by the launcher, so it imports little.
 """
@@ -19,6 +21,7 @@ import math
 import os
 import re
 import stat
+from contextlib import suppress
 
 from shoal.worker.launcher_masking import Masker
 
@@ -30,9 +33,11 @@ if TYPE_CHECKING:
 LONGEST_VALUE = 1 << 20  # bytes
 MOST_BYTES = 4 << 20  # of all names and values
 MOST = 1_000
+LONGEST_LINE = 2 * LONGEST_VALUE  # bytes of a line that sets a value
 LONGEST_FILE = 32 << 20  # bytes: what escapes make of the most that is allowed, and some
 NAME = r"[A-Za-z_][A-Za-z0-9_]{0,99}"  # as that of any parameter
 MARK = b"${setValue("
+_START = b"\n" + MARK
 _SET = re.compile(rb"\$\{setValue\((" + NAME.encode() + rb")=(.*)\)\}", re.DOTALL)
 _CHUNK = 1 << 20  # bytes of a log read at once
 
@@ -46,21 +51,41 @@ def collect(
 ) -> dict[str, str]:
     """Return the outputs by name. ``refused``: a pattern of names that no output can have.
 
-    ``log_path`` is None if the log is empty. ``masks``, texts that must not be given on, are
-    replaced. Raises BadOutput, OSError.
+    ``log_path`` is None if lines of the log do not count. ``masks``, texts that must not be given
+    on, are replaced. Raises BadOutput, OSError.
     """
     found: dict[str, str] = {}
-    for name, value in () if log_path is None else _from_log(log_path):
-        _check(found, name, value, f"setValue({name}=…)", refused)
     for line, name, value in _from_file(output_path):
         _check(found, name, value, f"output file, line {line}", refused)
-    size = sum(len(name) + len(value.encode()) for name, value in found.items())
+    size = sum(_size(*each) for each in found.items())
     if size > MOST_BYTES:
         raise BadOutput(f"the outputs make {size:,} bytes, at most {MOST_BYTES:,} are allowed")
+    if log_path is not None:
+        _add_from_log(found, MOST_BYTES - size, log_path, refused)
     if masks:
         masker = Masker(masks)
         found = {name: masker.mask(value) for name, value in found.items()}
     return found
+
+
+def _size(name: str, value: str) -> int:
+    return len(name) + len(value.encode())
+
+
+def _add_from_log(found: dict[str, str], room: int, path: str, refused: str) -> None:
+    """Add what lines of the log set and the file does not, as far as it can be used."""
+    of_file = frozenset(found)
+    for name, value in _from_log(path):
+        if name in of_file:
+            continue
+        try:
+            _check({}, name, value, "", refused)
+        except BadOutput:
+            continue
+        left = room + (_size(name, found[name]) if name in found else 0) - _size(name, value)
+        if left < 0 or (name not in found and len(found) >= MOST):
+            continue
+        found[name], room = value, left
 
 
 def _check(found: dict[str, str], name: str, value: str, where: str, refused: str) -> None:
@@ -184,27 +209,22 @@ def _from_log(path: str) -> Iterator[tuple[str, str]]:
         for line in _marked(file):
             # Text that only looks like it, as in a manual, is none.
             if found := _SET.match(line):
-                name = found[1].decode()
-                try:
-                    yield name, found[2].decode("utf-8")
-                except UnicodeDecodeError:
-                    raise BadOutput(f"setValue({name}=…): the value is not UTF-8") from None
+                with suppress(UnicodeDecodeError):
+                    yield found[1].decode(), found[2].decode("utf-8")
 
 
 def _marked(file: BinaryIO) -> Iterator[bytes]:
-    """Yield each line that holds the mark, from there on. A log may have 256 MiB."""
-    rest = b""
+    """Yield each line that begins with the mark and is not too long. A log may have 256 MiB."""
+    rest = b"\n"  # before the first line
     while chunk := file.read(_CHUNK):
         text = rest + chunk
-        end = text.rfind(b"\n") + 1
-        position = text.find(MARK, 0, end)
-        while position >= 0:
-            line_end = text.index(b"\n", position)
-            yield text[position:line_end]
-            position = text.find(MARK, line_end, end)
-        begun = text.find(MARK, end)
-        rest = text[begun:] if begun >= 0 else text[max(end, len(text) - len(MARK) + 1) :]
-        if len(rest) > 2 * LONGEST_VALUE:
-            raise BadOutput(f"a line with setValue is longer than {2 * LONGEST_VALUE:,} bytes")
-    if MARK in rest:
-        yield rest[rest.index(MARK) :]
+        begin = text.find(_START)
+        while begin >= 0 and (end := text.find(b"\n", begin + 1)) >= 0:
+            if end - begin <= LONGEST_LINE:
+                yield text[begin + 1 : end]
+            begin = text.find(_START, end)
+        rest = text[begin:] if begin >= 0 else text[1 - len(_START) :]
+        if len(rest) > LONGEST_LINE:
+            rest = b""  # what comes is in the middle of a line
+    if rest.startswith(_START):
+        yield rest[1:]

@@ -168,7 +168,10 @@ class Reporter:
     async def _send(self, address: str, worker_id: str, items: list[_Item]) -> None:
         offer = self._offer(worker_id, items)
         request = pb.ReportRequest(
-            worker_id=worker_id, reports=[i.report for i in items], hand_on=offer
+            worker_id=worker_id,
+            reports=[i.report for i in items],
+            hand_on=offer,
+            sent_at=time.time(),
         )
         try:
             failpoints.hit("report.before_call")

@@ -3,7 +3,8 @@
 First their master stores that they are QUEUED again (or ended, if they were to end), then their
 entries go back into the queue in the transaction that ends our claim. Until then they are ours
 and nobody else's; if we die before that, the master's sweeper finds them without claim and entry.
-Whoever has been handed to the launcher is never given back.
+Whoever has been handed to the launcher is never given back, unless the launcher has answered that
+it has no room to start it: then nothing of it has run, nor will.
 """
 
 import asyncio

@@ -41,11 +41,16 @@ class WorkerSettings(BaseSettings):
     work_dir: Path | None = None  # one folder per running attempt
     log_dir: Path | None = None
     spool_dir: Path | None = None  # results that no master has committed yet
+    # Claims that no master answers for are released after so long; None: half the session timeout.
+    fetch_patience_s: float | None = Field(default=None, gt=0)
     kill_grace_s: float = Field(default=5.0, ge=0)  # between TERM and KILL
     drain_s: float = Field(default=30.0, ge=0)  # running attempts may finish when we are stopped
     # The rest of a longer log is dropped, the task goes on; MiB, 0: no limit.
     log_limit_mb: int = Field(default=256, ge=0)
-    # No further tasks while less is free on the disk of a folder above; MiB, 0: never mind.
+    # Logs go when their instance ended longer ago, and with it in any case; 0: with it alone.
+    log_retention_days: float = Field(default=90.0, ge=0)
+    # No further tasks while less is free on the disk of a folder above; MiB, 0: never mind. The
+    # oldest logs go while less than twice this is free.
     min_free_mb: int = Field(default=200, ge=0)
     # Further variables of this process that tasks get: names, separated by commas or spaces.
     env_pass: Annotated[tuple[str, ...], NoDecode] = ()

@@ -1,5 +1,6 @@
 """Backfills: one workflow for many dates."""
 
+import secrets
 import uuid
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -23,7 +24,6 @@ from shoal.api.schemas.backfills import (
 from shoal.api.schemas.commands import CommandOut
 from shoal.api.schemas.common import Page
 from shoal.api.services import Shoal
-from shoal.coordination.keys import partition_of
 from shoal.core.backfill import (
     Backfill,
     BackfillRefused,
@@ -81,7 +81,7 @@ async def post_backfill(
         _require_work(plan)
     new = NewCommand(
         CommandType.BACKFILL,
-        partition_of(f"backfill:{key}", shoal.partitions),
+        secrets.randbelow(shoal.partitions),
         key,
         workflow.id,
         requested_by=REQUESTED_BY,

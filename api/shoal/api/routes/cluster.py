@@ -9,24 +9,28 @@ from typing import Any
 
 import structlog
 
+from shoal.api.master_database import database_trouble
 from shoal.api.route import strict_router
 from shoal.api.schemas.cluster import (
     BacklogOut,
     ClusterOut,
+    DamagedZnodeOut,
     DatabaseOut,
     GroupOut,
     MasterOut,
     PartitionOut,
     QueueOut,
+    SetAsideOut,
     TaskTypeOut,
     WorkerOut,
     ZooKeeperOut,
 )
 from shoal.api.services import Services, Shoal
-from shoal.coordination import read_group
+from shoal.coordination import GroupMetadata, Mismatch, quarantine, read_group
 from shoal.coordination.membership import MemberInfo
 from shoal.coordination.owners import OwnerInfo
 from shoal.core.errors import ShoalError
+from shoal.core.quarantine import SetAside
 from shoal.core.states import TaskState
 from shoal.core.task_types import load_task_type, task_type_names
 
@@ -41,11 +45,12 @@ MASTERS = "masters"  # the name of the group in which they share the partitions
 @router.get("/cluster", summary="Show the cluster")
 async def cluster(shoal: Shoal) -> ClusterOut:
     """Live members, who owns which partition in which generation, and what there is to do."""
-    owners, queues, group, work = await asyncio.gather(
+    owners, queues, group, work, damaged = await asyncio.gather(
         shoal.owners.all_owners(shoal.partitions),
         _queues(shoal),
-        read_group(shoal.session, MASTERS),
+        _group(shoal),
         _work(shoal),
+        quarantine.records(shoal.session),
     )
     # Their ids in the group change with every session; as clients they go by their master ids.
     leader = group.leader.client_id if group.leader else None
@@ -62,12 +67,26 @@ async def cluster(shoal: Shoal) -> ClusterOut:
             _partition(index, owners.get(index), work) for index in range(shoal.partitions)
         ],
         backlog=_backlog(queues, work),
+        set_aside=[SetAsideOut(**vars(one)) for one in work.set_aside] if work else [],
         queues=queues,
         zookeeper=ZooKeeperOut(
             state=shoal.session.state.value, session_timeout_s=shoal.session.timeout_s
         ),
         database=DatabaseOut(kind=shoal.database.kind),
+        damaged_znodes=[
+            DamagedZnodeOut(path=each.path, reason=each.reason, size=each.size, at=each.at)
+            for each in damaged
+        ],
     )
+
+
+async def _group(shoal: Services) -> GroupMetadata:
+    """Return the masters' group; an empty one while its state is damaged: they repair that."""
+    try:
+        return await read_group(shoal.session, MASTERS)
+    except Mismatch as error:
+        log.warning("group of the masters unreadable", error=str(error))
+        return GroupMetadata(MASTERS)
 
 
 @dataclass(frozen=True)
@@ -77,6 +96,7 @@ class _Work:
     open_instances: Mapping[int, int]
     pending_commands: Mapping[int, int]
     held: Mapping[TaskState, int]
+    set_aside: Sequence[SetAside]
 
 
 async def _work(shoal: Services) -> _Work | None:
@@ -90,6 +110,7 @@ async def _work(shoal: Services) -> _Work | None:
                 await uow.instances.open_counts(range(shoal.partitions)),
                 await uow.commands.backlog(),
                 await uow.tasks.counts([TaskState.CLAIMED, TaskState.RUNNING]),
+                await uow.quarantine.list(),
             )
     except (ShoalError, TimeoutError) as error:
         log.warning("backlog unknown", error=str(error))
@@ -110,7 +131,12 @@ def _masters(
         owned[owner.owner_id].append(index)
     members = shoal.masters.current()
     return [
-        MasterOut(**_announced(members[member]), partitions=owned[member], leads=member == leader)
+        MasterOut(
+            **_announced(members[member]),
+            partitions=owned[member],
+            leads=member == leader,
+            database=database_trouble(members, member),
+        )
         for member in sorted(members)
     ]
 
@@ -120,7 +146,7 @@ def _workers(shoal: Services) -> list[WorkerOut]:
     found = []
     for member in sorted(members):
         data = members[member].data
-        paused = data.get("paused")
+        paused, unreachable = data.get("paused"), data.get("unreachable")
         found.append(
             WorkerOut(
                 **_announced(members[member]),
@@ -128,6 +154,7 @@ def _workers(shoal: Services) -> list[WorkerOut]:
                 slots=_count(data.get("slots")),
                 running=_count(data.get("running")),
                 paused=paused if isinstance(paused, str) else None,
+                unreachable=[str(a) for a in unreachable] if isinstance(unreachable, list) else [],
             )
         )
     return found

@@ -12,6 +12,7 @@ from shoal.api.paging import MAX_ID
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
 from shoal.api.schemas.commands import CommandIn, CommandOut
+from shoal.api.schemas.common import ONE_LINE
 from shoal.api.services import Services, Shoal
 from shoal.core.commands import Command, CommandState, NewCommand
 from shoal.core.priority import Priority
@@ -23,6 +24,7 @@ IdempotencyKey = Annotated[
     Header(
         min_length=1,
         max_length=255,
+        pattern=ONE_LINE,
         description="The same key never starts anything twice; a repetition returns the first.",
     ),
 ]

@@ -4,14 +4,19 @@ import asyncio
 
 from fastapi import APIRouter, Response
 
+from shoal.api.master_database import troubles
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
 from shoal.api.schemas.health import Check, Checks, Health, Live
 from shoal.api.services import Services, Shoal
+from shoal.api.unowned import LONG_S
+from shoal.coordination import quarantine
+from shoal.coordination.errors import CoordinationError
 from shoal.coordination.nodes import SessionState
 from shoal.core.errors import ShoalError
 
 DEADLINE_S = 3.0
+NAMED = 10  # partitions
 
 # The only route without a token: it says nothing but that the process answers.
 public = APIRouter(tags=["health"], responses=documented(500))
@@ -44,22 +49,31 @@ async def ready(shoal: Shoal, response: Response) -> Health:
 
 
 async def _look(shoal: Services) -> Health:
-    database, zookeeper = await asyncio.gather(_database(shoal), _zookeeper(shoal))
+    database, zookeeper, set_aside, damaged = await asyncio.gather(
+        _database(shoal), _zookeeper(shoal), _set_aside(shoal), _damaged_znodes(shoal)
+    )
+    partitions = _partitions(shoal)
     masters, workers = len(shoal.masters.current()), len(shoal.workers.current())
     paused = sum(1 for worker in shoal.workers.current().values() if worker.data.get("paused"))
+    without_database = troubles(shoal.masters.current())
     fine = database.ok and zookeeper.ok and masters > 0 and workers > paused
+    fine = fine and partitions.ok and not (without_database or set_aside)
     return Health(
         status="ok" if fine else "degraded",
         checks=Checks(
             database=database,
             zookeeper=zookeeper,
+            partitions=partitions,
             masters=masters,
             workers=workers,
             paused_workers=paused,
+            set_aside=set_aside,
+            damaged_znodes=damaged,
         ),
         masters=masters,
         workers=workers,
         version=shoal.version,
+        master_troubles=without_database,
     )
 
 
@@ -75,6 +89,38 @@ async def _database(shoal: Services) -> Check:
     return Check(ok=True, detail=f"{kind} answers")
 
 
+async def _set_aside(shoal: Services) -> int:
+    try:
+        async with (
+            asyncio.timeout(DEADLINE_S),
+            shoal.database.unit_of_work(read_only=True) as uow,
+        ):
+            return await uow.quarantine.count()
+    except (ShoalError, TimeoutError):
+        return 0  # the check of the database tells of it
+
+
 async def _zookeeper(shoal: Services) -> Check:
     state = shoal.session.state
     return Check(ok=state is SessionState.CONNECTED, detail=state.value.lower())
+
+
+def _partitions(shoal: Services) -> Check:
+    """The work of a partition without an owner stands still."""
+    unowned, total = shoal.unowned.for_long(), shoal.partitions
+    if not unowned:
+        return Check(ok=True, detail=f"{total} partitions are owned, or soon will be")
+    named = ", ".join(map(str, unowned[:NAMED])) + (", …" if len(unowned) > NAMED else "")
+    return Check(
+        ok=False,
+        detail=f"{len(unowned)} of {total} partitions have had no owner for {LONG_S:g} s "
+        f"or more: {named}",
+    )
+
+
+async def _damaged_znodes(shoal: Services) -> int | None:
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            return await quarantine.count(shoal.session)
+    except (CoordinationError, TimeoutError):
+        return None

@@ -1,5 +1,6 @@
 """Parameters of projects: what all their workflows see."""
 
+import asyncio
 from typing import Annotated
 
 from fastapi import Body, Path, Response
@@ -47,7 +48,7 @@ async def put_parameter(
 
     The project is created if it is missing.
     """
-    if problem := definition_problem(name, body.value):
+    if problem := await asyncio.to_thread(definition_problem, name, body.value):
         raise InvalidRequest([FieldError("value", problem)])
     async with shoal.database.unit_of_work() as uow:
         await uow.projects.ensure(project, shoal.clock())

@@ -17,6 +17,10 @@ class MasterOut(BaseModel):
     started_at: datetime | None
     partitions: list[int] = Field(description="Those it owns now.")
     leads: bool = Field(description="Whether it leads the group that shares the partitions.")
+    database: str | None = Field(
+        default=None,
+        description="What is wrong between it and the database; null while it is answered.",
+    )
 
 
 class WorkerOut(BaseModel):
@@ -30,6 +34,10 @@ class WorkerOut(BaseModel):
     running: int
     started_at: datetime | None
     paused: str | None = Field(description="Why it takes no further tasks; null if it does.")
+    unreachable: list[str] = Field(
+        default=[],
+        description="Addresses of masters that do not answer it: it takes none of theirs.",
+    )
 
 
 class PartitionOut(BaseModel):
@@ -65,6 +73,17 @@ class BacklogOut(BaseModel):
     running: int
 
 
+class SetAsideOut(BaseModel):
+    """What a master cannot work with, so that nothing is done with it."""
+
+    kind: str = Field(description="instance, command, schedule, backfill, concurrency group.")
+    item: str = Field(description="Its id, or its name.")
+    partition: int
+    reason: str
+    tries: int = Field(description="How often it was tried so far.")
+    since: datetime
+
+
 class QueueOut(BaseModel):
     """What waits for the workers of a group."""
 
@@ -77,6 +96,15 @@ class ZooKeeperOut(BaseModel):
 
     state: str
     session_timeout_s: float
+
+
+class DamagedZnodeOut(BaseModel):
+    """A znode that could not be what its place is for; it was removed or written anew."""
+
+    path: str
+    reason: str
+    size: int = Field(description="Bytes of its data.")
+    at: datetime | None = Field(description="When it was found.")
 
 
 class DatabaseOut(BaseModel):
@@ -98,6 +126,7 @@ class ClusterOut(BaseModel):
                     "started_at": TIME,
                     "partitions": [0, 2],
                     "leads": True,
+                    "database": None,
                 }
             ],
             "workers": [
@@ -110,6 +139,7 @@ class ClusterOut(BaseModel):
                     "running": 1,
                     "started_at": TIME,
                     "paused": None,
+                    "unreachable": [],
                 }
             ],
             "group": {
@@ -134,9 +164,11 @@ class ClusterOut(BaseModel):
                 "claimed": 0,
                 "running": 1,
             },
+            "set_aside": [],
             "queues": [{"group": "default", "depth": 0}],
             "zookeeper": {"state": "CONNECTED", "session_timeout_s": 10.0},
             "database": {"kind": "sqlite"},
+            "damaged_znodes": [],
         }
     )
 
@@ -145,9 +177,15 @@ class ClusterOut(BaseModel):
     group: GroupOut
     partitions: list[PartitionOut]
     backlog: BacklogOut | None = Field(description="Null while the database cannot be reached.")
+    set_aside: list[SetAsideOut] = Field(
+        description="The newest 100; tried again later, at takeovers, an instance on RECOVER."
+    )
     queues: list[QueueOut]
     zookeeper: ZooKeeperOut
     database: DatabaseOut
+    damaged_znodes: list[DamagedZnodeOut] = Field(
+        description="Damaged znodes that were found and repaired of late, the oldest first."
+    )
 
 
 class TaskTypeOut(BaseModel):

@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, field_validator
 
-from shoal.api.schemas.common import TIME, Instant, PriorityName, Strict, example
+from shoal.api.schemas.common import ONE_LINE, TIME, Instant, PriorityName, Strict, example
 from shoal.core.commands import CommandState, CommandType
 from shoal.core.fields import scalar_text
 from shoal.core.priority import Priority
@@ -25,6 +25,7 @@ RequestType = Literal[
 ]
 MAX_NAMED_TASKS = 1_000
 LONGEST_REASON = 1_000
+MOST_PARAMETERS = 10_000
 
 
 class CommandIn(Strict):
@@ -55,10 +56,10 @@ class CommandIn(Strict):
     type: RequestType
     project: str | None = Field(default=None, description="START: of the workflow; or `default`.")
     workflow: str | None = Field(default=None, description="START: the workflow to run.")
-    version: int | None = Field(
+    version: StrictInt | None = Field(
         default=None, ge=1, le=2**31 - 1, description="START: null is the newest one."
     )
-    instance_id: int | None = Field(
+    instance_id: StrictInt | None = Field(
         default=None, ge=1, description="All but START: the instance it is about."
     )
     tasks: list[str] | None = Field(
@@ -74,7 +75,7 @@ class CommandIn(Strict):
     task: str | None = Field(
         default=None, description="KILL_TASK, FORCE_SUCCESS: the task of the instance."
     )
-    task_instance_id: int | None = Field(
+    task_instance_id: StrictInt | None = Field(
         default=None,
         ge=1,
         description="KILL_TASK, FORCE_SUCCESS: instead of `instance_id` and `task`; the task's "
@@ -84,6 +85,7 @@ class CommandIn(Strict):
         default=None,
         min_length=1,
         max_length=LONGEST_REASON,
+        pattern=ONE_LINE,
         description="FORCE_SUCCESS: why, for those who look at it later.",
     )
     parameters: dict[str, str] = Field(
@@ -99,13 +101,18 @@ class CommandIn(Strict):
         default=None,
         min_length=1,
         max_length=255,
+        pattern=ONE_LINE,
         description="The same key never starts anything twice; see the header as well.",
     )
 
     @field_validator("parameters", mode="before")
     @classmethod
     def _scalars_as_text(cls, value: Any) -> Any:
-        return {k: scalar_text(v) for k, v in value.items()} if isinstance(value, dict) else value
+        if not isinstance(value, dict):
+            return value
+        if len(value) > MOST_PARAMETERS:
+            raise ValueError(f"{len(value)} parameters, at most {MOST_PARAMETERS} are allowed")
+        return {k: scalar_text(v) for k, v in value.items()}
 
     @field_validator("priority", mode="before")
     @classmethod

@@ -1,13 +1,17 @@
 """What all schemas share: pages, strict bodies, examples."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 T = TypeVar("T")
 TIME = "2026-11-21T06:00:00Z"
+# No control characters: neither terminals nor lists of one line each can show them.
+ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$"
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt _]")
 PriorityName = Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]
 
 
@@ -18,7 +22,18 @@ def _in_utc(moment: datetime) -> datetime:
         raise ValueError("lies outside of the years 1 to 9999 in UTC") from None
 
 
-Instant = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+def _written(value: Any) -> Any:
+    # pydantic would take numbers, and texts of digits, for seconds since 1970.
+    if isinstance(value, datetime) or (isinstance(value, str) and _TIME.match(value)):
+        return value
+    raise ValueError("must be a time with an offset, such as 2026-01-31T06:00:00Z")
+
+
+Instant = Annotated[
+    AwareDatetime,
+    BeforeValidator(_written, json_schema_input_type=AwareDatetime),
+    AfterValidator(_in_utc),
+]
 
 
 def example(value: Mapping[str, Any]) -> ConfigDict:

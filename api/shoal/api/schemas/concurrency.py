@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
-from shoal.api.schemas.common import Strict, example
+from shoal.api.schemas.common import ONE_LINE, Strict, example
 from shoal.core.concurrency import MOST_SLOTS
 from shoal.core.states import TaskState
 
@@ -76,5 +76,5 @@ class ConcurrencyGroupIn(Strict):
         },
     )
 
-    slots: int = Field(ge=0, le=MOST_SLOTS, description="0: nothing of the group starts.")
-    description: str = Field(default="", max_length=2000)
+    slots: StrictInt = Field(ge=0, le=MOST_SLOTS, description="0: nothing of the group starts.")
+    description: str = Field(default="", max_length=2000, pattern=ONE_LINE)

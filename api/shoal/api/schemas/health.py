@@ -27,9 +27,15 @@ class Checks(BaseModel):
 
     database: Check
     zookeeper: Check
+    partitions: Check = Field(description="Not ok if one has had no owner for 10 s.")
     masters: int
     workers: int
     paused_workers: int = Field(description="Workers that take no further tasks, see /cluster.")
+    set_aside: int = Field(description="What masters cannot work with, see /cluster.")
+    damaged_znodes: int | None = Field(
+        description="Damaged znodes that were found and repaired of late, see /cluster; "
+        "null without ZooKeeper."
+    )
 
 
 class Health(BaseModel):
@@ -41,13 +47,17 @@ class Health(BaseModel):
             "checks": {
                 "database": {"ok": True, "detail": "sqlite answers"},
                 "zookeeper": {"ok": True, "detail": "connected"},
+                "partitions": {"ok": True, "detail": "128 partitions are owned, or soon will be"},
                 "masters": 2,
                 "workers": 2,
                 "paused_workers": 0,
+                "set_aside": 0,
+                "damaged_znodes": 0,
             },
             "masters": 2,
             "workers": 2,
             "version": "0.1.0",
+            "master_troubles": [],
         }
     )
 
@@ -56,3 +66,6 @@ class Health(BaseModel):
     masters: int = Field(description="Live masters.")
     workers: int = Field(description="Live workers.")
     version: str
+    master_troubles: list[str] = Field(
+        default=[], description="Masters that the database does not answer, in words."
+    )

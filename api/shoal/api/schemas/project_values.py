@@ -28,9 +28,9 @@ class ParameterIn(Strict):
         extra="forbid", json_schema_extra={"examples": [{"value": "s3://flights"}]}
     )
 
-    value: Annotated[str, BeforeValidator(scalar_text, json_schema_input_type=str)] = Field(
-        max_length=LONGEST_VALUE, description="A definition: it may hold ${…} and $[…]."
-    )
+    value: Annotated[
+        str, BeforeValidator(scalar_text, json_schema_input_type=str | int | float | bool)
+    ] = Field(max_length=LONGEST_VALUE, description="A definition: it may hold ${…} and $[…].")
 
 
 class SecretOut(BaseModel):
@@ -50,4 +50,7 @@ class SecretIn(Strict):
         extra="forbid", json_schema_extra={"examples": [{"value": "correct horse battery"}]}
     )
 
-    value: SecretStr = Field(description="At least 4 characters, at most 32 KiB in UTF-8.")
+    value: SecretStr = Field(
+        json_schema_extra={"minLength": SHORTEST_SECRET},
+        description="At least 4 characters, at most 32 KiB in UTF-8.",
+    )

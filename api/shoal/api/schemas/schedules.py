@@ -3,7 +3,7 @@
 from datetime import date, datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from shoal.api.schemas.common import TIME, PriorityName, Strict, example
 from shoal.core.fields import Day, Name, WallTime, Zone
@@ -129,7 +129,7 @@ class PreviewIn(Strict):
     exclude: tuple[Day, ...] = Field(default=(), max_length=1_000)
     project: Name | None = Field(default=None, description="Whose calendar is meant.")
     calendar: Name | None = None
-    n: int = Field(default=10, ge=1, le=500, description="How many lines.")
+    n: StrictInt = Field(default=10, ge=1, le=500, description="How many lines.")
 
 
 _CALENDAR: dict[str, Any] = {

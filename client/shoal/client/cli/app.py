@@ -13,6 +13,7 @@ from shoal.client.cli import (
     concurrency,
     logs,
     parameters,
+    purging,
     requesting,
     running,
     runs,
@@ -55,6 +56,7 @@ def build() -> typer.Typer:
         backfills,
         logs,
         status,
+        purging,
         cluster,
     ):
         module.register(app)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from shoal.client.cli.look import clock, counts_text, lasted, plural, state_text
+from shoal.client.cli.look import clock, counts_text, lasted, plural, stamp, state_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -135,7 +135,7 @@ class Progress:
         for state, word in (("STARTED", "under way"), ("FAILED", "failed")):
             if counts.get(state):
                 text += f", {counts[state]} {word}"
-        say(f"{datetime.now(UTC).astimezone():%H:%M:%S} {text}")
+        say(f"{stamp(datetime.now(UTC))} {text}")
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from shoal.core.durations import format_duration
 
 if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
     from rich.text import Text
 
 # state -> mark, style; workflow and task states share their names.
@@ -59,14 +61,36 @@ def parse_time(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
-def clock(text: str | None, now: datetime) -> str:
-    """Return a time in the local zone: the clock time if it is today, else with its date."""
+def clock(text: str | None, now: datetime, zone: str | None = None) -> str:
+    """Return a time and the name of its zone: the clock time if it is today, else with its date.
+
+    ``zone`` such as Europe/Berlin is whose clock it is; None: that of this machine, whose zone
+    has only a short name such as CET.
+    """
     moment = parse_time(text)
     if moment is None:
         return ""
-    local = moment.astimezone()
-    same_day = local.date() == now.astimezone().date()
-    return local.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M")
+    place = _zone(zone)
+    local = moment.astimezone(place)
+    same_day = local.date() == now.astimezone(place).date()
+    shown = local.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M")
+    return f"{shown} {local.tzname() if place is None or zone is None else zone}"
+
+
+def stamp(now: datetime) -> str:
+    """Return what stands before a line that says what has just happened."""
+    return now.astimezone().strftime("%H:%M:%S %Z")
+
+
+def _zone(name: str | None) -> "ZoneInfo | None":
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    if name is None:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None  # the cluster's machines know zones that this one does not: its own clock
 
 
 def lasted(start: str | None, end: str | None, now: datetime) -> str:

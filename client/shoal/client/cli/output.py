@@ -5,6 +5,7 @@ set) and their own width.
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+_C1 = re.compile(r"[\x7f-\x9f]")  # what JSON does not escape, and terminals may obey
 # Wide enough for any line: only terminals have an edge.
 _NO_EDGE = 10_000
 
@@ -34,16 +36,17 @@ def err() -> "Console":
 
 
 def _console(*, stderr: bool) -> "Console":
-    from rich.console import Console
+    from shoal.client.cli.terminal_console import HarmlessConsole
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _NO_EDGE
-    return Console(stderr=stderr, width=width, highlight=False, emoji=False)
+    return HarmlessConsole(stderr=stderr, width=width, highlight=False, emoji=False)
 
 
 def print_json(value: Any) -> None:
     """Print a result for programs."""
-    print(json.dumps(value, indent=2, ensure_ascii=False), flush=True)
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    print(_C1.sub(lambda found: f"\\u{ord(found[0]):04x}", text), flush=True)
 
 
 def say(text: str, style: str = "") -> None:

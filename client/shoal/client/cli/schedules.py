@@ -61,20 +61,22 @@ def _table(found: "Sequence[ScheduleJson]") -> object:
     shown = Grid(["id>", "workflow", "schedule", "zone", "next", "~"])
     for item in found:
         name = Text.assemble((f"{item['project']}/", "dim"), item["workflow"])
-        following = clock(item["next_fire_at"], now) if item["enabled"] else "off"
+        following = clock(item["next_fire_at"], now, item["timezone"])
         shown.add(
             str(item["id"]),
             name,
             Text(item["cron"]),
             item["timezone"],
-            following or "never",
-            Text(", ".join(_remarks(item)), "dim"),
+            (following or "never") if item["enabled"] else "off",
+            Text(", ".join(_remarks(item, now)), "dim"),
         )
     return shown.table(out().width, ("id",))
 
 
-def _remarks(item: "ScheduleJson") -> list[str]:
+def _remarks(item: "ScheduleJson", now: datetime) -> list[str]:
     """What is not as it is in most schedules."""
+    from shoal.client.cli.look import clock
+
     texts = []
     if item["priority"] is not None:
         texts.append(f"priority {item['priority']}")
@@ -83,9 +85,9 @@ def _remarks(item: "ScheduleJson") -> list[str]:
     if item["exclude"]:
         texts.append(f"without {', '.join(item['exclude'][:3])}{' …' * (len(item['exclude']) > 3)}")
     if item["start"] is not None:
-        texts.append(f"from {item['start']}")
+        texts.append(f"from {clock(item['start'], now, item['timezone'])}")
     if item["end"] is not None:
-        texts.append(f"until {item['end']}")
+        texts.append(f"until {clock(item['end'], now, item['timezone'])}")
     if item["missed"] != "last":
         texts.append(f"missed: {item['missed']}")
     if item["on_gap"] is None:

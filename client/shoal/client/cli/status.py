@@ -1,5 +1,6 @@
 """``shoal status``: who is there and what waits."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,11 @@ if TYPE_CHECKING:
 
     from shoal.client.cli.tables import Grid
     from shoal.client.find import Api
-    from shoal.client.rest_types import ClusterJson, HealthJson
+    from shoal.client.rest_types import CheckJson, ClusterJson, HealthJson
+
+
+_MOST_SET_ASIDE = 10
+_DAMAGED = 5  # znodes that are shown
 
 
 def register(app: typer.Typer) -> None:
@@ -49,6 +54,7 @@ def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partition
 
     from shoal.client.cli.look import state_text
     from shoal.client.cli.output import out
+    from shoal.client.cli.terminal_text import harmless
 
     console, now = out(), datetime.now(UTC)
     head = (state_text(health["status"]), f"  Shoal {health['version']} at {api.url}")
@@ -56,6 +62,7 @@ def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partition
     for name, check in (
         ("database", health["checks"]["database"]),
         ("ZooKeeper", health["checks"]["zookeeper"]),
+        *_partitions_check(health),
     ):
         console.print(_check(check["ok"], f"{name}: {check['detail']}"), soft_wrap=True)
     owned = sum(1 for partition in cluster["partitions"] if partition["owner"])
@@ -67,9 +74,19 @@ def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partition
         console.print()
         shown = grid.table(console.width, ("address", "up", "newest epoch", "group"))
         console.print(shown if grid.rows else Text(f"no {what} is running", "red"))
+    for trouble in health.get("master_troubles", []):
+        console.print(_check(False, trouble), soft_wrap=True)
     for worker in cluster["workers"]:
         if worker["paused"]:
             console.print(_check(False, f"{worker['id']} takes no tasks: {worker['paused']}"))
+        elif silent := worker.get("unreachable"):
+            names = _names(cluster, silent)
+            text = f"{worker['id']} cannot reach master {names}: takes none of its tasks"
+            console.print(_check(False, text), soft_wrap=True)
+    _show_set_aside(cluster)
+    for each in (cluster.get("damaged_znodes") or [])[-_DAMAGED:]:
+        told = harmless(f"found damaged and repaired: {each['path']} ({each['reason']})")
+        console.print(Text(told, "yellow"), soft_wrap=True)
     waiting = _queues(cluster)
     if waiting.rows:
         console.print()
@@ -77,6 +94,36 @@ def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partition
     if partitions:
         console.print()
         console.print(_partitions(cluster).table(console.width))
+
+
+def _partitions_check(health: "HealthJson") -> "list[tuple[str, CheckJson]]":
+    """What is wrong with them; an API of an earlier version says nothing of it."""
+    check = health["checks"].get("partitions")
+    return [("partitions", check)] if check and not check["ok"] else []
+
+
+def _show_set_aside(cluster: "ClusterJson") -> None:
+    """What masters cannot work with: a few lines, since one cause may concern many."""
+    from shoal.client.cli.output import out
+
+    # An API of an earlier version says nothing of it.
+    aside = cluster.get("set_aside") or []
+    for one in aside[:_MOST_SET_ASIDE]:
+        text = f"{one['kind']} {one['item']} is set aside: {one['reason']}"
+        out().print(_check(False, text), soft_wrap=True)
+    if aside:
+        more = len(aside) - _MOST_SET_ASIDE
+        text = (f"… and {more} more; " if more > 0 else "") + (
+            "`shoal status --json` shows all with their reasons; after an upgrade or a repair "
+            "`shoal recover INSTANCE` tries again at once"
+        )
+        out().print(_check(False, text), soft_wrap=True)
+
+
+def _names(cluster: "ClusterJson", addresses: Sequence[str]) -> str:
+    """Return the masters' ids, each with its address."""
+    ids = {master["address"]: master["id"] for master in cluster["masters"]}
+    return ", ".join(f"{ids[each]} ({each})" if each in ids else each for each in addresses)
 
 
 def _check(ok: bool, text: str) -> "Text":

@@ -137,20 +137,20 @@ class _Lines:
 
     def show(self, instance: "InstanceDetailJson") -> None:
         """Print what is different from last time."""
-        from shoal.client.cli.look import lasted
+        from shoal.client.cli.look import lasted, stamp
         from shoal.client.cli.output import say
 
         now = datetime.now(UTC)
-        stamp = now.astimezone().strftime("%H:%M:%S")
+        at = stamp(now)
         if instance["state"] not in FINISHED:
-            self._show_instance(instance, stamp)
+            self._show_instance(instance, at)
         for task in instance["tasks"]:
             state = task["state"]
             known = self._seen.get(task["id"], "WAITING")
             self._seen[task["id"]] = state
             if state == known:
                 continue
-            words = [stamp, f"{state:<12}", task["task"]]
+            words = [at, f"{state:<12}", task["task"]]
             if task["attempt"] > 1:
                 words.append(f"(attempt {task['attempt']})")
             if task["finished_at"] and task["started_at"]:
@@ -159,15 +159,15 @@ class _Lines:
                 words.append(f"– {task['reason']}")
             say(" ".join(words))
         if instance["state"] in FINISHED:
-            self._show_instance(instance, stamp)
+            self._show_instance(instance, at)
 
-    def _show_instance(self, instance: "InstanceDetailJson", stamp: str) -> None:
+    def _show_instance(self, instance: "InstanceDetailJson", at: str) -> None:
         from shoal.client.cli.output import say
 
         state = instance["state"]
         if self._seen.get("instance") != state:
             self._seen["instance"] = state
-            say(f"{stamp} {state:<12} {instance['workflow']} (instance {instance['id']})")
+            say(f"{at} {state:<12} {instance['workflow']} (instance {instance['id']})")
 
 
 class _Live:

@@ -130,8 +130,8 @@ def _show(
         shown = Grid(["schedule", "zone", "next"])
         now = datetime.now(UTC)
         for item in schedules:
-            following = clock(item["next_fire_at"], now) if item["enabled"] else "off"
-            shown.add(Text(item["cron"]), item["timezone"], following or "never")
+            following = clock(item["next_fire_at"], now, item["timezone"]) or "never"
+            shown.add(Text(item["cron"]), item["timezone"], following if item["enabled"] else "off")
         console.print()
         console.print(shown.table(console.width))
 

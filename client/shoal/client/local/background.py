@@ -8,9 +8,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import httpx
-
 from shoal.client.errors import AlreadyRunning, ServerFailed
+from shoal.client.lean_httpx import httpx
 from shoal.client.local.cluster import READY_TIMEOUT_S, STOP_TIMEOUT_S
 from shoal.client.local.state import (
     ClusterState,

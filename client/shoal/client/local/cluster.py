@@ -17,19 +17,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-import httpx
-
 from shoal.client.errors import DataFolderUnusable, PortTaken, ServerFailed
+from shoal.client.lean_httpx import httpx
 from shoal.client.local.identity import ensure_identity
 from shoal.client.local.java import find_java, spark_java_home
+from shoal.client.local.log_rotation import rotate
 from shoal.client.local.state import (
     ClusterState,
     cluster_lock,
     ensure_token,
+    ensure_zookeeper_password,
     make_data_folder,
     read_state,
     unusable,
     write_state,
+    zookeeper_credential,
 )
 from shoal.client.local.zookeeper import (
     HOST,
@@ -45,7 +47,7 @@ DEFAULT_API_PORT = 8765
 READY_TIMEOUT_S = 90.0
 STOP_TIMEOUT_S = 45.0  # workers give running tasks 30 s
 _TAIL_LINES = 15
-_LOG_BYTES = 16 * 2**20  # a larger log is put aside (one is kept) when its process starts
+_LOGS_EVERY_S = 60.0  # between two looks at how long the logs have become
 _BACKOFF_S = (0.5, 1.0, 2.0, 5.0, 10.0)
 # A process that ran at least this long was healthy: its next failure starts a new count.
 _HEALTHY_S = 60.0
@@ -68,14 +70,14 @@ class _Child:
     started: float = 0.0
     failures: int = 0
     restart_at: float | None = None
+    rotate_at: float = 0.0
     log_start: int = 0  # bytes of the log that earlier starts wrote
     output: IO[bytes] | None = field(default=None, repr=False)
 
     def start(self) -> None:
         """Start it; its output goes behind what earlier starts wrote."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        if self.log.exists() and self.log.stat().st_size > _LOG_BYTES:
-            self.log.replace(self.log.with_suffix(".log.1"))
+        rotate(self.log)
         command = [sys.executable, "-m", "shoal.client.local.roles", *self.arguments]
         with self.log.open("ab") as output:
             self.log_start = output.tell()
@@ -92,6 +94,10 @@ class _Child:
 
     def look(self, now: float) -> str | None:
         """Plan a restart if it has ended; return news for people."""
+        if now >= self.rotate_at:
+            self.rotate_at = now + _LOGS_EVERY_S
+            if rotate(self.log):
+                self.log_start = 0
         if self.process is None or self.process.poll() is None:
             return None
         if self.restart_at is None:
@@ -143,7 +149,9 @@ class LocalCluster:
         self.token = ""
         self.url = ""
         self._zookeeper: ZooKeeperServer | None = None
+        self._credential = ""  # for that server
         self._zookeeper_again = 0.0  # not before this monotonic time
+        self._rotate_at = 0.0  # monotonic
         self._children: list[_Child] = []
         self._lock = cluster_lock(self.data)
 
@@ -206,6 +214,7 @@ class LocalCluster:
         environment = {
             **os.environ,
             "SHOAL_ZOOKEEPER": zookeeper,
+            "SHOAL_ZOOKEEPER_CREDENTIAL": settings.zookeeper_credential or self._credential,
             "JAVA_HOME": str(spark_java_home(java, self.data / "java")),
         }
         self._children = self._plan(port, environment)
@@ -249,7 +258,11 @@ class LocalCluster:
             except PortTaken:
                 self.progress(f"ZooKeeper's port {previous} is taken, using {port}")
         started = time.monotonic()
-        self._zookeeper = ZooKeeperServer(self.data / "zookeeper", port, find_java())
+        password = ensure_zookeeper_password(self.data)
+        self._credential = zookeeper_credential(password)
+        self._zookeeper = ZooKeeperServer(
+            self.data / "zookeeper", port, find_java(), password=password
+        )
         self._zookeeper.start()
         self._zookeeper.wait_ready()
         self.progress(f"ZooKeeper on port {port} ({time.monotonic() - started:.1f} s)")
@@ -327,6 +340,9 @@ class LocalCluster:
         """Start again what has ended. Call a few times a second."""
         now = time.monotonic()
         self._watch_zookeeper(now)
+        if now >= self._rotate_at:
+            self._rotate_at = now + _LOGS_EVERY_S
+            rotate(self.data / "logs" / "cluster.log")  # our own, if we run in the background
         for child in self._children:
             news = child.look(now)
             if news:

@@ -4,25 +4,7 @@ That would be 6 MB and 0.1 s in each process of a cluster, for coloured tracebac
 sees. Import this before anything that imports structlog.
 """
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import ModuleType
-from typing import cast
+from shoal.client.absent import absent
 
-
-@contextmanager
-def _absent(name: str) -> Iterator[None]:
-    """Let ``import name`` fail as if it were not installed, unless it is loaded already."""
-    if name in sys.modules:
-        yield
-        return
-    sys.modules[name] = cast(ModuleType, None)  # how the import system says "not to be found"
-    try:
-        yield
-    finally:
-        del sys.modules[name]
-
-
-with _absent("rich"):
+with absent("rich"):
     import structlog as structlog

@@ -19,7 +19,7 @@ import uvloop
 
 from shoal.client.local.lean_structlog import structlog
 from shoal.client.local.log_setup import configure_logging
-from shoal.client.local.state import read_state
+from shoal.client.local.state import find_zookeeper_credential, read_state
 from shoal.core import failpoints
 from shoal.core.errors import ShoalError
 from shoal.core.settings import ClusterSettings, load_settings
@@ -62,7 +62,10 @@ def load_cluster(data: Path) -> ClusterSettings:
     cluster = load_settings(ClusterSettings, "cluster", data)
     state = read_state(cluster.data)
     if state is not None and "zookeeper" not in cluster.model_fields_set:
-        cluster = cluster.model_copy(update={"zookeeper": state.zookeeper})
+        found = {"zookeeper": state.zookeeper}
+        if not cluster.zookeeper_credential:
+            found["zookeeper_credential"] = find_zookeeper_credential(cluster.data)
+        cluster = cluster.model_copy(update=found)
     return cluster
 
 

@@ -1,7 +1,8 @@
 """What a local cluster leaves in its data folder so that others find it.
 
 ``cluster.json`` tells the addresses; ``cluster.lock`` is held by the running ``shoal up``;
-``token`` opens the API; ``tls/`` holds the identity that the processes show each other.
+``token`` opens the API, ``zookeeper.password`` the embedded ZooKeeper; ``tls/`` holds the identity
+that the processes show each other.
 """
 
 import fcntl
@@ -17,6 +18,7 @@ from shoal.client.errors import AlreadyRunning, DataFolderUnusable
 
 STATE_FILE = "cluster.json"
 LOCK_FILE = "cluster.lock"
+PASSWORD_FILE = "zookeeper.password"  # noqa: S105 - the name of the file
 SHORTEST_TOKEN = 20  # characters; the API refuses shorter ones too
 
 
@@ -43,9 +45,27 @@ def read_state(data: Path) -> ClusterState | None:
 
 
 def make_data_folder(data: Path) -> None:
-    """Make the data folder if it is not there. Raises DataFolderUnusable."""
+    """Make the data folder if it is not there, and close it to others if it is.
+
+    Raises DataFolderUnusable if it is another user's: who owns a folder may replace what is in it.
+    """
     try:
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        found = data.stat()
+        if found.st_uid != os.geteuid():
+            raise DataFolderUnusable(
+                data,
+                f"it belongs to the user with number {found.st_uid}, not to you",
+                "choose another folder with --data, or make it yours",
+            )
+        if found.st_mode & 0o077:
+            data.chmod(found.st_mode & 0o700)
+            # Read by every short command, and said by hardly any.
+            from shoal.client.local.lean_structlog import structlog
+
+            structlog.get_logger().warning(
+                "data folder was open to others: closed it", folder=str(data)
+            )
     except OSError as error:
         raise unusable(data, error) from error
 
@@ -71,6 +91,44 @@ def write_private(path: Path, text: str) -> None:
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
     temporary.replace(path)
+
+
+def ensure_zookeeper_password(data: Path) -> str:
+    """Return the password of the embedded ZooKeeper, made at the first start.
+
+    Raises DataFolderUnusable.
+    """
+    file = data / PASSWORD_FILE
+    if not file.exists():
+        write_private(file, secrets.token_urlsafe(32) + "\n")
+    password = _read_password(file)
+    if password is None:
+        raise DataFolderUnusable(
+            file,
+            "it does not hold the password that `shoal up` has made",
+            "put the file back; if it is lost, stop the cluster and delete this file and the "
+            "folder zookeeper beside it: runs go on from the database",
+        )
+    return password
+
+
+def zookeeper_credential(password: str) -> str:
+    """Return what processes show the embedded ZooKeeper."""
+    return f"digest:shoal:{password}"
+
+
+def find_zookeeper_credential(data: Path) -> str:
+    """Return the credential for the embedded ZooKeeper of ``data``; "" if there is none."""
+    password = _read_password(data / PASSWORD_FILE)
+    return zookeeper_credential(password) if password else ""
+
+
+def _read_password(file: Path) -> str | None:
+    try:
+        password = file.read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return password if len(password) >= SHORTEST_TOKEN and ":" not in password else None
 
 
 def ensure_token(data: Path) -> str:

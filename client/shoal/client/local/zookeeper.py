@@ -8,6 +8,9 @@ Files below ``data_dir``: ``data/`` (snapshots and transaction logs), ``zookeepe
 and ``zookeeper.out`` (what the Java runtime itself says).
 """
 
+import asyncio
+import base64
+import hashlib
 import importlib.util
 import itertools
 import os
@@ -15,6 +18,7 @@ import random
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
 from contextlib import suppress
@@ -26,6 +30,7 @@ import structlog
 
 from shoal.client.errors import JarsNotFound, PortTaken, ServerFailed
 from shoal.client.local.java import Java
+from shoal.core.errors import ShoalError
 
 log = structlog.get_logger()
 
@@ -99,6 +104,9 @@ HEAP_MB = 1024
 PROBE_TIMEOUT_S = 0.25  # a server that is still loading takes the question and never answers
 PROBE_INTERVAL_S = 0.02
 TAIL_LINES = 15
+START_S = 60.0
+MOST_CONNECTIONS = 1000
+ADMINISTRATOR = "super"  # ZooKeeper's name for it
 CHOICE = range(15_000, 30_000)  # ports; Linux gives out those from 32768 by itself
 _choices = itertools.cycle(random.sample(CHOICE, len(CHOICE)))
 
@@ -110,11 +118,24 @@ class ZooKeeperServer:
     On Linux it cannot outlive its parent: the kernel kills it when the *thread* that called
     ``start`` ends, so call that from the main thread or one that lives as long as the server
     is wanted (not from a worker of a short-lived thread pool).
+
+    With a ``password`` the server answers nobody who does not show one, and the whole tree is
+    closed to all but the user "shoal" with this one, whenever the server has started: a tree
+    that an earlier version left open, too. Without one everybody may do everything.
     """
 
     def __init__(
-        self, data_dir: Path, port: int, java: Java, *, heap_mb: int = HEAP_MB, tick_ms: int = 500
+        self,
+        data_dir: Path,
+        port: int,
+        java: Java,
+        *,
+        heap_mb: int = HEAP_MB,
+        tick_ms: int = 500,
+        password: str = "",
     ) -> None:
+        self._password = password
+        self._closing: threading.Thread | None = None
         self.data_dir, self.port, self.java = data_dir.absolute(), port, java
         self.heap_mb, self.tick_ms = heap_mb, tick_ms
         self._process: subprocess.Popen[bytes] | None = None
@@ -158,7 +179,8 @@ class ZooKeeperServer:
         jars = os.pathsep.join(map(str, find_jars()))
         require_free_port(HOST, self.port, "ZooKeeper")
         (self.data_dir / "data").mkdir(parents=True, exist_ok=True)
-        (self.data_dir / "zookeeper.cfg").write_text(self._config(), encoding="ascii")
+        self.data_dir.chmod(0o700)  # logs and snapshots hold what the access lists protect
+        _write_private(self.data_dir / "zookeeper.cfg", self._config())
         (self.data_dir / "log4j2.properties").write_text(LOG_CONFIG, encoding="ascii")
         self._log_start = self._log_size()
         command = [str(self.java.executable), f"-Xmx{self.heap_mb}m", *JVM_FLAGS]
@@ -176,9 +198,39 @@ class ZooKeeperServer:
                 start_new_session=True,  # Ctrl-C is for the parent, which stops us in order
             )
         log.debug("zookeeper started", pid=self._process.pid, address=self.address)
+        if self._password:
+            # A server may be started again by somebody who cannot wait for it.
+            self._closing = threading.Thread(target=self._close_tree, name="closing", daemon=True)
+            self._closing.start()
+
+    def _close_tree(self) -> None:
+        # Not before it is needed: `shoal doctor` has no use for kazoo.
+        from shoal.coordination.closing import close_tree
+
+        try:
+            self._answers(START_S)
+            asyncio.run(
+                close_tree(
+                    self.address,
+                    f"digest:shoal:{self._password}",
+                    f"digest:{ADMINISTRATOR}:{self._password}",
+                )
+            )
+        except ShoalError as error:
+            log.error("ZooKeeper's tree is not closed to others", error=str(error))
 
     def wait_ready(self, timeout_s: float = 30.0) -> None:
-        """Return when the server answers. Raises ServerFailed with the end of its log."""
+        """Return when the server answers, and its tree is closed if it has a password.
+
+        Raises ServerFailed with the end of its log.
+        """
+        self._answers(timeout_s)
+        if self._closing is not None:
+            self._closing.join(timeout_s)
+            if self._closing.is_alive():
+                raise self._failed(f"could not be closed to others within {timeout_s:g} s")
+
+    def _answers(self, timeout_s: float) -> None:
         deadline = time.monotonic() + timeout_s
         while self.running:
             if b"Mode: " in four_letter_word(HOST, self.port, "srvr") and self.running:
@@ -209,12 +261,19 @@ class ZooKeeperServer:
             "tickTime": self.tick_ms,
             "minSessionTimeout": 2 * self.tick_ms,
             "maxSessionTimeout": 60_000,
-            "maxClientCnxns": 0,  # all clients of a local cluster share one address
+            # All users of this machine have one address: enough for our processes and some more.
+            "maxClientCnxns": MOST_CONNECTIONS,
             "admin.enableServer": "false",
-            "4lw.commands.whitelist": "srvr,ruok,mntr",
+            "4lw.commands.whitelist": "srvr,ruok",
             "autopurge.snapRetainCount": 3,
             "autopurge.purgeInterval": 1,  # hours
         }
+        if self._password:
+            settings |= {
+                "enforce.auth.enabled": "true",
+                "enforce.auth.schemes": "digest",
+                "DigestAuthenticationProvider.superDigest": _digest(ADMINISTRATOR, self._password),
+            }
         return "".join(f"{key}={value}\n" for key, value in settings.items())
 
     def _log_size(self) -> int:
@@ -233,6 +292,19 @@ class ZooKeeperServer:
             except FileNotFoundError:
                 continue
         return ServerFailed("ZooKeeper", reason, self.data_dir / "zookeeper.log", list(lines))
+
+
+def _digest(user: str, password: str) -> str:
+    """Return what ZooKeeper keeps of a user (DigestAuthenticationProvider.generateDigest)."""
+    hashed = hashlib.sha1(f"{user}:{password}".encode(), usedforsecurity=False).digest()
+    return f"{user}:{base64.b64encode(hashed).decode()}"
+
+
+def _write_private(file: Path, text: str) -> None:
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+        os.fchmod(descriptor, 0o600)
+        stream.write(text)
 
 
 def find_jars() -> list[Path]:

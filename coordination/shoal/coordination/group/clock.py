@@ -30,6 +30,11 @@ class EnsembleClock:
         return time.monotonic() + self._ahead_s
 
     @property
+    def is_set(self) -> bool:
+        """Whether anybody has told us the time yet."""
+        return self._taken > float("-inf")
+
+    @property
     def age_s(self) -> float:
         """Seconds since the time was last taken."""
         return time.monotonic() - self._taken

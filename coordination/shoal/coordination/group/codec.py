@@ -1,16 +1,24 @@
 """A group as the bytes of one znode, and back."""
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from shoal.coordination.assignors import Partition
+from shoal.coordination.documents import read_json
 from shoal.coordination.errors import Mismatch
 from shoal.coordination.group.messages import Join
 from shoal.coordination.group.model import GroupMetadata, MemberState
 from shoal.coordination.group.states import GroupState
 
-FORMAT = 1  # raised when older programs could not go on from what is written
+# Whoever needs another format needs another place for it, too: members that cannot read what they
+# find set it aside and begin the group anew (store.py).
+FORMAT = 1
+MOST_PARTITIONS = 100_000  # that all members together ask for: assigning costs time for each
+LARGEST = 2**53  # of a number: greater ones are not exact in every JSON
+
+T = TypeVar("T")
 
 
 def encode(group: GroupMetadata) -> bytes:
@@ -42,33 +50,15 @@ def decode(data: bytes, name: str, initial_rebalance_delay_s: float) -> GroupMet
     if not data:
         return GroupMetadata(name, initial_rebalance_delay_s)
     try:
-        stored = json.loads(data)
+        stored = read_json(data)
         if stored["format"] == FORMAT:
             return _decode(stored, name, initial_rebalance_delay_s)
-        found = f"format {stored['format']}"
-    except (ValueError, KeyError, TypeError) as error:
-        found = f"something unreadable ({error!r})"
+        found = f"format {str(stored['format'])[:80]}"
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        found = f"something unreadable ({str(error)[:200]!r})"
     raise Mismatch(
         f"the znode of group {name!r} holds {found}, and this program reads format {FORMAT}; "
-        "run the same version everywhere, or choose another name for the group"
-    )
-
-
-def _decode(stored: dict[str, Any], name: str, initial_rebalance_delay_s: float) -> GroupMetadata:
-    members = [_decode_member(member) for member in stored["members"]]
-    return GroupMetadata(
-        name,
-        initial_rebalance_delay_s,
-        state=GroupState(stored["state"]),
-        generation=stored["generation"],
-        assignor=stored["assignor"],
-        leader_id=stored["leader"],
-        members={member.id: member for member in members},
-        pending=frozenset(stored["pending"]),
-        assignment={key: _partitions(value) for key, value in stored["assignment"].items()},
-        deadline_s=stored["deadline_s"],
-        gather_until_s=stored["gather_until_s"],
-        has_newcomers=stored["has_newcomers"],
+        "its members set that aside and begin the group anew"
     )
 
 
@@ -89,26 +79,101 @@ def _encode_member(member: MemberState) -> dict[str, Any]:
     }
 
 
-def _decode_member(stored: dict[str, Any]) -> MemberState:
-    join = Join(
-        member_id=stored["id"],
-        fresh_id=stored["id"],
-        assignors=tuple(stored["assignors"]),
-        topics=stored["topics"],
-        rebalance_timeout_s=stored["rebalance_timeout_s"],
-        instance_id=stored["instance"],
-        owned=_partitions(stored["owned"]),
-        generation=stored["generation"],
-        client_id=stored["client"],
-    )
-    return MemberState(
-        stored["id"], join, stored["is_joining"], stored["is_syncing"], stored["has_synced"]
-    )
-
-
 def _pairs(partitions: Iterable[Partition]) -> list[tuple[str, int]]:
     return [(partition.topic, partition.index) for partition in partitions]
 
 
-def _partitions(pairs: Iterable[Sequence[Any]]) -> tuple[Partition, ...]:
-    return tuple(Partition(topic, index) for topic, index in pairs)
+def _decode(stored: Any, name: str, initial_rebalance_delay_s: float) -> GroupMetadata:
+    members = [_decode_member(member) for member in _list(stored["members"])]
+    assignment = _dict(stored["assignment"])
+    group = GroupMetadata(
+        name,
+        initial_rebalance_delay_s,
+        state=GroupState(_text(stored["state"])),
+        generation=_count(stored["generation"]),
+        assignor=_text(stored["assignor"]),
+        leader_id=_optional(_text, stored["leader"]),
+        members={member.id: member for member in members},
+        pending=frozenset(map(_text, _list(stored["pending"]))),
+        assignment={_text(key): _partitions(value) for key, value in assignment.items()},
+        deadline_s=_optional(_number, stored["deadline_s"]),
+        gather_until_s=_optional(_number, stored["gather_until_s"]),
+        has_newcomers=_flag(stored["has_newcomers"]),
+    )
+    asked_for = sum(sum(member.join.topics.values()) for member in members)
+    if asked_for > MOST_PARTITIONS * max(1, len(members)):
+        raise ValueError(f"its members ask for {asked_for} partitions")
+    return group
+
+
+def _decode_member(stored: Any) -> MemberState:
+    member_id = _text(stored["id"])
+    topics = {_text(topic): _count(number) for topic, number in _dict(stored["topics"]).items()}
+    assignors = tuple(map(_text, _list(stored["assignors"])))
+    if not member_id or not assignors:
+        raise ValueError("a member has no id or no assignor")
+    join = Join(
+        member_id=member_id,
+        fresh_id=member_id,
+        assignors=assignors,
+        topics=topics,
+        rebalance_timeout_s=_number(stored["rebalance_timeout_s"]),
+        instance_id=_optional(_text, stored["instance"]),
+        owned=_partitions(stored["owned"]),
+        generation=_whole(stored["generation"]),
+        client_id=_text(stored["client"]),
+    )
+    flags = (_flag(stored[name]) for name in ("is_joining", "is_syncing", "has_synced"))
+    return MemberState(member_id, join, *flags)
+
+
+def _partitions(pairs: Any) -> tuple[Partition, ...]:
+    return tuple(
+        Partition(_text(topic), _count(index)) for topic, index in map(_list, _list(pairs))
+    )
+
+
+def _is(kind: type[T], value: Any) -> T:
+    if type(value) is not kind:
+        raise TypeError(f"{str(value)[:40]!r} is no {kind.__name__}")
+    found: T = value
+    return found
+
+
+def _text(value: Any) -> str:
+    return _is(str, value)
+
+
+def _flag(value: Any) -> bool:
+    return _is(bool, value)
+
+
+def _list(value: Any) -> list[Any]:
+    return _is(list, value)
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return _is(dict, value)
+
+
+def _whole(value: Any) -> int:
+    if abs(number := _is(int, value)) > LARGEST:
+        raise ValueError("a number is too great")
+    return number
+
+
+def _count(value: Any) -> int:
+    if (number := _whole(value)) < 0:
+        raise ValueError(f"{number} is less than nothing")
+    return number
+
+
+def _number(value: Any) -> float:
+    number = float(_whole(value)) if type(value) is int else _is(float, value)
+    if not math.isfinite(number) or abs(number) > LARGEST:
+        raise ValueError("a number is too great")
+    return number
+
+
+def _optional(read: Callable[[Any], T], value: Any) -> T | None:
+    return None if value is None else read(value)

@@ -4,30 +4,35 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import structlog
 
 from shoal.coordination.errors import (
     BadVersion,
     ConnectionLoss,
+    CoordinationError,
     CoordinatorNotAvailable,
     FencedInstanceId,
+    IllegalGroupTransition,
     InconsistentGroupProtocol,
     NoNode,
 )
 from shoal.coordination.group.coordinator import decide
 from shoal.coordination.group.listener import Told, TooSlow
 from shoal.coordination.group.messages import Leave, Refused, Request
-from shoal.coordination.group.model import GroupMetadata
+from shoal.coordination.group.model import Decision, GroupMetadata
 from shoal.coordination.group.participant import Participant, Step
 from shoal.coordination.group.settings import GroupSettings
 from shoal.coordination.group.states import GroupState
-from shoal.coordination.group.store import GroupStore, View
+from shoal.coordination.group.store import GroupStore, Unreadable, View
 from shoal.coordination.nodes import WatchEvent
 from shoal.coordination.session import ZkSession
 
 log = structlog.get_logger()
+
+T = TypeVar("T")
 
 # Fraction of the rebalance timeout after which a slow callback is stopped: before others can have
 # evicted its member and taken what it holds.
@@ -75,7 +80,7 @@ class Life:
         await self._store.register(self._member.id, self._data)
         while not self._leaving.is_set():
             view = await self._see()
-            step = self._step(view)
+            step = await self._read_safely(view, self._step)
             if step.revoked or step.assigned:
                 await self._tell(step)
             if step.request is not None:
@@ -92,7 +97,10 @@ class Life:
         """
         member_id = self._member.id
         while self._member.instance_id is None:
-            view = await self._session.retry(self._store.read)
+            try:
+                view = await self._session.retry(self._store.read)
+            except Unreadable:
+                break  # nobody is a member now
             if member_id not in view.metadata.members and member_id not in view.metadata.pending:
                 break
             await self._ask(view, Leave(member_id))
@@ -110,8 +118,13 @@ class Life:
             deadline_s = view.metadata.deadline_s
             if deadline_s is not None and self._store.clock.age_s > self._settings.reread_s:
                 await self._store.touch(self._member.id, self._data)
-        except NoNode as error:
+        except (NoNode, Unreadable) as error:
             raise Expelled(str(error)) from error
+        if self._member.id not in view.registered:
+            raise Expelled(f"the registration of member {self._member.id} is gone")
+        leader_id = view.metadata.leader_id
+        if leader_id == self._member.id or leader_id not in view.registered:
+            await self._store.remove_lasting(view)
         self._spread_s = SPREAD_S * len(view.metadata.members)
         if view.metadata.state is GroupState.DEAD:
             raise CoordinatorNotAvailable(view.metadata.name)
@@ -121,8 +134,29 @@ class Life:
     def _changed(self, _: WatchEvent) -> None:
         self._look.set()
 
+    async def _read_safely(self, view: View, use: Callable[[View], T]) -> T:
+        """Return ``use(view)``; begin the group anew if what is stored makes that fail.
+
+        What was stored is well formed by then, and all that the coordinator writes is fine: so
+        somebody else has written it, and every member would fail on it.
+        """
+        try:
+            return use(view)
+        except (CoordinationError, Expelled) as error:
+            if not isinstance(error, IllegalGroupTransition):
+                raise
+            problem = str(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the state causes it
+            problem = repr(error)
+        log.error("group makes its members fail", group=view.metadata.name, problem=problem)
+        try:
+            await self._store.give_up(view, f"members fail on it: {problem}")
+        except Unreadable as error:
+            raise Expelled(str(error)) from error
+
     def _step(self, view: View) -> Step:
-        step = self._member.step(view.metadata, self._present(view), self._store.clock.now_s())
+        now_s = self._store.clock.now_s()
+        step = self._member.step(view.metadata, self._present(view), now_s)
         if self._member.is_fenced:
             name, instance_id = view.metadata.name, self._member.instance_id or ""
             raise FencedInstanceId(name, self._member.id, instance_id)
@@ -204,9 +238,13 @@ class Life:
 
         Whether the write was done is found out by the next look.
         """
-        decision = decide(view.metadata, request, self._store.clock.now_s())
+        decision = await self._read_safely(view, partial(self._decide, request))
         for answer in decision.answers:
             if isinstance(answer, Refused) and answer.to == self._member.id:
+                if isinstance(answer.error, InconsistentGroupProtocol) and (
+                    gone := view.metadata.members.keys() - self._present(view)
+                ):
+                    return await self._ask(view, Leave(min(gone)))  # it may be theirs alone
                 if isinstance(answer.error, (FencedInstanceId, InconsistentGroupProtocol)):
                     raise answer.error
                 log.debug("group refused", member=self._member.id, error=str(answer.error))
@@ -222,6 +260,9 @@ class Life:
         except NoNode as error:
             raise Expelled(str(error)) from error
         return True
+
+    def _decide(self, request: Request, view: View) -> Decision:
+        return decide(view.metadata, request, self._store.clock.now_s())
 
 
 async def wait_any(timeout_s: float | None, *waits: Coroutine[Any, Any, Any]) -> None:

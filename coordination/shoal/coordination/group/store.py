@@ -8,14 +8,16 @@
 
 import asyncio
 import json
+import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
 
-from shoal.coordination import layout
+from shoal.coordination import layout, quarantine
 from shoal.coordination.errors import (
     GroupNotEmpty,
+    Mismatch,
     NodeExists,
     NoNode,
     NotEmpty,
@@ -24,8 +26,10 @@ from shoal.coordination.errors import (
 from shoal.coordination.group.clock import EnsembleClock
 from shoal.coordination.group.codec import decode, encode
 from shoal.coordination.group.model import GroupMetadata
-from shoal.coordination.nodes import Delete, WatchCallback
+from shoal.coordination.group.plausible import implausible
+from shoal.coordination.nodes import Delete, Node, WatchCallback
 from shoal.coordination.session import ZkSession
+from shoal.coordination.wire import Stat
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +38,18 @@ class View:
     member and not registered has gone."""
 
     metadata: GroupMetadata
-    version: int
+    node: Node = field(repr=False)  # from which it was read
     registered: frozenset[str]
+    names: frozenset[str] = field(repr=False)  # of the registrations' znodes
+
+    @property
+    def version(self) -> int:
+        """Of the group's znode."""
+        return self.node.stat.version
+
+
+class Unreadable(Exception):
+    """What was stored was no group; it has been set aside, so the next reading is another."""
 
 
 class GroupStore:
@@ -46,20 +60,58 @@ class GroupStore:
         self._initial_rebalance_delay_s = initial_rebalance_delay_s
         self.clock = EnsembleClock()
         self._last: tuple[int, GroupMetadata] | None = None  # mzxid: and what was read then
+        self._newest_generation = 0
+        self._looked_at: frozenset[str] = frozenset()  # registrations that are those of sessions
 
     async def read(self, watch: WatchCallback | None = None) -> View:
-        """``watch`` fires when the group or its members change. Raises NoNode, Mismatch."""
+        """``watch`` fires when the group or its members change. Raises NoNode.
+
+        Raises Unreadable when what is stored is no group: then it has been set aside, and the
+        group begins anew, empty and in a higher generation.
+        """
         # Sent in this order and answered in this order.
         node, members = await asyncio.gather(
             self._session.get(layout.group(self._name), watch=watch),
             self._session.children(layout.group_members(self._name), watch=watch),
         )
+        registered = frozenset(map(layout.decode_name, members.names))
         if self._last is None or self._last[0] != node.stat.mzxid:
-            group = decode(node.data, self._name, self._initial_rebalance_delay_s)
+            try:
+                group = decode(node.data, self._name, self._initial_rebalance_delay_s)
+            except Mismatch as error:
+                await self._begin_anew(node, str(error))
+            now_s = self.clock.now_s() if self.clock.is_set else math.inf
+            if problem := implausible(group, now_s, registered):
+                await self._begin_anew(node, problem)
             self._last = node.stat.mzxid, group
-        return View(
-            self._last[1], node.stat.version, frozenset(map(layout.decode_name, members.names))
-        )
+            self._newest_generation = max(self._newest_generation, group.generation)
+        return View(self._last[1], node, registered, frozenset(members.names))
+
+    async def _begin_anew(self, node: Node, problem: str) -> NoReturn:
+        """Put an empty group where ``node`` was read. Always raises Unreadable."""
+        # Every generation is a write at least, so the version is not below what was lost.
+        generation = max(self._newest_generation, node.stat.version) + 1
+        empty = GroupMetadata(self._name, generation=generation)
+        path = layout.group(self._name)
+        await quarantine.set_aside(self._session, path, node, problem, put=encode(empty))
+        raise Unreadable(f"the state of group {self._name!r} was set aside: {problem}")
+
+    async def give_up(self, view: View, problem: str) -> NoReturn:
+        """What was read makes whoever goes by it fail: begin anew. Always raises Unreadable."""
+        await self._begin_anew(view.node, problem)
+
+    async def remove_lasting(self, view: View) -> None:
+        """Set aside registrations that no session holds: nobody would ever see them off."""
+        known = view.names & self._looked_at
+        paths = {n: f"{layout.group_members(self._name)}/{n}" for n in view.names - known}
+        stats = await asyncio.gather(*(self._session.exists(path) for path in paths.values()))
+        of_sessions = {name for name, stat in zip(paths, stats, strict=True) if _is_held(stat)}
+        # What is set aside is not known: it may be there again at once.
+        self._looked_at = known | of_sessions
+        for (name, path), stat in zip(paths.items(), stats, strict=True):
+            if stat and name not in of_sessions:
+                reason = "no registration: it lasts"
+                await quarantine.set_aside_name(self._session, path, reason)
 
     async def write(self, metadata: GroupMetadata, version: int) -> None:
         """Raises BadVersion if somebody else was quicker, and NoNode."""
@@ -130,3 +182,8 @@ async def _delete(session: ZkSession, name: str) -> None:
             raise GroupNotEmpty(name, ()) from error
         if not isinstance(error.cause, NoNode):
             raise error.cause from error
+
+
+def _is_held(stat: Stat | None) -> bool:
+    """Return whether a session holds the node."""
+    return stat is not None and stat.session_id != 0

@@ -10,6 +10,7 @@ from contextlib import suppress
 import structlog
 
 from shoal.coordination import background
+from shoal.coordination.documents import read_json
 from shoal.coordination.errors import (
     CoordinationError,
     NodeExists,
@@ -23,7 +24,7 @@ from shoal.coordination.fence import raise_fence
 from shoal.coordination.messages.backlog import Backlog
 from shoal.coordination.messages.message import Message, decode
 from shoal.coordination.messages.paths import BUCKET, PartitionPaths, parent
-from shoal.coordination.messages.tail import TailState
+from shoal.coordination.messages.tail import numbers_in, read_tail
 from shoal.coordination.nodes import Check, Create, Delete, Node, Operation, SetData, WatchEvent
 from shoal.coordination.session import ZkSession
 
@@ -154,16 +155,11 @@ class OwnedPartition:
         with suppress(NodeExists):
             await self._session.create(self._paths.ledger, b"{}", makepath=True)
         await self._session.sync(self._paths.root)
-        ledger = json.loads((await self._session.get(self._paths.ledger)).data)
-        self._counts = {int(number): count for number, count in ledger.items()}
+        self._counts = _counts((await self._session.get(self._paths.ledger)).data)
         await self._read_tail()
         self._position = self._next
         # After the tail: whatever has a number below it is in one of these.
-        try:
-            names = (await self._session.children(self._paths.waiting)).names
-        except NoNode:
-            names = []
-        self._buckets = deque(sorted(map(int, names)))
+        self._buckets = deque(await numbers_in(self._session, self._paths.waiting))
 
     async def _run(self) -> None:
         while True:
@@ -212,7 +208,11 @@ class OwnedPartition:
             if await self._session.exists(self._paths.tail, watch=self._changed):
                 self._look.set()  # it came in between
             return
-        self._next = max(self._next, TailState.decode(node.data).next)
+        state = await read_tail(self._session, self._paths, node)
+        if state is None:
+            self._look.set()  # it has been written anew
+        else:
+            self._next = max(self._next, state.next)
 
     async def _load(self) -> None:
         """Read messages until as many are known as are to be, or all."""
@@ -243,12 +243,9 @@ class OwnedPartition:
 
     async def _list(self, bucket: int) -> None:
         """List what our predecessors left in a bucket."""
-        try:
-            names = (await self._session.children(self._paths.waiting_bucket(bucket))).names
-        except NoNode:
-            return
+        numbers = await numbers_in(self._session, self._paths.waiting_bucket(bucket))
         # What came after we began is found by its number.
-        first = sorted(number for number in map(int, names) if number < self._position)
+        first = [number for number in numbers if number < self._position]
         self._listed.extend(first)
         if not first:
             self._finished.add(bucket)
@@ -314,3 +311,19 @@ class OwnedPartition:
             raise failure.cause from failure
         except SessionLost as error:
             raise NotOwner(self._paths.partition, self._owner_id) from error
+
+
+def _counts(ledger: bytes) -> dict[int, int]:
+    """Return the deliveries by message; none where somebody else has written.
+
+    Then a message may be delivered more often than it should before it is a dead letter.
+    """
+    try:
+        found = read_json(ledger)
+    except ValueError:
+        return {}
+    return {
+        int(number): count
+        for number, count in (found.items() if isinstance(found, dict) else ())
+        if number.isdecimal() and number.isascii() and type(count) is int and 0 < count < 10**6
+    }

@@ -8,6 +8,8 @@ from typing import Any, Self
 
 import structlog
 
+from shoal.coordination import quarantine
+from shoal.coordination.documents import read_json
 from shoal.coordination.errors import (
     BadVersion,
     CoordinationError,
@@ -16,11 +18,13 @@ from shoal.coordination.errors import (
     TransactionFailed,
 )
 from shoal.coordination.messages.paths import PartitionPaths, parent
-from shoal.coordination.nodes import Create, Delete, Operation, SetData
+from shoal.coordination.nodes import Create, Delete, Node, Operation, SetData
 from shoal.coordination.session import ZkSession
 from shoal.coordination.wire import Stat
 
 log = structlog.get_logger()
+
+MOST = 10**12  # numbers of messages have twelve digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,41 @@ class TailState:
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        return cls(*json.loads(data))
+        """Raises ValueError for what no producer has written."""
+        match read_json(data):
+            case [int() as following, int() as generation, int() | float() as begun_s] if (
+                0 <= following < MOST and 0 < generation < MOST
+            ):
+                return cls(following, generation, begun_s)
+        raise ValueError("it does not say which message comes next")
+
+
+async def read_tail(session: ZkSession, paths: PartitionPaths, node: Node) -> TailState | None:
+    """Return what the tail says; None if that made no sense, and has been written anew."""
+    try:
+        return TailState.decode(node.data)
+    except ValueError as error:
+        # Every put has written it once, so its version is not below any number that was given.
+        # The largest generation is the present one; the next put begins another.
+        numbers = [node.stat.version]
+        for place in (paths.waiting, paths.dead):
+            for bucket in await numbers_in(session, place):
+                numbers += [
+                    number + 1 for number in await numbers_in(session, f"{place}/{bucket:09d}")
+                ]
+        generations = await numbers_in(session, paths.ids)
+        state = TailState(next=max(numbers), generation=max(generations, default=1))
+        await quarantine.set_aside(session, paths.tail, node, str(error), put=state.encode())
+        return None
+
+
+async def numbers_in(session: ZkSession, path: str) -> list[int]:
+    """Return the numbers that the children of ``path`` have for names, sorted."""
+    try:
+        names = (await session.children(path)).names
+    except NoNode:
+        return []
+    return sorted(int(name) for name in names if name.isdecimal() and name.isascii())
 
 
 class Tail:
@@ -103,7 +141,9 @@ class Tail:
             with suppress(NodeExists):
                 await self._session.create(self._paths.tail, TailState().encode(), makepath=True)
             node = await self._session.get(self._paths.tail)
-        return TailState.decode(node.data), node.stat.version
+        while (state := await read_tail(self._session, self._paths, node)) is None:
+            node = await self._session.get(self._paths.tail)
+        return state, node.stat.version
 
     async def forget_ids(self) -> None:
         """Delete all generations of ids but the present one and the one before.
@@ -112,9 +152,9 @@ class Tail:
         """
         try:
             state, _ = await self._read()
-            for name in await self._names(self._paths.ids):
-                if int(name) < state.generation - 1:
-                    await self._delete_all(f"{self._paths.ids}/{name}")
+            for generation in await numbers_in(self._session, self._paths.ids):
+                if generation < state.generation - 1:
+                    await self._delete_all(f"{self._paths.ids}/{generation:06d}")
         except CoordinationError as error:
             log.info("ids not forgotten", tail=self._paths.tail, error=str(error))
 

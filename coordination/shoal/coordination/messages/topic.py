@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from dataclasses import dataclass
 
 from shoal.coordination import layout
@@ -14,6 +15,7 @@ from shoal.coordination.session import ZkSession
 VERSION = 1
 DEFAULT_PARTITIONS = 128
 MOST_PARTITIONS = 1000  # three digits
+_NAME = re.compile(r"[0-9]{3}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ async def _partitions(session: ZkSession, topic: str) -> list[PartitionPaths]:
         names = (await session.children(layout.messages(topic))).names
     except NoNode:
         return []
-    return [PartitionPaths(topic, int(name)) for name in sorted(names)]
+    return [PartitionPaths(topic, int(name)) for name in sorted(names) if _NAME.fullmatch(name)]
 
 
 async def _list(session: ZkSession, paths: list[str]) -> list[tuple[str, list[str]]]:

@@ -1,15 +1,17 @@
 """Who else claims from a group's queue: an ephemeral znode for each claimer, and our rank."""
 
+import re
 import time
 
 from shoal.coordination import layout
-from shoal.coordination.errors import NodeExists
+from shoal.coordination.errors import NodeExists, NoNode
 from shoal.coordination.nodes import WatchEvent
 from shoal.coordination.queue.turns import Place
 from shoal.coordination.session import ZkSession
 
 LONGEST_TRUST_S = 5.0  # in a list, for a watch is only a hint
 ALONE = Place(0, 1)
+_SESSION = re.compile(r"[0-9a-f]{16}")
 
 
 class Claimers:
@@ -42,7 +44,11 @@ class Claimers:
         try:
             if not registered:
                 await self._register(ours)
-            names = sorted((await session.children(self._path, watch=self._on_change)).names)
+            found = (await session.children(self._path, watch=self._on_change)).names
+            names = sorted(name for name in found if _SESSION.fullmatch(name))
+        except NoNode:  # somebody has deleted all of them: the next reading registers us again
+            self._read_in, self._changed, self.place = 0, True, ALONE
+            return
         except BaseException:
             self._changed = True
             raise

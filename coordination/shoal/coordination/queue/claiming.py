@@ -1,4 +1,9 @@
-"""Claiming: the transactions that turn entries into claims, and what their answers mean."""
+"""Claiming: the transactions that turn entries into claims, and what their answers mean.
+
+Also which claims the session holds. Znodes are named by path alone, so a deletion that was meant
+for our claim would hit that of whoever has claimed the task since. Whoever deletes one therefore
+asks first whether it is that very claim: its session and its creation zxid (``still_ours``).
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,6 +24,7 @@ from shoal.coordination.nodes import Create, Created, Delete, Node, Operation
 from shoal.coordination.queue.entry import Claim, Entry
 from shoal.coordination.queue.head import Head
 from shoal.coordination.session import ZkSession
+from shoal.coordination.wire import Stat
 
 log = structlog.get_logger()
 
@@ -31,12 +37,58 @@ class Claiming:
 
     def __init__(self, session: ZkSession) -> None:
         self._session = session
-        self.held: dict[int, int] = {}  # task instance -> session generation of our claim
+        self.held: dict[int, Claim] = {}  # by task instance
         self.lost_races = 0  # transactions that claimed nothing: somebody else was quicker
 
-    def holds(self, task_instance_id: int) -> bool:
-        """Tell whether the present session claimed it."""
-        return self.held.get(task_instance_id) == self._session.generation
+    def holds(self, claim: Claim) -> bool:
+        """Tell whether it is a claim of the present session, as far as we know."""
+        ours = claim.generation == self._session.generation
+        return ours and self.held.get(claim.task_instance_id) is claim
+
+    def forget(self, claim: Claim) -> None:
+        """It is not ours any more."""
+        if self.held.get(claim.task_instance_id) is claim:
+            del self.held[claim.task_instance_id]
+
+    async def stats(self, claims: Sequence[Claim]) -> list[Stat | None]:
+        """Return what stands in the places of ``claims``, as of this call or later.
+
+        First a sync: what an older connection sent is done, or never will be.
+        """
+        sent: list[asyncio.Future[Any]] = [self._session.sync("/")]
+        sent += [self._session.exists(claim.path) for claim in claims]
+        stats: list[Stat | None] = []
+        for answer in await asyncio.gather(*sent, return_exceptions=True):
+            if isinstance(answer, BaseException):
+                raise answer
+            stats.append(answer)
+        return stats[1:]
+
+    def is_ours(self, claim: Claim, stat: Stat | None) -> bool:
+        """Tell whether ``stat``, which was just read, is that of this very claim."""
+        if stat is None or claim.generation != self._session.generation:
+            return False
+        return (stat.session_id, stat.czxid) == (self._session.session_id, claim.epoch)
+
+    async def still_ours(self, claims: Sequence[Claim]) -> list[Claim]:
+        """Return those of ``claims`` that stand; forget the others.
+
+        While our session lives nobody but us deletes what it has made (whoever deletes by hand
+        is noticed if that was before this call). So what is deleted in the same turn of the loop
+        in which this returns is ours.
+        """
+        held = [claim for claim in claims if self.holds(claim)]
+        if not held:
+            return []
+        found = await self.stats(held)
+        ours = []
+        for claim, stat in zip(held, found, strict=True):
+            if self.is_ours(claim, stat):
+                if self.holds(claim):  # else somebody here has let go of it meanwhile
+                    ours.append(claim)
+            else:
+                self.forget(claim)
+        return ours
 
     async def claim(self, head: Head, count: int, worker_id: str) -> list[Claim]:
         """Claim up to ``count`` entries; at least one if there is one and no other gets it."""
@@ -123,6 +175,9 @@ class Claiming:
                 head.drop([entry])
             case (1, NodeExists()):  # put again while it runs: its turn comes after that claim
                 head.block(entry)
+            case (1, NoNode()):  # the tree is being made anew
+                self.lost_races += 1
+                head.mend(entry)
             case _:
                 return False
         return True
@@ -148,11 +203,12 @@ class Claiming:
         nodes = await self._session.retry(read)
         claims: list[Claim] = []
         for entry, node in zip(entries, nodes, strict=True):
+            held = self.held.get(entry.task_instance_id)
             if (
                 node is not None
                 and node.stat.session_id == self._session.session_id
                 and node.data == worker_id.encode()
-                and self.held.get(entry.task_instance_id) != generation  # of an earlier claim
+                and (held is None or held.epoch != node.stat.czxid)  # else of an earlier claim
             ):
                 claims += self._taken(head, [entry], worker_id, [node.stat.czxid])
         return claims
@@ -161,11 +217,13 @@ class Claiming:
         self, head: Head, entries: Sequence[Entry], worker_id: str, epochs: Sequence[int]
     ) -> list[Claim]:
         head.taken(entries)
-        for entry in entries:
-            self.held[entry.task_instance_id] = self._session.generation
-        return [
-            Claim(entry, worker_id, epoch) for entry, epoch in zip(entries, epochs, strict=True)
+        generation = self._session.generation
+        claims = [
+            Claim(entry, worker_id, epoch, generation)
+            for entry, epoch in zip(entries, epochs, strict=True)
         ]
+        self.held.update((claim.task_instance_id, claim) for claim in claims)
+        return claims
 
 
 def _take(entry: Entry, worker_id: str) -> list[Operation]:

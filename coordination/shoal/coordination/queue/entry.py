@@ -12,6 +12,7 @@ neighbouring ids, so a million entries make some 1000 children at each level: li
 of the queue costs the same however long the queue is.
 """
 
+import re
 from dataclasses import dataclass
 
 from shoal.coordination import layout
@@ -79,28 +80,47 @@ class Entry:
         return f"{self.inner}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Claim:
-    """A worker's hold on an entry, for as long as its session lives.
+    """A worker's hold on an entry: one znode, for as long as the session that made it lives.
 
-    ``epoch`` is the claim's creation zxid: a later claim of the same task has a greater one. 0
-    if it is not known: of a claim that is being handed on.
+    Another claim of the same task is another claim, whoever made it, and never equal to this one.
+    ``epoch`` is the creation zxid of its znode: a later claim of the same task has a greater one.
+    It is 0 while it is not known, which is so while the claim is being handed on.
+    ``generation`` is that of the session.
     """
 
     entry: Entry
     worker_id: str
     epoch: int
+    generation: int
+
+    @property
+    def task_instance_id(self) -> int:
+        return self.entry.task_instance_id
+
+    @property
+    def path(self) -> str:
+        return layout.claim(self.entry.task_instance_id)
+
+
+_PLACE = re.compile(
+    r"([0-4])-([0-9]{9})/([0-9]{12})-([0-4])-([0-9]{11})/([0-9]{14})-p([0-9]{3})", re.ASCII
+)
 
 
 def parse(group: str, outer: str, inner: str, name: str) -> Entry:
-    """Return the entry at ``outer``/``inner``/``name``. Raises ValueError on foreign names."""
-    workflow_instance, task_priority, _ = inner.split("-")
-    task_instance, partition = name.split("-p")
-    return Entry(
-        group,
-        int(outer.split("-")[0]),
-        int(workflow_instance),
-        int(task_priority),
-        int(task_instance),
-        int(partition),
+    """Return the entry whose path is ``outer``/``inner``/``name`` below that of ``group``.
+
+    Raises ValueError for everything that is not the path of an entry to the last character: what
+    only looks like one could never be claimed, and would be first in the queue for ever.
+    """
+    found = _PLACE.fullmatch(f"{outer}/{inner}/{name}")
+    if found is None:
+        raise ValueError(f"{outer}/{inner}/{name} is no entry of a queue")
+    workflow_priority, outer_bucket, instance, priority, inner_bucket, task, partition = map(
+        int, found.groups()
     )
+    if instance // BUCKET != outer_bucket or task // BUCKET != inner_bucket:
+        raise ValueError(f"{outer}/{inner}/{name} is in a bucket that is not its own")
+    return Entry(group, workflow_priority, instance, priority, task, partition)

@@ -3,15 +3,17 @@
 Who is told of more work while it still holds the claim of finished work need not go through the
 queue: one multi deletes the old claim and creates the new ones. So whoever reads first the old
 claim and then a new one, and finds neither, knows that the session has neither.
+
+The multi is sent again only after the old claim was read and is still that very one.
 """
 
 import asyncio
 import random
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import structlog
 
-from shoal.coordination import layout
 from shoal.coordination.errors import (
     ConnectionLoss,
     NodeExists,
@@ -19,8 +21,9 @@ from shoal.coordination.errors import (
     SessionLost,
     TransactionFailed,
 )
-from shoal.coordination.nodes import Create, Delete, Operation
+from shoal.coordination.nodes import Create, Created, Delete, Operation
 from shoal.coordination.queue.claiming import Claiming
+from shoal.coordination.queue.entry import Claim
 from shoal.coordination.session import ZkSession
 
 log = structlog.get_logger()
@@ -28,7 +31,7 @@ log = structlog.get_logger()
 MOST = 250  # operations in one multi, unless a single claim becomes more
 PAUSE_S = 0.05  # between repetitions, while somebody else has a claim that we are to have
 
-Moves = Mapping[int, Sequence[int]]  # task instances: whose claim becomes the claims of which
+Moves = Mapping[Claim, Sequence[Claim]]  # which claim becomes which; the new have no epoch yet
 
 
 class HandingOn:
@@ -36,113 +39,126 @@ class HandingOn:
 
     def __init__(self, session: ZkSession, claiming: Claiming) -> None:
         self._session, self._claiming = session, claiming
-        self._coming: set[int] = set()  # claims that will be there soon
-        self._going: set[int] = set()  # claims that will be gone then
-        self._unwanted: set[int] = set()  # of those coming: to be released at once
+        self._coming: set[Claim] = set()  # claims that will be there soon
+        self._going: set[Claim] = set()  # claims that will be gone then
+        self._unwanted: set[Claim] = set()  # of those coming: to be released at once
 
     def begin(self, moves: Moves) -> None:
         """From now on the claims are on their way. ``move`` has to follow."""
         self._going.update(moves)
         self._coming.update(new for some in moves.values() for new in some)
 
-    def postpone_release(self, task_instance_id: int) -> bool:
+    def postpone_release(self, claim: Claim) -> bool:
         """Return whether the claim is on its way; it is released afterwards, then."""
-        if task_instance_id in self._coming:
-            self._unwanted.add(task_instance_id)
-        return task_instance_id in self._coming or task_instance_id in self._going
+        if claim in self._coming:
+            self._unwanted.add(claim)
+        return claim in self._coming or claim in self._going
 
-    async def move(self, moves: Moves, worker_id: str, generation: int) -> set[int]:
-        """Hand claims of session ``generation`` on; return the new ones that stand.
+    async def move(self, moves: Moves) -> set[Claim]:
+        """Hand claims on; return the new ones that stand, which have their epochs then.
 
         A claim that is not handed on was lost together with the session, or somebody took it
         from us; a new claim that somebody else holds still is waited for.
         """
         try:
-            done = [await self._some(some, worker_id, generation) for some in _parted(moves)]
+            done = [await self._some(some) for some in _parted(moves)]
         finally:
             self._going.difference_update(moves)
             self._coming.difference_update(new for some in moves.values() for new in some)
         return set().union(*done)
 
-    def unwanted(self, moves: Moves) -> set[int]:
+    def unwanted(self, moves: Moves) -> set[Claim]:
         """Return, and forget, the new claims whose release was postponed."""
         found = self._unwanted.intersection(new for some in moves.values() for new in some)
         self._unwanted -= found
         return found
 
-    async def _some(self, moves: Moves, worker_id: str, generation: int) -> set[int]:
+    async def _some(self, moves: Moves) -> set[Claim]:
         """Hand claims on together; if that cannot be, each for itself."""
-        if len(moves) > 1:
+        in_doubt = not all(map(self._claiming.holds, moves))
+        if len(moves) > 1 and not in_doubt:
             try:
-                return await self._try(moves, worker_id, generation)
-            except (TransactionFailed, ConnectionLoss):
-                pass  # what has become of them shows for each
+                return await self._try(moves)
+            except TransactionFailed:
+                pass  # what is in its way shows for each
+            except ConnectionLoss:
+                in_doubt = True
             except SessionLost:
                 return set()
-        alone = (self._one({old: new}, worker_id, generation) for old, new in moves.items())
+        alone = (self._one(old, new, in_doubt) for old, new in moves.items())
         return set().union(*await asyncio.gather(*alone))
 
-    async def _one(self, moves: Moves, worker_id: str, generation: int) -> set[int]:
+    async def _one(self, old: Claim, new: Sequence[Claim], in_doubt: bool) -> set[Claim]:
+        """Hand one claim on. ``in_doubt``: the old one may have been handed on, or be lost."""
+        moves = {old: new}
         while True:
             try:
-                return await self._session.retry(lambda: self._try(moves, worker_id, generation))
+                if in_doubt and (found := await self._session.retry(lambda: self._look(old, new))):
+                    return found.new
+                in_doubt = True
+                return await self._try(moves)
             except SessionLost:
                 return set()
+            except ConnectionLoss:
+                continue
             except TransactionFailed as failure:
-                match failure.cause:
-                    case NodeExists():  # of an earlier life of its entry: it will be released
-                        await asyncio.sleep(PAUSE_S * random.uniform(0.75, 1.0))
-                    case NoNode():  # done before, and the answer was lost; or it was not ours
-                        return await self._find_out(moves, generation)
-                    case _:
-                        raise
+                # The new one is there, of an earlier life of its entry, and will be released; or
+                # the old one is gone.
+                if not isinstance(failure.cause, NodeExists | NoNode):
+                    raise
+            await asyncio.sleep(PAUSE_S * random.uniform(0.75, 1.0))
 
-    async def _try(self, moves: Moves, worker_id: str, generation: int) -> set[int]:
-        if self._session.generation != generation:
+    async def _try(self, moves: Moves) -> set[Claim]:
+        if any(old.generation != self._session.generation for old in moves):
             raise SessionLost("a claim that was to be handed on")
-        await self._session.multi(_operations(moves, worker_id))
-        return self._moved(moves, generation)
+        outcomes = await self._session.multi(_operations(moves))
+        return self._moved(moves, [made.czxid for made in outcomes if isinstance(made, Created)])
 
-    async def _find_out(self, moves: Moves, generation: int) -> set[int]:
-        """Return which claims a multi whose answer was lost has handed on."""
-        ((old, (new, *_)),) = moves.items()
-        try:
-            node = await self._session.retry(lambda: self._session.get(layout.claim(new)))
-        except (NoNode, SessionLost):
-            node = None
-        if (
-            node is None
-            or node.stat.session_id != self._session.session_id
-            or self._session.generation != generation
-        ):
-            log.warning("claim not handed on: it is not ours any more", task_instance=old)
-            return set()
-        return self._moved(moves, generation)
+    async def _look(self, old: Claim, new: Sequence[Claim]) -> "_Outcome | None":
+        """Return what has become of a claim that was to be handed on, None if it still is."""
+        before, *after = await self._claiming.stats([old, *new])
+        if old.generation != self._session.generation:
+            raise SessionLost("a claim that was to be handed on")
+        if self._claiming.is_ours(old, before):
+            return None
+        session_id = self._session.session_id
+        ours = [stat.czxid for stat in after if stat and stat.session_id == session_id]
+        if len(ours) == len(new):
+            return _Outcome(self._moved({old: new}, ours))
+        self._claiming.forget(old)
+        task = old.task_instance_id
+        log.warning("claim not handed on: it is not ours any more", task_instance=task)
+        return _Outcome(set())
 
-    def _moved(self, moves: Moves, generation: int) -> set[int]:
-        held = self._claiming.held
+    def _moved(self, moves: Moves, epochs: Sequence[int]) -> set[Claim]:
         for old in moves:
-            held.pop(old, None)
-        found = {new for some in moves.values() for new in some}
-        held.update(dict.fromkeys(found, generation))
-        return found
+            self._claiming.forget(old)
+        found = [new for some in moves.values() for new in some]
+        for claim, epoch in zip(found, epochs, strict=True):
+            claim.epoch = epoch
+            self._claiming.held[claim.task_instance_id] = claim
+        return set(found)
 
 
-def _operations(moves: Moves, worker_id: str) -> list[Operation]:
+class _Outcome(NamedTuple):
+    """A claim was handed on, or is not ours."""
+
+    new: set[Claim]
+
+
+def _operations(moves: Moves) -> list[Operation]:
     """Return what hands claims on, the old one of each first: its lack tells most."""
     operations: list[Operation] = []
     for old, some in moves.items():
-        operations.append(Delete(layout.claim(old)))
-        operations += [
-            Create(layout.claim(new), worker_id.encode(), ephemeral=True) for new in some
-        ]
+        operations.append(Delete(old.path))
+        operations += [Create(new.path, new.worker_id.encode(), ephemeral=True) for new in some]
     return operations
 
 
 def _parted(moves: Moves) -> list[Moves]:
     """Return ``moves`` in parts that fit into one multi each."""
     parts: list[Moves] = []
-    part: dict[int, Sequence[int]] = {}
+    part: dict[Claim, Sequence[Claim]] = {}
     size = MOST
     for old, new in moves.items():
         if size + 1 + len(new) > MOST:

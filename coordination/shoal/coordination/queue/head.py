@@ -5,8 +5,6 @@ import time
 from bisect import insort
 from collections.abc import Collection, Iterable
 
-import structlog
-
 from shoal.coordination import layout
 from shoal.coordination.errors import NoNode
 from shoal.coordination.nodes import Children, Node, WatchEvent
@@ -16,8 +14,6 @@ from shoal.coordination.queue.news import Put, puts_since
 from shoal.coordination.queue.pruning import Pruner, ignore
 from shoal.coordination.queue.turns import Choice, choose
 from shoal.coordination.session import ZkSession
-
-log = structlog.get_logger()
 
 LEAST_WINDOW, MOST_WINDOW = 128, 1000  # entries to read when reading anyway
 SHARE, SHARE_CLAIMS = 32, 8  # … for each claimer who shares them: entries or claims, the greater
@@ -55,6 +51,7 @@ class Head:
         self._lists: dict[str, tuple[int, list[str]]] = {}  # long lists: path -> (pzxid, sorted)
         self._lists_needed = FIRST_AT_ONCE  # by the last reading
         self._blocked: dict[int, float] = {}  # task instance -> until when
+        self._left_out: frozenset[int] = frozenset()  # partitions whose entries we do not want
         self._read_at, self._read_took_s = float("-inf"), 0.0
         self._heard_at = float("-inf")
         self._true_at = float("-inf")  # since then nobody else can have taken anything from it
@@ -142,6 +139,20 @@ class Head:
         """Leave out an entry whose task is still claimed, for a second."""
         self._blocked[entry.task_instance_id] = time.monotonic() + BLOCK_S
         self.drop([entry])
+        self._pruner.remove_lasting_claim(entry)
+
+    def mend(self, entry: Entry) -> None:
+        """The bucket for the claim of ``entry`` is missing: make it, and try again after that."""
+        self._blocked[entry.task_instance_id] = time.monotonic() + BLOCK_S
+        self.drop([entry])
+        self._pruner.make_claim_bucket(entry)
+
+    def leave_out(self, partitions: frozenset[int]) -> None:
+        """Choose no entries of ``partitions``, and of all others again."""
+        if partitions != self._left_out:
+            self._left_out = partitions
+            self._window = [entry for entry in self._window if entry.partition not in partitions]
+            self.expire()
 
     def unblock(self, task_instance_id: int) -> None:
         if self._blocked.pop(task_instance_id, None):
@@ -205,6 +216,8 @@ class Head:
         known |= self._foreseen
         self._foreseen = set()
         for entry in (entry for put in puts for entry in put.entries):
+            if entry.partition in self._left_out:
+                continue
             if self._is_within_reach(entry) and entry.task_instance_id not in known:
                 known.add(entry.task_instance_id)  # it may have been put twice
                 insort(self._window, entry)
@@ -242,7 +255,11 @@ class Head:
         # A full window may have been cut short.
         self._complete = len(window) < count
         self._reach = window[-1] if window else None
-        self._window = [entry for entry in window if entry.task_instance_id not in self._blocked]
+        self._window = [
+            entry
+            for entry in window
+            if entry.task_instance_id not in self._blocked and entry.partition not in self._left_out
+        ]
         # A put that came while we read will be told of, and we may have claimed it by then.
         self._foreseen = {e.task_instance_id for e in window} if self.rung.is_set() else set()
         self._read_took_s = time.monotonic() - now
@@ -252,6 +269,8 @@ class Head:
 
     def _size(self, wanted: int) -> int:
         """Return how many entries to read."""
+        if self._left_out:
+            return max(wanted, MOST_WINDOW)  # what we want may be far behind
         fair_share = max(SHARE, SHARE_CLAIMS * wanted) * self._claimers.place.claimers
         return max(wanted, LEAST_WINDOW, min(fair_share, MOST_WINDOW) if self._shares else 0)
 
@@ -315,8 +334,9 @@ class Head:
         for name in names:
             try:
                 entries.append(parse(self.group, outer, inner, name))
-            except ValueError:
-                log.warning("foreign znode in the queue", path=f"{outer}/{inner}/{name}")
+            except ValueError as error:
+                path = f"{self._path}/{outer}/{inner}/{name}"
+                self._pruner.remove(path, str(error), self.expire)
         return entries
 
     def _prune(self, buckets: list[str]) -> None:

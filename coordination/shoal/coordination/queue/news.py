@@ -60,7 +60,17 @@ class Teller:
 
 
 def puts_since(group: str, version: int, bell: Node) -> list[Put] | None:
-    """Return the puts that came after ``version`` of the bell; None if not all of them are told."""
+    """Return the puts that came after ``version`` of the bell; None if not all of them are told.
+
+    Data that no put has written tells nothing.
+    """
+    try:
+        return _puts_since(group, version, bell)
+    except ValueError:
+        return None
+
+
+def _puts_since(group: str, version: int, bell: Node) -> list[Put] | None:
     missing = bell.stat.version - version
     if missing <= 0:
         return [] if missing == 0 else None
@@ -74,7 +84,10 @@ def puts_since(group: str, version: int, bell: Node) -> list[Put] | None:
         if not news or int(made or bell.stat.version) != version:
             return None
         names = news.removesuffix(b"+")
-        puts.append(Put([_entry(group, name) for name in names.split()], names != news))
+        entries = [_entry(group, name) for name in names.split()]
+        if not entries:
+            return None
+        puts.append(Put(entries, names != news))
     return puts
 
 
@@ -86,4 +99,5 @@ def _name(entry: Entry) -> str:
 
 
 def _entry(group: str, name: bytes) -> Entry:
-    return Entry(group, *map(int, name.split(b".")))
+    workflow_priority, instance, priority, task, partition = map(int, name.split(b"."))
+    return Entry(group, workflow_priority, instance, priority, task, partition)

@@ -2,14 +2,22 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+import structlog
+
+from shoal.coordination import background, layout, quarantine
+from shoal.coordination.errors import CoordinationError, NoNode
 from shoal.coordination.nodes import Delete
 from shoal.coordination.queue.entry import Entry
 from shoal.coordination.session import ZkSession
 from shoal.coordination.wire import Stat
+
+log = structlog.get_logger()
+
+REPAIRS = 256  # under way at once
 
 # An instance's bucket is empty between two of its tasks: who puts the next soon shall find it.
 IDLE_S = 1.0
@@ -26,6 +34,7 @@ class Pruner:
     def __init__(self, session: ZkSession) -> None:
         self._session = session
         self._used: dict[str, float] = {}  # path -> when; the oldest first
+        self._repairs: dict[str, asyncio.Task[None]] = {}  # under way, by path
 
     def used(self, entries: Iterable[Entry]) -> None:
         """Note that ``entries`` have been taken; delete what has long been left empty."""
@@ -35,6 +44,51 @@ class Pruner:
             self._used[path] = now
         if len(self._used) >= AT_ONCE:
             self._prune([path for path, used in self._used.items() if used < now - IDLE_S])
+
+    def remove(self, path: str, reason: str, done: Callable[[], None]) -> None:
+        """Set aside what stands among the entries and is none, in the background; then ``done``.
+
+        It would be read again and again, and many of them would hide the entries behind them.
+        """
+
+        async def remove() -> None:
+            await quarantine.set_aside_name(self._session, path, reason)
+            done()
+
+        self._repair(path, remove())
+
+    def remove_lasting_claim(self, entry: Entry) -> None:
+        """A claim is held by a session: one that is not would keep its task waiting for ever."""
+        path = layout.claim(entry.task_instance_id)
+        self._repair(path, self._remove_if_lasting(path))
+
+    async def _remove_if_lasting(self, path: str) -> None:
+        try:
+            node = await self._session.get(path)
+        except NoNode:
+            return
+        if not node.stat.session_id:
+            await quarantine.set_aside(self._session, path, node, "no claim: it lasts")
+
+    def make_claim_bucket(self, entry: Entry) -> None:
+        """Make the znode in which the claim of ``entry`` is to stand."""
+        path = layout.claim_bucket(entry.task_instance_id % layout.CLAIM_BUCKETS)
+        self._repair(path, self._session.ensure(path))
+
+    def _repair(self, path: str, work: Coroutine[Any, Any, Any]) -> None:
+        if path in self._repairs or len(self._repairs) >= REPAIRS:
+            work.close()  # what is left is found again by the next reading
+            return
+
+        async def repair() -> None:
+            try:
+                await work
+            except CoordinationError as error:
+                log.info("not repaired", path=path, error=str(error))
+            finally:
+                del self._repairs[path]
+
+        self._repairs[path] = background.start(repair(), f"repair {path}")
 
     def _prune(self, idle: Sequence[str]) -> None:
         if len(idle) < AT_ONCE:

@@ -5,6 +5,7 @@ Every call asks a bounded number of questions, however many entries wait.
 
 import asyncio
 import random
+import re
 from collections.abc import Awaitable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -21,6 +22,7 @@ LISTS_AT_ONCE = 50  # lists of a bucket, with up to 1000 names each, in flight
 MOST_LISTS = 1000  # in one page
 COUNTED_BUCKETS = 1000  # one by one; of more a sample of so many is counted
 DIGITS = 2  # of a number that was reckoned from a sample
+_TASK = re.compile(r"[0-9]{1,14}", re.ASCII)
 
 
 class Position(NamedTuple):
@@ -82,11 +84,15 @@ async def claims(session: ZkSession) -> dict[int, str]:
     """Return every live claim: task instance id -> worker id."""
     buckets = [layout.claim_bucket(number) for number in range(layout.CLAIM_BUCKETS)]
     listed = await asyncio.gather(*(_names(session, bucket) for bucket in buckets))
-    tasks = [int(name) for names in listed for name in names]
+    tasks = [int(name) for names in listed for name in names if _TASK.fullmatch(name)]
     found: dict[int, str] = {}
     for some in _batches(tasks, AT_ONCE):
         nodes = await _gather([session.get(layout.claim(task)) for task in some], Node)
-        found |= {t: node.data.decode() for t, node in zip(some, nodes, strict=True) if node}
+        found |= {
+            task: node.data.decode("utf-8", "replace")
+            for task, node in zip(some, nodes, strict=True)
+            if node and node.stat.session_id
+        }
     return found
 
 

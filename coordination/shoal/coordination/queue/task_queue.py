@@ -3,7 +3,8 @@
 The database is the truth; the queue can be rebuilt from it. Entries are names (entry.py).
 A task is queued, or claimed by a live session, or neither, never both: one multi creates the
 ephemeral claim and deletes the entry. Every method may raise ConnectionLoss and SessionLost;
-``put``, ``remove`` and ``release`` may simply be repeated.
+``put``, ``remove``, ``release`` and ``give_back`` may simply be repeated, at any time: a claim is
+ended only while it is that very claim, of the session and with the creation zxid that it had.
 
 Who gets what: a claimer alone gets exactly the first entries. Several do, too, while their
 claims do not collide. When two do, both share the head out (turns.py) for some seconds:
@@ -42,15 +43,14 @@ from shoal.coordination.errors import (
     NoNode,
     NotEmpty,
     SessionLost,
-    TransactionFailed,
 )
-from shoal.coordination.nodes import Create, Delete
 from shoal.coordination.queue import survey
 from shoal.coordination.queue.claiming import Claiming
 from shoal.coordination.queue.entry import Claim, Entry
 from shoal.coordination.queue.handing_on import HandingOn, Moves
 from shoal.coordination.queue.head import Head
 from shoal.coordination.queue.putting import Putter
+from shoal.coordination.queue.releasing import Releasing
 from shoal.coordination.queue.survey import Position
 from shoal.coordination.session import ZkSession
 
@@ -69,9 +69,11 @@ class TaskQueue:
     def __init__(self, session: ZkSession) -> None:
         self._session = session
         self._heads: dict[str, Head] = {}
+        self._left_out: frozenset[int] = frozenset()
         self._putter = Putter(session)
         self._claiming = Claiming(session)
         self._handing_on = HandingOn(session, self._claiming)
+        self._releasing = Releasing(session, self._claiming, self._putter, self._unblock)
         self._giving_back: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------------ masters
@@ -121,7 +123,8 @@ class TaskQueue:
         for start in range(0, len(listed), AT_ONCE):
             some = listed[start : start + AT_ONCE]
             stats = await asyncio.gather(*(self._session.exists(layout.claim(i)) for i in some))
-            found.update(i for i, stat in zip(some, stats, strict=True) if stat)
+            # What stands there without a session is no claim.
+            found.update(i for i, s in zip(some, stats, strict=True) if s and s.session_id)
         return found
 
     # ------------------------------------------------------------------ workers
@@ -146,64 +149,60 @@ class TaskQueue:
             rescue.add_done_callback(self._giving_back.discard)
             raise
 
-    def holds(self, task_instance_id: int) -> bool:
-        """Tell whether the present session claims it, as far as it knows."""
-        return self._claiming.holds(task_instance_id)
+    def leave_out(self, partitions: Iterable[int]) -> None:
+        """Claim no entries of ``partitions`` until told otherwise: they are left to others.
 
-    def hand_on(self, moves: Moves, worker_id: str) -> Coroutine[Any, Any, set[int]]:
+        Meanwhile only the first 1000 entries are looked at for others; and ``wait`` returns at
+        once while there are any, so whoever then claims nothing has to pause.
+        """
+        self._left_out = frozenset(partitions)
+        for head in self._heads.values():
+            head.leave_out(self._left_out)
+
+    def holds(self, claim: Claim) -> bool:
+        """Tell whether it is a claim of the present session, as far as that knows."""
+        return self._claiming.holds(claim)
+
+    def hand_on(self, moves: Moves) -> Coroutine[Any, Any, set[Claim]]:
         """Let claims of this session become the claims of others, in one step for each.
 
-        The coroutine that is returned has to be run; it returns the new claims that stand. Until
-        then the old ones do, unless the session is lost. What ``release`` is told of them
-        meanwhile is done afterwards.
+        The new ones are of the same generation, and get their epochs now. The coroutine that is
+        returned has to be run; it returns the new claims that stand. Until then the old ones do,
+        unless the session is lost. What ``release`` is told of them meanwhile is done afterwards.
         """
         self._handing_on.begin(moves)
-        return self._hand_on(moves, worker_id, self._session.generation)
+        return self._hand_on(moves)
 
-    async def _hand_on(self, moves: Moves, worker_id: str, generation: int) -> set[int]:
-        new = await self._handing_on.move(moves, worker_id, generation)
+    async def _hand_on(self, moves: Moves) -> set[Claim]:
+        new = await self._handing_on.move(moves)
         if unwanted := self._handing_on.unwanted(moves):
             with suppress(SessionLost):  # then they are gone anyway
                 await self._session.retry(lambda: self.release(unwanted))
         return new - unwanted
 
-    async def release(self, task_instance_ids: Iterable[int]) -> None:
-        """Drop claims of this session; those already gone are fine."""
-        ours = [i for i in task_instance_ids if not self._handing_on.postpone_release(i)]
-        for start in range(0, len(ours), BATCH):
-            await self._release(ours[start : start + BATCH])
+    async def release(self, claims: Iterable[Claim], *, ended: bool = False) -> None:
+        """Let go of ``claims``; those that are gone, or of another session, are fine.
+
+        ``ended``: their task instances have ended, so nobody will ever be given them again. That
+        saves reading each claim before it is deleted.
+        """
+        ours = [claim for claim in claims if not self._handing_on.postpone_release(claim)]
+        await self._releasing.release(ours, ended=ended)
+
+    async def standing(self, claims: Collection[Claim]) -> set[Claim]:
+        """Return those of ``claims`` that stand in the present session, as of this call."""
+        return set(await self._claiming.still_ours(list(claims)))
+
+    async def lost(self) -> list[Claim]:
+        """Return, once, those claims of this session that somebody else has deleted.
+
+        Two requests, however many claims there are; none if there are no claims.
+        """
+        return await self._releasing.lost()
 
     async def give_back(self, claims: Iterable[Claim]) -> None:
-        """Undo ``claims``: each goes from claimed to queued in one step."""
-        left = [claim for claim in claims if self._claiming.holds(claim.entry.task_instance_id)]
-        groups = {claim.entry.group for claim in left}
-        while left:
-            await self._putter.create_buckets([claim.entry for claim in left])
-            undone = [
-                self._session.multi(
-                    [
-                        Delete(layout.claim(claim.entry.task_instance_id)),
-                        Create(claim.entry.path),
-                    ]
-                )
-                for claim in left
-            ]
-            results = await asyncio.gather(*undone, return_exceptions=True)
-            again = []
-            for claim, result in zip(left, results, strict=True):
-                if isinstance(result, TransactionFailed) and isinstance(result.cause, NoNode):
-                    if result.failed_at == 1:  # its bucket was pruned meanwhile
-                        again.append(claim)
-                    else:  # done before, and the answer was lost
-                        self._claiming.held.pop(claim.entry.task_instance_id, None)
-                elif isinstance(result, TransactionFailed):
-                    await self.release([claim.entry.task_instance_id])  # it is queued already
-                elif isinstance(result, BaseException):
-                    raise result
-                else:
-                    self._claiming.held.pop(claim.entry.task_instance_id, None)
-            left = again
-        await self._each(self._ring, list(groups), NoNode)
+        """Undo ``claims``: each that stands goes from claimed to queued in one step."""
+        await self._releasing.give_back(claims)
 
     def front(self, group: str) -> tuple[Entry | None, bool]:
         """Return the first entry known to wait in ``group``, and whether none comes before it.
@@ -249,7 +248,7 @@ class TaskQueue:
 
     async def groups(self) -> list[str]:
         """Return the groups that ever had an entry, sorted."""
-        names, _ = await self._session.children(layout.QUEUE)
+        names = await self._names(layout.QUEUE)
         return sorted(layout.decode_name(name) for name in names)
 
     async def depth(self, group: str) -> int:
@@ -295,26 +294,15 @@ class TaskQueue:
 
     # ------------------------------------------------------------------ helpers
 
-    async def _release(self, task_instance_ids: Sequence[int]) -> None:
-        ours = [i for i in task_instance_ids if self._claiming.holds(i)]
-        if not ours:
-            return
-        try:
-            await self._session.multi([Delete(layout.claim(i)) for i in ours])
-        except TransactionFailed:  # one is gone already
-            ours = [i for i in ours if self._claiming.holds(i)]  # still in the same session
-            await self._each(self._session.submit_delete, [layout.claim(i) for i in ours], NoNode)
-        for i in ours:
-            self._claiming.held.pop(i, None)
-            for head in self._heads.values():
-                head.unblock(i)
-
-    async def _ring(self, group: str) -> None:
-        await self._session.set(layout.queue(group), b"")
+    def _unblock(self, claim: Claim) -> None:
+        """An entry of the same task, if there is one, can be claimed again."""
+        for head in self._heads.values():
+            head.unblock(claim.task_instance_id)
 
     def _head(self, group: str) -> Head:
         if group not in self._heads:
             self._heads[group] = Head(self._session, group)
+            self._heads[group].leave_out(self._left_out)
         return self._heads[group]
 
     async def _names(self, path: str) -> list[str]:

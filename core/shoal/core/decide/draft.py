@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from shoal.core.commands import Parent
+from shoal.core.errors import LONGEST_REASON, shortened
 from shoal.core.logic.kinds import LogicKind
 from shoal.core.model import FailureStrategy, RunWhen, TaskSpec
 from shoal.core.run import (
@@ -165,6 +166,8 @@ class Draft:
         state = next_task_state(before.state, signal)
         if state in FINISHED_TASK:
             fields["finished_at"] = fields.get("finished_at", before.finished_at) or self.at
+        if reason := fields.get("reason"):
+            fields["reason"] = shortened(reason, LONGEST_REASON)
         after = before.changed(state=state, **fields)
         self._put(before, after)
         return after

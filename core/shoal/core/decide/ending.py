@@ -1,7 +1,7 @@
 """How attempts end, and what follows: retries, and what the failure strategy stops."""
 
 import hashlib
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from shoal.core.commands import CommandType
@@ -61,7 +61,8 @@ def start(draft: Draft, event: TaskStarted) -> None:
     """The attempt's process runs."""
     attempt = draft.newest(event.task_instance_id)
     if attempt is not None and attempt.state is _T.CLAIMED and attempt.worker == event.worker:
-        started = draft.signal(attempt.task, TaskSignal.START, started_at=event.at)
+        started_at = _account(attempt, event.started_at) or event.at
+        started = draft.signal(attempt.task, TaskSignal.START, started_at=started_at)
         deadlines.remind_of(draft, started)
 
 
@@ -81,10 +82,20 @@ def end(draft: Draft, event: TaskEnded) -> None:
         signal,
         reason=event.reason,
         exit_code=event.exit_code,
-        started_at=event.started_at or attempt.started_at,
-        finished_at=event.at,
+        started_at=_account(attempt, event.started_at) or attempt.started_at,
+        finished_at=_account(attempt, event.ended_at) or event.at,
         outputs=event.outputs if signal is TaskSignal.SUCCEED else {},
     )
+
+
+def _account(attempt: Attempt, moment: datetime | None) -> datetime | None:
+    """Return when the worker says it was, but not before the attempt was queued.
+
+    Its clock may have jumped; timeouts count from the start.
+    """
+    if moment is None or attempt.queued_at is None:
+        return moment
+    return max(moment, attempt.queued_at)
 
 
 # -- what follows -------------------------------------------------------------------------------

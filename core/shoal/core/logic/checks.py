@@ -1,10 +1,10 @@
 """What must be right about a task that the master runs, beyond the shape of its ``params``."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Sequence
 
 from pydantic import ValidationError
 
+from shoal.core.hints import Hints
 from shoal.core.logic.children import MapParams, SubWorkflowParams
 from shoal.core.logic.conditions import Params as ConditionsParams
 from shoal.core.logic.dependent import Params as DependentParams
@@ -16,7 +16,7 @@ Finding = tuple[tuple[str | int, ...], str]
 __all__ = ["findings"]
 
 
-def findings(spec: WorkflowSpec) -> Iterator[Finding]:
+def findings(spec: WorkflowSpec, hints: Hints) -> Iterator[Finding]:
     """Yield what is wrong: the path of the field, and the message."""
     downstream: dict[str, list[str]] = {task.name: [] for task in spec.tasks}
     for task in spec.tasks:
@@ -29,7 +29,7 @@ def findings(spec: WorkflowSpec) -> Iterator[Finding]:
         if not is_logic(task.type):
             continue
         try:
-            of_kind = list(_of_kind(spec, task, downstream[task.name]))
+            of_kind = list(_of_kind(spec, task, downstream[task.name], hints))
         except (ValidationError, KeyError, TypeError, AttributeError):
             continue  # the check of ``params`` has said what is wrong with them
         for where, message in (*_of_any(task), *of_kind):
@@ -48,7 +48,9 @@ def _of_any(task: TaskSpec) -> Iterator[Finding]:
             yield ("timeout_action",), f"a {task.type} task has no timeout"
 
 
-def _of_kind(spec: WorkflowSpec, task: TaskSpec, downstream: Sequence[str]) -> Iterator[Finding]:
+def _of_kind(
+    spec: WorkflowSpec, task: TaskSpec, downstream: Sequence[str], hints: Hints
+) -> Iterator[Finding]:
     match task.type:
         case LogicKind.CONDITIONS:
             ConditionsParams.model_validate(task.params)
@@ -58,11 +60,11 @@ def _of_kind(spec: WorkflowSpec, task: TaskSpec, downstream: Sequence[str]) -> I
                 yield (
                     ("params", "when"),
                     f"{name!r} is no direct upstream task; it must stand in depends_on"
-                    + _hint(name, task.depends_on),
+                    + hints.of(name, task.depends_on),
                 )
-            yield from _targets(task, downstream)
+            yield from _targets(task, downstream, hints)
         case LogicKind.SWITCH:
-            yield from _targets(task, downstream)
+            yield from _targets(task, downstream, hints)
         case LogicKind.SUB_WORKFLOW | LogicKind.MAP:
             model = MapParams if task.type == LogicKind.MAP else SubWorkflowParams
             child = model.model_validate(task.params)
@@ -72,15 +74,10 @@ def _of_kind(spec: WorkflowSpec, task: TaskSpec, downstream: Sequence[str]) -> I
             DependentParams.model_validate(task.params)
 
 
-def _targets(task: TaskSpec, downstream: Sequence[str]) -> Iterator[Finding]:
+def _targets(task: TaskSpec, downstream: Sequence[str], hints: Hints) -> Iterator[Finding]:
     for name in sorted(choices_of(task) - set(downstream)):
         yield (
             ("params",),
             f"{name!r} cannot be chosen: it must be a task that names {task.name!r} in depends_on"
-            + _hint(name, downstream),
+            + hints.of(name, downstream),
         )
-
-
-def _hint(name: str, known: Sequence[str] | Mapping[str, object]) -> str:
-    close = get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, StrictInt, field_validator
 
 from shoal.core.errors import ShoalError
 from shoal.core.fields import Name, ParameterName, scalar_text
@@ -18,7 +18,7 @@ class _Child(TaskParams):
 
     workflow: Name
     project: Name | None = None  # None: that of the parent
-    version: int | None = Field(default=None, ge=1)  # None: the newest when it starts
+    version: StrictInt | None = Field(default=None, ge=1)  # None: the newest when it starts
     parameters: dict[ParameterName, str] = Field(default_factory=dict)
 
     @field_validator("parameters", mode="before")
@@ -36,7 +36,7 @@ class MapParams(_Child):
 
     items: list[str | int | float | bool] | str  # a text renders to a JSON list
     parameter: ParameterName = "item"
-    parallel: int = Field(default=10, ge=1, le=MOST_ITEMS)
+    parallel: StrictInt = Field(default=10, ge=1, le=MOST_ITEMS)
 
     @field_validator("items")
     @classmethod

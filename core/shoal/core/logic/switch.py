@@ -3,11 +3,20 @@
 from collections.abc import Mapping
 from typing import Any, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
+from shoal.core.errors import LONGEST_REASON, ShoalError, shortened
 from shoal.core.logic import expressions
 from shoal.core.logic.conditions import Targets
 from shoal.core.task_types import LogicType, TaskParams
+
+MOST_CASES = 200
+LONGEST_TOGETHER = 40_000
+"""Characters of all expressions of a task: a master reads them all in one go."""
+
+
+class InvalidSwitch(ShoalError):
+    """A SWITCH task whose parameters cannot be read. Checked when a definition is saved."""
 
 
 class Case(TaskParams):
@@ -26,8 +35,15 @@ class Case(TaskParams):
 class Params(TaskParams):
     """The first case whose expression is true chooses; ``default`` if none is."""
 
-    cases: tuple[Case, ...] = Field(min_length=1)
+    cases: tuple[Case, ...] = Field(min_length=1, max_length=MOST_CASES)
     default: Targets = ()
+
+    @field_validator("cases")
+    @classmethod
+    def _not_too_much(cls, cases: tuple[Case, ...]) -> tuple[Case, ...]:
+        if sum(len(case.when) for case in cases) > LONGEST_TOGETHER:
+            raise ValueError(f"the expressions together exceed {LONGEST_TOGETHER} characters")
+        return cases
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
@@ -44,8 +60,13 @@ class Switch(LogicType[Params]):
 
 
 def choose(params: Mapping[str, Any], parameters: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the chosen tasks of a SWITCH task. Raises InvalidExpression."""
-    checked = Params.model_validate(params)
+    """Return the chosen tasks of a SWITCH task. Raises InvalidExpression, InvalidSwitch."""
+    try:
+        checked = Params.model_validate(params)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise InvalidSwitch(shortened(f"{where}: {first['msg']}", LONGEST_REASON)) from None
     for case in checked.cases:
         if expressions.is_true(case.when, parameters):
             return case.then

@@ -1,0 +1,104 @@
+"""Purges: somebody wants history to go; the masters carry it out."""
+
+from typing import Annotated
+
+from fastapi import Body, Path, Query
+
+from shoal.api.commanding import REQUESTED_BY
+from shoal.api.errors import FieldError, InvalidRequest
+from shoal.api.paging import MAX_ID
+from shoal.api.problems import documented
+from shoal.api.route import strict_router
+from shoal.api.schemas.purges import PurgeIn, PurgeOut, StoreOut, StoresOut
+from shoal.api.services import Shoal
+from shoal.sql import UnitOfWork
+from shoal.sql.purges import NewPurge, Purge
+
+router = strict_router("purges")
+
+PurgeId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[3])]
+
+
+@router.post(
+    "/purges",
+    summary="Let history go",
+    status_code=202,
+    responses=documented(400, 404, 413, 415),
+)
+async def post_purge(shoal: Shoal, body: Annotated[PurgeIn, Body()]) -> PurgeOut:
+    """Stores the request durably; each master sees to its own partitions within seconds.
+
+    What is not finished, or needed by something that is not, stays, and so do the newest
+    instances of each workflow (`keep_newest_instances`), whatever is asked for.
+    """
+    now = shoal.clock()
+    if body.before is not None and body.before > now:
+        raise InvalidRequest([FieldError("before", "lies in the future")])
+    if body.workflow is not None and body.project is None:
+        raise InvalidRequest([FieldError("project", "is missing: whose workflow is it?")])
+    async with shoal.database.unit_of_work() as uow:
+        new = NewPurge(
+            body.dry_run, body.before, body.project, await _workflow(uow, body), REQUESTED_BY
+        )
+        purge = await uow.purges.add(new, shoal.partitions, now)
+        await uow.commit()
+    return _out(purge)
+
+
+async def _workflow(uow: UnitOfWork, body: PurgeIn) -> int | None:
+    """Return the id of the workflow; project and workflow must exist. Raises NotFound."""
+    if body.project is None:
+        return None
+    if body.workflow is None:
+        await uow.projects.get(body.project)
+        return None
+    return (await uow.workflows.get(body.project, body.workflow)).id
+
+
+@router.get("/purges", summary="List purges")
+async def list_purges(
+    shoal: Shoal, limit: Annotated[int, Query(ge=1, le=100, description="How many at most.")] = 20
+) -> list[PurgeOut]:
+    """The newest purges, newest first. They are forgotten after 30 days."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        return [_out(one) for one in await uow.purges.list(limit)]
+
+
+@router.get("/purges/{purge_id}", summary="Show a purge", responses=documented(404))
+async def get_purge(shoal: Shoal, purge_id: PurgeId) -> PurgeOut:
+    """How far the masters have come."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        return _out(await uow.purges.get(purge_id))
+
+
+@router.get("/stores", summary="Show how large the history is")
+async def stores(shoal: Shoal) -> StoresOut:
+    """Rows and bytes of each table, as the database estimates them without counting."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.sizes.read()
+    return StoresOut(
+        kind=shoal.database.kind,
+        bytes=found.bytes,
+        free_bytes=found.free_bytes,
+        stores=[
+            StoreOut(name=name, rows=rows, bytes=size)
+            for name, (rows, size) in found.tables.items()
+        ],
+    )
+
+
+def _out(purge: Purge) -> PurgeOut:
+    asked = purge.asked
+    return PurgeOut(
+        id=purge.id,
+        dry_run=asked.is_rehearsal,
+        before=asked.before,
+        project=asked.project,
+        workflow_id=asked.workflow_id,
+        created_at=purge.created_at,
+        finished_at=purge.finished_at,
+        partitions=purge.partitions,
+        partitions_done=purge.partitions_done,
+        oldest=purge.oldest,
+        **vars(purge.counts),
+    )

@@ -1,0 +1,94 @@
+"""Purges: history that is to go."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shoal.api.schemas.common import TIME, Instant, Strict, example
+
+
+class PurgeIn(Strict):
+    """What is to go; without anything, what the masters' rules say."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"dry_run": True, "before": TIME, "project": "etl"}]},
+    )
+    dry_run: bool = Field(default=False, description="Count, delete nothing.")
+    before: Instant | None = Field(
+        default=None,
+        description="Finished instances, backfills and events from before. Default: as the "
+        "settings keep_…_days of the masters say.",
+    )
+    project: str | None = Field(default=None, max_length=100, description="Only of this project.")
+    workflow: str | None = Field(
+        default=None, max_length=100, description="Only of this workflow of the project."
+    )
+
+
+class PurgeOut(BaseModel):
+    """A purge and how far the masters have come with it."""
+
+    model_config = example(
+        {
+            "id": 3,
+            "dry_run": True,
+            "before": TIME,
+            "project": None,
+            "workflow_id": None,
+            "created_at": TIME,
+            "finished_at": None,
+            "partitions": 128,
+            "partitions_done": 64,
+            "instances": 1200,
+            "attempts": 3600,
+            "events": 9800,
+            "commands": 1210,
+            "backfills": 2,
+            "oldest": TIME,
+        }
+    )
+
+    id: int
+    dry_run: bool
+    before: datetime | None
+    project: str | None
+    workflow_id: int | None
+    created_at: datetime
+    finished_at: datetime | None = Field(description="null while masters are at it.")
+    partitions: int
+    partitions_done: int
+    instances: int
+    attempts: int
+    events: int
+    commands: int
+    backfills: int
+    oldest: datetime | None = Field(description="End of the oldest of these instances.")
+
+
+class StoreOut(BaseModel):
+    """How much one table holds. Both are the database's own estimates; null: not known."""
+
+    name: str
+    rows: int | None
+    bytes: int | None
+
+
+class StoresOut(BaseModel):
+    """How large the history is."""
+
+    model_config = example(
+        {
+            "kind": "postgresql",
+            "bytes": 123456789,
+            "free_bytes": None,
+            "stores": [{"name": "event", "rows": 1000, "bytes": 200000}],
+        }
+    )
+
+    kind: str
+    bytes: int | None = Field(description="Of the whole database on its disk.")
+    free_bytes: int | None = Field(
+        description="Of that, free for what comes; null: the database does not tell."
+    )
+    stores: list[StoreOut]

@@ -1,0 +1,63 @@
+"""Whether what is stored of a group can have come about, or somebody else wrote it.
+
+``decode`` tells what is no group at all. Here it is about documents that are well formed and would
+leave the members waiting for what never comes, or trip over it.
+"""
+
+from collections.abc import Set
+
+from shoal.coordination.group.model import GroupMetadata
+from shoal.coordination.group.states import GroupState
+
+# Deadlines are of the ensemble's clock, of which servers may have different ones.
+CLOCKS_APART_S = 300.0
+GHOSTS = 100  # members without a session: so many may have died at once
+
+
+def implausible(group: GroupMetadata, now_s: float, registered: Set[str]) -> str | None:
+    """Return what no coordinator can have written, None if all is well.
+
+    ``now_s`` is the ensemble's time, ``registered`` are the members with a live session.
+    """
+    members, state = group.members, group.state
+    if state is GroupState.DEAD:
+        return "a group that is deleted leaves nothing behind"
+    if state is GroupState.EMPTY:
+        return "an empty group has members" if members else None
+    if (
+        group.deadline_s is not None
+        and group.deadline_s
+        > now_s + _longest_s(group, registered) + group.initial_rebalance_delay_s + CLOCKS_APART_S
+    ):
+        return "it would wait for a time that is far away"
+    if state is GroupState.PREPARING_REBALANCE:
+        return "it waits for members, and for no time" if group.deadline_s is None else None
+    if not members or group.leader_id not in members:
+        return "nobody leads it"
+    unsupported = [m.id for m in members.values() if group.assignor not in m.join.assignors]
+    if unsupported:
+        return f"its assignor is not one of member {unsupported[0]}"
+    if state is GroupState.COMPLETING_REBALANCE and group.deadline_s is None:
+        return "it waits for an assignment, and for no time"
+    return _wrongly_assigned(group) or _haunted(group, registered)
+
+
+def _longest_s(group: GroupMetadata, registered: Set[str]) -> float:
+    """Return the longest time that a member asks for; of those that live, if any does."""
+    asked = {m.id: m.join.rebalance_timeout_s for m in group.members.values()}
+    living = [asked_s for member_id, asked_s in asked.items() if member_id in registered]
+    return max(living or asked.values(), default=0.0)
+
+
+def _wrongly_assigned(group: GroupMetadata) -> str | None:
+    given = [partition for each in group.assignment.values() for partition in each]
+    if len(set(given)) < len(given):
+        return "it gives a partition to two members"
+    return None
+
+
+def _haunted(group: GroupMetadata, registered: Set[str]) -> str | None:
+    ghosts = sum(1 for member_id in (*group.members, *group.pending) if member_id not in registered)
+    if ghosts > GHOSTS + len(registered):
+        return f"{ghosts} of its members have no session"
+    return None

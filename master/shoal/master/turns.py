@@ -1,0 +1,19 @@
+"""Long work in the event loop, a few milliseconds at a time."""
+
+import asyncio
+import time
+
+_TURN_S = 0.01
+
+
+class Turns:
+    """Whoever has worked for 10 ms lets the others have their turn."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    async def pause(self) -> None:
+        """Let others have their turn if this one was long. Called between small pieces."""
+        if time.monotonic() - self._began >= _TURN_S:
+            await asyncio.sleep(0)
+            self._began = time.monotonic()

@@ -1,0 +1,63 @@
+"""Wall clocks that jump, on one node or on all, there and back."""
+
+from typing import ClassVar
+
+from tests.chaos.cluster import Cluster
+from tests.chaos.faults.fault import Fault, Skipped, moved
+from tests.chaos.observer import View
+from tests.chaos.role import Role
+
+_JUMPS_S = (3600.0, -3600.0, 30.0, -30.0, 86400.0)
+
+
+class _Jump(Fault):
+    """The clock of some roles shows another time for a while; no other clock does."""
+
+    kinds: ClassVar[tuple[str, ...]]
+    costs_workers = False
+
+    def choose(self, cluster: Cluster) -> list[Role]:
+        """Return the roles whose clocks jump."""
+        return [cluster.pick(kind, self.dice) for kind in self.kinds]
+
+    async def begin(self, cluster: Cluster) -> None:
+        if cluster.clocks is None:
+            raise Skipped(cluster.clocks_refused)
+        self._roles = self.choose(cluster)
+        self.target = ", ".join(role.name for role in self._roles)
+        self._by_s = self.dice.choice(_JUMPS_S)
+        self._shift(cluster, self._by_s)
+
+    async def hold(self, cluster: Cluster) -> None:
+        await self.for_timeouts(cluster, self.dice.uniform(1.0, 4.0))
+
+    async def heal(self, cluster: Cluster) -> None:
+        self._shift(cluster, 0.0)
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        # That nothing moves is the point: what must not follow is for the checker to find.
+        return True, f"{self._by_s:+g} s, {moved(self.before, after)} partitions moved"
+
+    def _shift(self, cluster: Cluster, by_s: float) -> None:
+        assert cluster.clocks is not None
+        for role in self._roles:
+            for process in role.tree():
+                cluster.clocks.shift(by_s, process.pid)
+
+
+class JumpOfMaster(_Jump):
+    name = "clock-jump-master"
+    hurts = frozenset({"masters"})
+    kinds = ("master",)
+
+
+class JumpOfWorker(_Jump):
+    """The worker's and its launcher's: a master must not believe what they say."""
+
+    name = "clock-jump-worker"
+    kinds = ("worker",)
+
+
+class JumpOfApi(_Jump):
+    name = "clock-jump-api"
+    kinds = ("api",)

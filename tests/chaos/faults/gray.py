@@ -1,0 +1,121 @@
+"""Servers and machines that are neither up nor down."""
+
+import resource
+from contextlib import suppress
+from typing import ClassVar
+
+import psutil
+
+from tests.chaos.cluster import Cluster
+from tests.chaos.faults.fault import Fault, effects, moved
+from tests.chaos.links import Mode
+from tests.chaos.observer import View
+
+_DATABASE = frozenset({"database"})
+
+
+class FailOverDatabase(Fault):
+    """The database's host is gone without a sign; a new one has its address.
+
+    Connections that were open fall silent for ever. New ones are served at once.
+    """
+
+    name = "silent-failover-database"
+    hurts = _DATABASE
+    costs_workers = False
+
+    async def begin(self, cluster: Cluster) -> None:
+        links = [role.database for role in cluster.roles if role.database is not None]
+        self.target = "all connections to postgresql"
+        self._silenced = sum(link.silence() for link in links)
+
+    async def hold(self, cluster: Cluster) -> None:
+        await self.for_timeouts(cluster, self.dice.uniform(0.5, 1.5))
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        said = f"{self._silenced} connections silent for ever"
+        return self._silenced > 0, f"{said}; {effects(self.before, after)}"
+
+
+class SlowDatabase(Fault):
+    """Every answer of the database takes seconds, for one master or for everybody."""
+
+    name = "slow-database"
+    hurts = _DATABASE
+    costs_workers = False
+
+    async def begin(self, cluster: Cluster) -> None:
+        masters = cluster.of("master")
+        chosen = self.dice.choice([[cluster.pick("master", self.dice)], masters])
+        self.target = ", ".join(role.name for role in chosen)
+        self._links = [role.database for role in chosen if role.database is not None]
+        self._by_s = self.dice.uniform(0.5, 3.0)
+        for link in self._links:
+            link.delay(self._by_s)
+
+    async def hold(self, cluster: Cluster) -> None:
+        await self.for_timeouts(cluster, self.dice.uniform(2.0, 5.0))
+
+    async def heal(self, cluster: Cluster) -> None:
+        for link in self._links:
+            link.delay(0.0)
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        return True, f"{self._by_s:.1f} s for each answer; {effects(self.before, after)}"
+
+
+class SilenceDatabase(Fault):
+    """One master's connections to the database carry nothing, old and new, for long."""
+
+    name = "master-without-database"
+    hurts = frozenset({"masters", "database"})
+    costs_workers = False
+
+    async def begin(self, cluster: Cluster) -> None:
+        self.role = cluster.pick("master", self.dice)
+        self.target = self.role.name
+        self._pid = self.role.pid
+        assert self.role.database is not None
+        self.role.database.set(self.dice.choice((Mode.FROZEN, Mode.REFUSING)))
+
+    async def hold(self, cluster: Cluster) -> None:
+        # Others have its partitions while it is cut off.
+        await self.note_takeover(cluster, [self._pid])
+
+    async def heal(self, cluster: Cluster) -> None:
+        assert self.role.database is not None
+        self.role.database.set(Mode.OPEN)
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        count = moved(self.before, after)
+        return count > 0, f"{count} partitions moved; {effects(self.before, after)}"
+
+
+class ExhaustDescriptors(Fault):
+    """A worker's processes may open no file more."""
+
+    name = "no-descriptors"
+    costs_workers: ClassVar[bool] = True
+
+    async def begin(self, cluster: Cluster) -> None:
+        self.role = cluster.pick("worker", self.dice)
+        self.target = self.role.name
+        launchers = self.role.supervisors()[-1:]
+        self._before: dict[int, tuple[int, int]] = {}
+        for pid in launchers:
+            with suppress(psutil.Error, OSError):
+                open_now = psutil.Process(pid).num_fds()
+                limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, (open_now, limits[1]))
+                self._before[pid] = limits
+
+    async def hold(self, cluster: Cluster) -> None:
+        await self.for_timeouts(cluster, self.dice.uniform(1.0, 3.0))
+
+    async def heal(self, cluster: Cluster) -> None:
+        for pid, limits in self._before.items():
+            with suppress(OSError):
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        return bool(self._before), f"{len(self._before)} processes; {effects(self.before, after)}"

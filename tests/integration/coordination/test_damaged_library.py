@@ -1,0 +1,68 @@
+"""Damaged znodes of elections and messages are repaired under whoever works with them."""
+
+import asyncio
+
+import pytest
+
+from shoal.coordination import Election, ElectionListener, ZkSession, layout, leader_of, raise_fence
+from shoal.coordination.messages import Consumer, Producer
+from shoal.coordination.messages.paths import PartitionPaths
+from tests.integration.coordination.group_bench import QUICK
+from tests.waiting import DEADLINE_S, eventually
+
+JUNK = (b"", b"\xff\x00 not json", b"[[1]]", b"9" * 5000, b"{" * 50_000, b'["a", 1, 0]', b"-7")
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=range(len(JUNK)))
+async def test_fence_that_is_damaged_shuts_nobody_out_for_ever(
+    session: ZkSession, junk: bytes
+) -> None:
+    old = await raise_fence(session, "/fence", 5)
+    await session.set("/fence", junk)
+    new = await raise_fence(session, "/fence", 6)
+    assert (await session.get("/fence")).data == b"6"
+    assert new.version > old.version
+
+
+async def test_leader_whose_node_is_overwritten_is_found_again(session: ZkSession) -> None:
+    path = f"{layout.election('e')}/leader"
+    async with Election(session, "e", "me", ElectionListener()) as election:
+        await eventually(lambda: election.epoch)
+        for junk in JUNK:
+            await session.set(path, junk)
+            async with asyncio.timeout(DEADLINE_S):
+                while (leader := await leader_of(session, "e")) is None:
+                    await asyncio.sleep(0.01)
+            assert (leader.candidate_id, leader.epoch) == ("me", election.epoch)
+
+
+async def test_messages_go_on_when_their_tail_is_damaged(session: ZkSession) -> None:
+    paths = PartitionPaths("mail", 0)
+    async with Producer(session, "mail", partitions=1) as producer:
+        await producer.put("k", b"0", message_id="0")
+        async with Consumer(session, "mail", "me", group_settings=QUICK) as consumer:
+            for number, junk in enumerate(JUNK, start=1):
+                async with asyncio.timeout(DEADLINE_S):
+                    delivery = await anext(consumer)
+                    assert delivery.payload == b"%d" % (number - 1)
+                    await delivery.ack()
+                await session.set(paths.tail, junk)
+                await producer.put("k", b"%d" % number, message_id=str(number))
+                await producer.put("k", b"again", message_id=str(number))  # still the same one
+
+
+async def test_new_owner_finds_what_waits_behind_a_damaged_tail(session: ZkSession) -> None:
+    paths = PartitionPaths("mail", 0)
+    async with Producer(session, "mail", partitions=1) as producer:
+        for number in range(3):
+            await producer.put("k", b"%d" % number, message_id=str(number))
+    await session.create(paths.ledger, b"\xff[")
+    await session.set(paths.tail, b"\xff\x00")
+    await session.create(f"{paths.waiting}/junk")
+    await session.create(f"{paths.waiting_bucket(0)}/junk")
+    async with Consumer(session, "mail", "me", group_settings=QUICK) as consumer:
+        for number in range(3):
+            async with asyncio.timeout(DEADLINE_S):
+                delivery = await anext(consumer)
+                assert delivery.payload == b"%d" % number
+                await delivery.ack()

@@ -1,0 +1,154 @@
+"""A caller may have taken every key that a master would use: nothing is lost or held up by it."""
+
+from collections.abc import AsyncIterator, Iterable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import update
+
+from shoal.core.backfill import BackfillRunState
+from shoal.core.commands import CommandState, CommandType, NewCommand
+from shoal.core.model import WorkflowSpec
+from shoal.core.states import WorkflowState
+from shoal.master.engine import Engine
+from shoal.master.schedules import Scheduler
+from shoal.sql import Database
+from shoal.sql.commands import own_key
+from shoal.sql.tables import command, schedule, workflow_instance
+from tests.clock import utc_now
+from tests.databases import migrated_url
+from tests.integration.master import admission_site, backfill_site, family_site
+
+RUNNING, QUEUED, STOPPED = WorkflowState.RUNNING, WorkflowState.QUEUED, WorkflowState.STOPPED
+DUE = datetime(2026, 1, 1, tzinfo=UTC)
+MOST = max(family_site.PARTITIONS, backfill_site.PARTITIONS)
+LONG_AGO = timedelta(hours=1)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
+    async with Database(migrated_url(request, request.param)) as found:
+        async with found.unit_of_work() as uow:
+            await uow.partitions.ensure(MOST)
+            await uow.commit()
+        yield found
+
+
+async def take_keys(database: Database, keys: Iterable[str]) -> int:
+    """Another caller has used these keys, for requests that were refused; return how many."""
+    async with database.unit_of_work() as uow:
+        spec = WorkflowSpec.model_validate(
+            {
+                "name": "squatter",
+                "tasks": [{"name": "a", "type": "SHELL", "params": {"script": ""}}],
+            }
+        )
+        workflow = (await uow.workflows.publish(spec, utc_now())).version.workflow_id
+        new = [NewCommand(CommandType.START, 0, key, workflow) for key in keys]
+        stored = await uow.commands.add_many(new, utc_now())
+        await uow.commands.refuse_many([(one.id, "no") for one, _ in stored], utc_now())
+        await uow.commit()
+    return len(stored)
+
+
+@pytest.mark.parametrize(
+    ("overlap", "keys"),
+    [
+        ("queue", ["admit:{second}"]),
+        ("queue_latest", ["supersede:{second}", "admit:{third}"]),
+        ("replace", ["replace:{first}:{second}", "replace:{second}:{third}", "admit:{third}"]),
+    ],
+)
+async def test_runs_that_wait_move_up(database: Database, overlap: str, keys: list[str]) -> None:
+    site = admission_site.Site(database)
+    workflow = await site.publish(overlap=overlap)
+    async with site.working():
+        first = await site.start(workflow)
+        await site.is_in(first, RUNNING)
+        numbers = {"first": first.id, "second": first.id + 1, "third": first.id + 2}
+        await take_keys(database, [key.format(**numbers) for key in keys])
+        second = await site.start(workflow)
+        third = await site.start(workflow)
+        assert (second.id, third.id) == (numbers["second"], numbers["third"])
+        if overlap == "queue":
+            await site.end(first)
+            await site.is_in(second, RUNNING)
+            await site.end(second)
+        elif overlap == "queue_latest":
+            await site.is_in(second, STOPPED)
+            await site.end(first)
+        else:
+            await site.is_in(first, STOPPED)
+            await site.is_in(second, STOPPED)
+        await site.is_in(third, RUNNING)
+
+
+async def test_schedule_fires(database: Database) -> None:
+    site = admission_site.Site(database)
+    workflow = await site.publish(schedules=[{"cron": "0 0 0 * * ?"}])
+    async with database.unit_of_work() as uow:
+        (one,) = await uow.schedules.of_workflow("default", "w")
+        await uow.connection.execute(update(schedule).values(next_fire_at=DUE))
+        await uow.commit()
+    await take_keys(database, [f"schedule:{one.id}:{DUE.isoformat()}"])
+    engine = Engine(database, admission_site.Master(site, 0)._perform, utc_now, 500)
+    await engine.take(dict.fromkeys(range(MOST), 1), "m")
+    await Scheduler(database, engine, lambda: DUE, MOST, 60.0, lambda _: None).look()
+    async with database.unit_of_work(read_only=True) as uow:
+        (start,) = await uow.commands.starts(range(MOST), 10)
+    assert (start.workflow_id, start.logical_time) == (workflow, DUE)
+
+
+async def test_sub_workflow_starts(database: Database) -> None:
+    site = family_site.Site(database)
+    await site.publish("leaf", {"x": {}})
+    top = await site.publish("top", {"s": {"type": "SUB_WORKFLOW", "params": {"workflow": "leaf"}}})
+    await take_keys(database, [f"child:{task}:0" for task in range(1, 20)])
+    async with family_site.Master(database).working() as master:
+        await site.send(CommandType.START, top)
+        await master.run()
+    done = [WorkflowState.SUCCEEDED]
+    assert await site.states() == {"top": done, "leaf": done}
+
+
+async def test_backfill_starts_and_stops_its_dates(database: Database) -> None:
+    site = backfill_site.Site(database)
+    await site.publish()
+    await take_keys(
+        database,
+        [f"backfill:1:{n}:{t}{end}" for n in range(3) for t in range(3) for end in ("", ":stop")],
+    )
+    async with backfill_site.Master(database).working() as master:
+        await site.ask(**{"from": "2026-01-01", "to": "2026-01-02"}, parallel=2)
+        await master.look()
+        assert [run.state for run in await site.runs()] == [BackfillRunState.STARTED] * 2
+        assert await site.unfinished() == 2
+        await site.request(CommandType.CANCEL_BACKFILL, await site.backfill(), "cancel")
+        for _ in range(2):
+            await master.look()
+        assert [one.state for one in await site.instances()] == [STOPPED] * 2
+
+
+async def test_run_that_was_admitted_but_never_told_is_told_again(database: Database) -> None:
+    """As a data folder may hold it in which a caller's key once stood in the message's way."""
+    site = admission_site.Site(database)
+    workflow = await site.publish(overlap="queue")
+    async with site.working() as masters:
+        first, second = [await site.start(workflow, partition=0) for _ in range(2)]
+        await site.is_in(first, RUNNING)
+        site.deaf = True
+        await site.end(first)
+        async with database.unit_of_work() as uow:
+            is_message = command.c.idempotency_key == own_key(f"admit:{second.id}")
+            await uow.connection.execute(command.delete().where(is_message))
+            is_second = workflow_instance.c.id == second.id
+            admitted = workflow_instance.update().where(is_second)
+            await uow.connection.execute(admitted.values(admitted_at=utc_now() - LONG_AGO))
+            await uow.commit()
+        site.deaf = False
+        for master in masters:
+            await master.admission.look()
+        await site.is_in(second, RUNNING)
+        async with database.unit_of_work(read_only=True) as uow:
+            told = (await uow.commands.sent([f"admit:{second.id}"]))[f"admit:{second.id}"]
+        assert told.state is not CommandState.REFUSED

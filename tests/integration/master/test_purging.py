@@ -1,0 +1,425 @@
+"""The masters' purges: by the rules, on request, beside other masters and recoveries."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from sqlalchemy import func, select, text, update
+
+from shoal.coordination import partition_of
+from shoal.core.backfill import BackfillRunState, BackfillState
+from shoal.core.commands import CommandState, CommandType, NewCommand
+from shoal.core.events import TaskClaimed, TaskEnded
+from shoal.core.records import Instance
+from shoal.core.retention import Hours, Retention
+from shoal.core.states import TaskSignal, WorkflowState
+from shoal.master.purging import Purger
+from shoal.master.settings import MasterSettings
+from shoal.sql import Database
+from shoal.sql.errors import Fenced
+from shoal.sql.purges import NewPurge, Purge
+from shoal.sql.tables import backfill_run, command, event, task_instance, workflow_instance
+from tests.clock import utc_now
+from tests.databases import migrated_url
+from tests.integration.master.backfill_site import PARTITIONS, Master, Site
+from tests.waiting import DEADLINE_S
+
+ALWAYS = MasterSettings().hours
+NOTHING_KEPT = Retention.of_days(
+    instances=1e-9, newest=0, events=1e-9, commands=1e-9, backfills=1e-9
+)
+FOR_EVER = Retention.of_days(instances=0, newest=0, events=0, commands=0, backfills=0)
+
+
+class Keeping(Master):
+    """A master by hand that purges when it is told to."""
+
+    def __init__(
+        self, database: Database, epoch: int = 1, retention: Retention = NOTHING_KEPT, **more: Any
+    ) -> None:
+        super().__init__(database, epoch)
+        options = {"interval_s": 3600.0, "look_s": 3600.0, "batch": 2, "share": 1.0} | more
+        hours: Hours = options.pop("hours", ALWAYS)
+        self.purger = Purger(database, self.engine, utc_now, retention, hours, **options)
+
+    async def run(self, workflow_id: int, key: str, *, to_end: bool = True) -> Instance:
+        """Start an instance of a workflow with one task, and end it."""
+        new = NewCommand(CommandType.START, partition_of(key, PARTITIONS), key, workflow_id)
+        async with self.database.unit_of_work() as uow:
+            asked, _ = await uow.commands.add(new, utc_now())
+            await uow.commit()
+        await self.scanner.scan(range(PARTITIONS))
+        async with self.database.unit_of_work(read_only=True) as uow:
+            asked = await uow.commands.get(asked.id)
+            assert asked.result_instance_id is not None
+            instance = await uow.instances.get(asked.result_instance_id)
+            (task,) = await uow.tasks.of_instance(instance.id)
+        if to_end:
+            where = (instance.partition, instance.id)
+            await self.engine.submit(*where, TaskClaimed(task.id, "w", utc_now()))
+            ended = TaskEnded(task.id, TaskSignal.FAIL, utc_now(), worker="w", exit_code=1)
+            await self.engine.submit(*where, ended)
+        return instance
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
+    url = migrated_url(request, request.param)
+    async with Database(url) as opened:
+        async with opened.unit_of_work() as uow:
+            await uow.partitions.ensure(PARTITIONS)
+            await uow.commit()
+        yield opened
+
+
+async def publish(database: Database, **fields: Any) -> int:
+    return await Site(database).publish(**fields)
+
+
+async def count(database: Database, table: Any) -> int:
+    async with database.unit_of_work(read_only=True) as uow:
+        found: int = await uow.connection.scalar(select(func.count()).select_from(table))
+    return found
+
+
+async def ids(database: Database) -> set[int]:
+    async with database.unit_of_work(read_only=True) as uow:
+        return {row.id for row in await uow.connection.rows(select(workflow_instance.c.id))}
+
+
+async def ask(database: Database, **fields: Any) -> int:
+    async with database.unit_of_work() as uow:
+        purge = await uow.purges.add(NewPurge(**fields), PARTITIONS, utc_now())
+        await uow.commit()
+    return purge.id
+
+
+async def stored(database: Database, purge_id: int) -> Purge:
+    async with database.unit_of_work(read_only=True) as uow:
+        return await uow.purges.get(purge_id)
+
+
+async def test_what_is_over_goes_and_what_is_open_stays(database: Database) -> None:
+    workflow_id = await publish(database)
+    async with Keeping(database).working() as master:
+        for number in range(7):
+            await master.run(workflow_id, f"over-{number}")
+        still = await master.run(workflow_id, "open", to_end=False)
+        gone = await master.purger.purge()
+    assert (gone["instances"], gone["attempts"], gone["commands"]) == (7, 7, 7)
+    assert await ids(database) == {still.id}
+    assert await count(database, task_instance) == await count(database, command) == 1
+    assert await count(database, event) == 0
+
+
+async def test_rules_may_say_for_ever(database: Database) -> None:
+    workflow_id = await publish(database)
+    async with Keeping(database, retention=FOR_EVER).working() as master:
+        await master.run(workflow_id, "k")
+        assert not await master.purger.purge()
+    assert await count(database, event) > 0
+
+
+async def test_newest_instances_stay(database: Database) -> None:
+    workflow_id = await publish(database)
+    keeps_two = Retention(timedelta(microseconds=1), 2, None, None, None)
+    async with Keeping(database, retention=keeps_two).working() as master:
+        runs = [await master.run(workflow_id, f"k{n}") for n in range(5)]
+        await master.purger.purge()
+        assert await ids(database) == {run.id for run in runs[3:]}
+        # However often: what is kept now is what was kept before.
+        await master.purger.purge()
+        assert await ids(database) == {run.id for run in runs[3:]}
+
+
+async def test_former_owner_deletes_nothing(database: Database) -> None:
+    workflow_id = await publish(database)
+    async with Keeping(database, 1).working() as former:
+        await former.run(workflow_id, "k")
+        async with Keeping(database, 2).working():
+            with pytest.raises(Fenced):
+                await former.purger.purge()
+            assert len(await ids(database)) == 1
+
+
+async def test_each_master_purges_its_own_partitions(database: Database) -> None:
+    workflow_id = await publish(database)
+    async with Keeping(database, 1).working() as one:
+        runs = [await one.run(workflow_id, f"k{n}") for n in range(12)]
+        other = Keeping(database, 2)
+        theirs = {0, 1}
+        await other.engine.take(dict.fromkeys(theirs, 2), "m2")
+        await one.engine.drop(theirs)
+        await asyncio.gather(one.purger.purge(), other.purger.purge())
+        assert await ids(database) == set()
+        assert {run.partition for run in runs} > theirs
+        assert await count(database, event) == 0
+
+
+async def test_purge_beside_recoveries_loses_none_and_breaks_none(database: Database) -> None:
+    """Each instance is either recovered, whole, or gone, and its command refused."""
+    workflow_id = await publish(database)
+    async with Keeping(database, batch=1).working() as master:
+        runs = [await master.run(workflow_id, f"k{n}") for n in range(20)]
+        keys = {}
+
+        async def recover(run: Instance) -> None:
+            key = f"recover-{run.id}"
+            new = NewCommand(
+                CommandType.RECOVER, run.partition, key, workflow_id, instance_id=run.id
+            )
+            async with database.unit_of_work() as uow:
+                keys[run.id], _ = await uow.commands.add(new, utc_now())
+                await uow.commit()
+            await master.scanner.scan([run.partition])
+
+        async def recover_all() -> None:
+            for run in reversed(runs):
+                await recover(run)
+
+        await asyncio.gather(recover_all(), master.purger.purge())
+        left = await ids(database)
+        for run in runs:
+            async with database.unit_of_work(read_only=True) as uow:
+                asked = await uow.commands.with_key(f"recover-{run.id}")
+                if run.id in left:
+                    assert asked is not None
+                    assert asked.state is CommandState.DONE
+                    assert (await uow.instances.run(run.id)).state is WorkflowState.RUNNING
+                    attempts = await uow.tasks.of_instance(run.id, all_attempts=True)
+                    assert [one.attempt for one in attempts] == [1, 2]
+                else:
+                    assert asked is None or asked.state is CommandState.REFUSED, run.id
+        assert await count(database, task_instance) == 2 * len(left)
+
+
+async def test_request_is_carried_out_with_its_progress(database: Database) -> None:
+    one, other = await publish(database), await publish(database, name="other")
+    async with Keeping(database, retention=FOR_EVER).working() as master:
+        for number in range(5):
+            await master.run(one, f"k{number}")
+        stays = await master.run(other, "other")
+        rehearsal = await ask(database, is_rehearsal=True, before=utc_now(), workflow_id=one)
+        await master.purger.serve_requests()
+        seen = await stored(database, rehearsal)
+        assert (seen.counts.instances, seen.counts.attempts) == (5, 5)
+        assert seen.oldest is not None
+        assert seen.finished_at is not None
+        assert len(await ids(database)) == 6
+        real = await ask(database, before=utc_now(), workflow_id=one, requested_by="me")
+        assert (await stored(database, real)).partitions_done == 0
+        await master.purger.serve_requests()
+    done = await stored(database, real)
+    assert (done.partitions_done, done.counts.instances) == (PARTITIONS, 5)
+    assert done.asked.requested_by == "me"
+    assert done.oldest == seen.oldest
+    assert await ids(database) == {stays.id}
+    # The keys are promised for ever here, whatever is asked for.
+    assert await count(database, command) == 6
+
+
+async def test_request_about_a_project_leaves_the_others_alone(database: Database) -> None:
+    one = await publish(database, name="a", project="first")
+    other = await publish(database, name="b", project="second")
+    async with Keeping(database, retention=FOR_EVER).working() as master:
+        await master.run(one, "k1")
+        stays = await master.run(other, "k2")
+        events = await count(database, event)
+        number = await ask(database, before=utc_now(), project="first")
+        await master.purger.serve_requests()
+        assert await ids(database) == {stays.id}
+        assert (await stored(database, number)).finished_at is not None
+        assert 0 < await count(database, event) < events
+
+
+async def test_request_waits_for_every_owner(database: Database) -> None:
+    workflow_id = await publish(database)
+    async with Keeping(database).working() as master:
+        await master.run(workflow_id, "k")
+        await master.engine.drop([3])
+        number = await ask(database, before=utc_now())
+        await master.purger.serve_requests()
+        assert (await stored(database, number)).partitions_done == PARTITIONS - 1
+        await master.engine.take({3: 2}, "m1")
+        await master.purger.serve_requests()
+        assert (await stored(database, number)).finished_at is not None
+
+
+async def nest(database: Database, child: Instance, parent: Instance) -> None:
+    """Make an instance that of a task of another one."""
+    async with database.unit_of_work() as uow:
+        (task,) = await uow.tasks.of_instance(parent.id)
+        values = {"parent_task_id": task.id}
+        of = workflow_instance.c.id == child.id
+        await uow.connection.execute(update(workflow_instance).where(of).values(**values))
+        await uow.commit()
+
+
+async def test_request_comes_back_for_children_when_their_parents_have_gone(
+    database: Database,
+) -> None:
+    """The owner of the children may look before the owner of the parents."""
+    workflow_id = await publish(database)
+    async with Keeping(database).working() as master:
+        child, parent = [await master.run(workflow_id, f"k{n}") for n in range(2)]
+        await nest(database, child, parent)  # it has the lower id, so it is looked at first
+        rehearsal = await ask(database, is_rehearsal=True, before=utc_now())
+        number = await ask(database, before=utc_now())
+        await master.purger.serve_requests()
+        assert (await stored(database, rehearsal)).counts.instances == 2
+        assert await ids(database) == {child.id}
+        assert (await stored(database, number)).finished_at is None
+        await master.purger.serve_requests()
+        assert (await stored(database, number)).counts.instances == 2
+        assert await ids(database) == set()
+
+
+async def test_request_ends_though_parents_stay(database: Database) -> None:
+    """A parent that is among the newest keeps its children, and nobody waits for ever."""
+    workflow_id = await publish(database)
+    other = await publish(database, name="other")
+    keeps_one = Retention(timedelta(microseconds=1), 1, None, None, None)
+    async with Keeping(database, retention=keeps_one).working() as master:
+        child = await master.run(workflow_id, "child")
+        await master.run(workflow_id, "newer")
+        parent = await master.run(other, "parent")
+        await nest(database, child, parent)
+        number = await ask(database, before=utc_now())
+        for _ in range(5):
+            await master.purger.serve_requests()
+        assert (await stored(database, number)).finished_at is not None
+        assert {child.id, parent.id} < await ids(database)
+
+
+KILLED = """\
+import asyncio, sys
+from shoal.sql import Database
+from tests.integration.master.test_purging import Keeping
+
+async def main():
+    async with Database(sys.argv[1]) as database:
+        async with Keeping(database, 2, batch=2).working() as master:
+            await master.purger.purge()
+    print("survived")
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("point", ["purge.before_commit", "purge.after_commit"])
+async def test_master_killed_in_the_middle_leaves_whole_instances_and_the_next_goes_on(
+    request: pytest.FixtureRequest, database: Database, point: str
+) -> None:
+    workflow_id = await publish(database)
+    async with Keeping(database).working() as master:
+        for number in range(6):
+            await master.run(workflow_id, f"k{number}")
+        still = await master.run(workflow_id, "open", to_end=False)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        KILLED,
+        url_of(database),
+        env={**os.environ, "SHOAL_FAILPOINTS": f"{point}=kill@2"},
+        cwd=Path(__file__).parents[3],
+        stdout=subprocess.PIPE,
+    )
+    async with asyncio.timeout(DEADLINE_S):
+        said, _ = await process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert b"survived" not in said
+    gone = 2 if point == "purge.before_commit" else 4
+    left = await ids(database)
+    assert len(left) == 7 - gone
+    assert await count(database, task_instance) == len(left)
+    async with Keeping(database, 3).working() as heir:
+        await heir.purger.purge()
+    assert await ids(database) == {still.id}
+    assert await count(database, command) == 1
+
+
+def url_of(database: Database) -> str:
+    return database._url.render_as_string(hide_password=False)
+
+
+async def test_work_purges_at_its_hours_and_serves_requests_at_any(database: Database) -> None:
+    workflow_id = await publish(database)
+    now = datetime.now(UTC)
+    another = Hours(
+        (now + timedelta(hours=6)).time(), (now + timedelta(hours=7)).time(), ZoneInfo("UTC")
+    )
+    quick: dict[str, Any] = {"interval_s": 0.01, "look_s": 0.01}
+    async with Keeping(database, hours=another, **quick).working() as master:
+        await master.run(workflow_id, "k")
+        working = asyncio.create_task(master.purger.work())
+        number = await ask(database, is_rehearsal=True, before=utc_now())
+        while (await stored(database, number)).finished_at is None:
+            await asyncio.sleep(0.01)
+        assert len(await ids(database)) == 1
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+    async with Keeping(database, 2, **quick).working() as master:
+        working = asyncio.create_task(master.purger.work())
+        while await ids(database):
+            await asyncio.sleep(0.01)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+async def test_purges_beside_a_backfill_cost_it_nothing(database: Database) -> None:
+    """Runs that have ended stay as long as their backfill goes on, or it could be retried."""
+    site = Site(database)
+    await site.publish()
+    async with Keeping(database).working() as master:
+        await site.ask(dates=["2026-01-01", "2026-01-02", "2026-01-03"], parallel=2)
+        await master.look()
+        ended = 0
+        while started := await site.runs(BackfillRunState.STARTED):
+            await master.end(started[0])
+            ended += 1
+            await master.purger.purge()
+            assert len(await ids(database)) >= ended
+            await master.look()
+        backfill = await site.backfill()
+        assert backfill.state is BackfillState.SUCCEEDED
+        await master.purger.purge()
+        assert len(await ids(database)) == 1  # the newest success
+        assert await count(database, backfill_run) == 0
+        retry = await site.request(CommandType.RETRY_BACKFILL, backfill, "again")
+        await master.scanner.scan(range(PARTITIONS))
+        assert "backfill" in await site.reason(retry)
+
+
+async def test_row_that_cannot_be_read_ends_no_master(database: Database) -> None:
+    """Purges stop at it, say so, and try again; nothing else does."""
+    if database.kind != "sqlite":
+        return  # PostgreSQL stores no text as a moment
+    workflow_id = await publish(database)
+    async with Keeping(database, interval_s=0.01, look_s=0.01).working() as master:
+        run = await master.run(workflow_id, "k")
+        await spoil(database, "'never'")
+        working = asyncio.create_task(master.purger.work())
+        for n in range(3):
+            await master.run(workflow_id, f"more-{n}")
+        assert not working.done()
+        await spoil(database, "1")
+        while run.id in await ids(database):
+            await asyncio.sleep(0.01)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+async def spoil(database: Database, moment: str) -> None:
+    """Write junk where the first instance was created."""
+    async with database.unit_of_work() as uow:
+        statement = f"UPDATE workflow_instance SET created_at = {moment} WHERE id = 1"
+        await uow.connection.execute(text(statement))
+        await uow.commit()

@@ -1,0 +1,33 @@
+"""Whether something grows, by what was sampled."""
+
+from bench.week_samples import MIB, Sample, markdown, trends, verdict
+
+
+def samples(*levels: float, name: str = "memory: master") -> list[Sample]:
+    return [Sample(5.0 * n, 1_000 * n, {name: level}) for n, level in enumerate(levels)]
+
+
+def test_what_stays_is_flat_though_it_swings() -> None:
+    [one] = trends(samples(*(100 * MIB + (n % 3) * MIB for n in range(30))))
+    assert one.is_flat
+    assert verdict(one) == "flat"
+
+
+def test_what_gains_with_every_run_grows() -> None:
+    [one] = trends(samples(*((100 + n) * MIB for n in range(30))))
+    assert not one.is_flat
+    assert round(one.per_run) == round(MIB / 1_000)
+    assert (round(one.first / MIB), round(one.last / MIB)) == (100, 129)
+    assert "**grows**" in markdown([one], samples(1, 2))
+
+
+def test_rows_are_measured_by_their_number() -> None:
+    [few] = trends(samples(*(float(n) for n in range(30)), name="rows: event"))
+    assert few.is_flat
+    [many] = trends(samples(*(1_000.0 * n for n in range(30)), name="rows: event"))
+    assert not many.is_flat
+
+
+def test_what_the_server_cleans_hourly_is_not_judged() -> None:
+    [one] = trends(samples(*(50.0 * MIB * n for n in range(9)), name="disk: ZooKeeper"))
+    assert verdict(one) == "cleaned hourly"

@@ -1,0 +1,21 @@
+"""Faults know the requests that they mean."""
+
+from shoal.coordination import wire
+from tests.chaos.faults.network import SwallowClaim, SwallowReturn
+
+ENTRY = "/queue/default/2-000000000/000000000001-2-00000000000/00000000000007-p003"
+CLAIM = "/claims/07/7"
+
+
+def test_returns_are_told_from_claims_and_releases_and_what_is_handed_on() -> None:
+    create_claim = wire.create(CLAIM, b"worker-1", wire.EPHEMERAL)
+    create_entry = wire.create(ENTRY, b"", wire.PERSISTENT)
+    returned = wire.multi([wire.delete(CLAIM), create_entry])
+    others = [
+        wire.multi([wire.delete(ENTRY), create_claim, wire.delete(ENTRY), create_claim]),
+        wire.multi([wire.delete(CLAIM), wire.delete(CLAIM)]),
+        wire.multi([wire.delete(CLAIM), create_claim]),
+    ]
+    assert SwallowReturn.pattern.search(returned.serialize())
+    assert not any(SwallowReturn.pattern.search(other.serialize()) for other in others)
+    assert all(SwallowClaim.pattern in each.serialize() for each in (returned, *others))

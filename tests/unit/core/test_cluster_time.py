@@ -1,0 +1,170 @@
+"""Which clock is believed, when they differ."""
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.core.cluster_time import (
+    LONGEST_AGE_S,
+    LONGEST_TRIP_S,
+    SETTLE_S,
+    STEP_S,
+    ClusterTime,
+    Shown,
+)
+
+HOUR_S = 3600.0
+START_S = 1_800_000_000.0
+
+
+@dataclass
+class Node:
+    """A node whose clock may be wrong, and other clocks that it asks every ten seconds."""
+
+    own_off_s: float = 0.0
+    others: dict[str, float] = field(default_factory=lambda: {"ensemble": 0.0, "database": 0.0})
+    elapsed_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        self.time = ClusterTime(self.shown)
+        self.compare()
+
+    @property
+    def true_s(self) -> float:
+        return START_S + self.elapsed_s
+
+    @property
+    def shown(self) -> Shown:
+        return Shown(self.true_s + self.own_off_s, self.elapsed_s)
+
+    def compare(self) -> None:
+        for name, off_s in self.others.items():
+            self.time.observe(name, self.true_s + off_s, self.shown, self.shown)
+        self.time.compare(self.shown)
+
+    def pass_time(self, for_s: float) -> float:
+        """Let time pass, second by second; return how far the time was off at most."""
+        worst_s = 0.0
+        for second in range(int(for_s)):
+            self.elapsed_s += 1
+            if second % 10 == 0:
+                self.compare()
+            worst_s = max(worst_s, abs(self.off_s))
+        return worst_s
+
+    @property
+    def off_s(self) -> float:
+        return self.time.now_s(self.shown) - self.true_s
+
+
+def test_own_clock_is_the_time_while_another_one_agrees() -> None:
+    node = Node(own_off_s=0.4, others={"ensemble": 0.0})
+    assert node.time.now_s(node.shown) == node.shown.wall_s
+    assert not node.time.differences(node.shown)
+
+
+def test_own_clock_that_jumps_changes_nothing_not_even_for_a_moment() -> None:
+    node = Node()
+    for jump_s in (HOUR_S, -HOUR_S, 10.0, -10.0, 86400.0 * 365):
+        node.own_off_s = jump_s
+        assert abs(node.off_s) < 0.1
+        assert node.pass_time(120) < 0.1
+        assert node.time.differences(node.shown).keys() == {"own"}
+        node.own_off_s = 0.0
+        assert node.pass_time(60) < 0.1
+    assert not node.time.differences(node.shown)
+
+
+def test_own_clock_that_is_wrong_from_the_start_does_not_count() -> None:
+    node = Node(own_off_s=-HOUR_S)
+    assert node.pass_time(300) < 0.1
+
+
+def test_most_clocks_count_although_the_own_one_was_believed_before() -> None:
+    node = Node(own_off_s=HOUR_S, others={"ensemble": HOUR_S, "database": 0.0})
+    assert node.off_s == HOUR_S
+    node.others["ensemble"] = 0.0  # its leader is another one now
+    node.pass_time(SETTLE_S + 21)
+    assert abs(node.off_s) < 0.1
+
+
+def test_own_clock_that_drifts_is_left_when_it_differs() -> None:
+    node, worst_s = Node(), 0.0
+    for _ in range(600):
+        node.own_off_s += 0.1  # a tenth too fast
+        worst_s = max(worst_s, node.pass_time(1))
+    assert worst_s <= 2 * STEP_S
+
+
+def test_database_or_ensemble_that_jumps_changes_nothing() -> None:
+    for name in ("ensemble", "database"):
+        node = Node()
+        node.others[name] = HOUR_S
+        assert node.pass_time(300) < 0.1
+        assert node.time.differences(node.shown).keys() == {name}
+
+
+def test_one_clock_for_all_that_jumps_and_comes_back_changes_nothing() -> None:
+    """A laptop: the ensemble runs on it, the database is a file."""
+    node = Node(others={"ensemble": 0.0})
+    node.own_off_s = node.others["ensemble"] = HOUR_S
+    assert node.pass_time(SETTLE_S - 10) < 0.1
+    node.own_off_s = node.others["ensemble"] = 0.0
+    assert node.pass_time(2 * SETTLE_S) < 0.1
+
+
+def test_one_clock_for_all_that_was_set_counts_after_a_while() -> None:
+    for jump_s in (HOUR_S, -HOUR_S):
+        node = Node(others={"ensemble": 0.0})
+        node.own_off_s = node.others["ensemble"] = jump_s
+        node.pass_time(SETTLE_S + 21)
+        assert node.off_s == jump_s
+        assert not node.time.differences(node.shown)
+
+
+def test_own_clock_counts_without_any_other() -> None:
+    node = Node(own_off_s=-HOUR_S, others={})
+    assert node.off_s == -HOUR_S
+
+
+def test_two_clocks_that_differ_let_the_known_time_go_on() -> None:
+    node = Node(others={"ensemble": 0.0})
+    node.others["ensemble"] = HOUR_S
+    assert node.pass_time(300) < 0.1
+    node.others["ensemble"] = 0.0
+    node.own_off_s = HOUR_S
+    assert node.pass_time(300) < 0.1
+
+
+def test_other_clocks_that_fall_silent_are_forgotten_after_an_hour() -> None:
+    node = Node()
+    node.others = {}
+    node.own_off_s = 10.0
+    assert node.pass_time(LONGEST_AGE_S - 60) < 0.1
+    node.pass_time(200)
+    assert node.off_s == 10.0
+
+
+def test_late_answer_says_nothing() -> None:
+    time = ClusterTime(Shown(START_S, 0.0))
+    took_s = LONGEST_TRIP_S + 0.01
+    sent, answered = Shown(START_S, 0.0), Shown(START_S + took_s, took_s)
+    assert not time.observe("database", START_S + HOUR_S, sent, answered)
+    time.compare(answered)
+    assert not time.differences(answered)
+
+
+@given(
+    wrong=st.sampled_from(["own", "ensemble", "database"]),
+    jumps=st.lists(st.floats(-1e7, 1e7), min_size=1, max_size=8),
+)
+def test_one_wrong_clock_of_three_never_counts(wrong: str, jumps: list[float]) -> None:
+    node = Node()
+    for jump_s in jumps:
+        if wrong == "own":
+            node.own_off_s = jump_s
+        else:
+            node.others[wrong] = jump_s
+        # A clock that is off by less than a step may be followed as far as that.
+        assert node.pass_time(45) <= 2 * STEP_S
