@@ -21,6 +21,7 @@ class TcpProxy:
     - ``swallow_replies``: requests pass, answers are thrown away. ``swallow_from`` starts that
       with the first request that has these bytes in it.
     - ``refusing``: new connections are closed at once.
+    - ``ignoring``: how many of the next connections are accepted and then get no answer.
     - ``drop()`` closes what is open; ``cut()`` drops and refuses; ``heal()`` ends all of it.
     """
 
@@ -35,6 +36,7 @@ class TcpProxy:
         self.swallow_from: bytes | None = None
         self.freeze_from: bytes | None = None
         self.late: Callable[[], float] | None = None
+        self.ignoring = 0
         self._drops = self._strandings = 0
 
     @property
@@ -86,6 +88,9 @@ class TcpProxy:
         try:
             if self.refusing:
                 return
+            if self.ignoring:
+                self.ignoring -= 1
+                await asyncio.Event().wait()
             there_reader, there_writer = await self._connect()
             ends.append(there_writer)
             pumps.append(asyncio.create_task(self._pump(reader, there_writer, replies=False)))

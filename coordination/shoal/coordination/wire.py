@@ -10,6 +10,8 @@ of its recipes are used, and none of its blocking calls. What differs from the s
 - All requests that wait go out with one system call, and answers that arrived together are read
   with one.
 - The negotiated session timeout is kept, and a multi tells the zxid of what it created.
+- A server that accepts a connection and then says nothing costs a third of the session timeout;
+  with a single server, the stock client waits for it until the session is over.
 
 These use inner parts of kazoo 2.11; the integration tests exercise every one of them.
 """
@@ -37,6 +39,8 @@ from shoal.coordination import errors
 
 PERSISTENT, EPHEMERAL, SEQUENTIAL = 0, 1, 2
 CHUNK = 65_536  # bytes to receive at once
+# Of the session timeout, how long each step of a connection may take: two more can be tried.
+_ATTEMPT = 1 / 3
 
 _INT = struct.Struct("!i")
 _REQUEST = struct.Struct("!iii")  # length of what follows, xid, type
@@ -132,6 +136,12 @@ class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
     def dispatch_callback(self, callback: Any) -> None:
         callback.func(*callback.args)
 
+    def create_connection(self, *args: Any, timeout: float, **options: Any) -> socket.socket:
+        connected: socket.socket = super().create_connection(
+            *args, timeout=timeout * _ATTEMPT, **options
+        )
+        return connected
+
     def create_socket_pair(self) -> tuple[Any, Any]:
         if not hasattr(os, "eventfd"):
             ends: tuple[Any, Any] = super().create_socket_pair()
@@ -181,8 +191,10 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]
         return read_timeout, connect_timeout
 
     def _invoke(self, timeout: float, request: Any, xid: int | None = None) -> Any:
+        """Exchange a request that opens the connection."""
+        patience_s = min(timeout, self.client.negotiated_timeout_s * _ATTEMPT)
         try:
-            return super()._invoke(timeout, request, xid)
+            return super()._invoke(patience_s, request, xid)
         except ConnectionDropped:
             if isinstance(request, wire.Connect) and self._refused_since is None:
                 self._refused_since = time.monotonic()

@@ -157,6 +157,18 @@ async def test_create_whose_reply_was_lost_is_recognised_as_ours(
     assert proxied.generation == 1
 
 
+async def test_server_that_says_nothing_does_not_cost_the_session(
+    proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    # As a server may while it starts, and as a connection does whose route is cut one way.
+    await proxied.create("/mine", ephemeral=True)
+    zk_proxy.ignoring = 2
+    zk_proxy.drop()
+    await eventually(lambda: not zk_proxy.ignoring)
+    assert (await proxied.retry(lambda: proxied.get("/mine"))).stat.session_id
+    assert proxied.generation == 1
+
+
 async def test_lost_connection_ends_calls_and_watches_but_not_the_session(
     proxied: ZkSession, zk_proxy: TcpProxy
 ) -> None:

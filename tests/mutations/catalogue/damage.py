@@ -102,6 +102,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_TESTS}/test_tree_lost.py::test_everybody_goes_on_after_the_ensemble_was_wiped",),
     ),
     mutation(
+        "a server that says nothing is waited for until the session is over",
+        Promise.PROGRESS,
+        f"{_COORDINATION}/wire.py",
+        ("_ATTEMPT = 1 / 3", "_ATTEMPT = 1.0"),
+        (f"{_TESTS}/test_session.py::test_server_that_says_nothing_does_not_cost_the_session",),
+    ),
+    mutation(
         "somebody else's tree is repaired",
         Promise.NOTHING_LOST,
         f"{_COORDINATION}/layout.py",
