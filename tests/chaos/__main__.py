@@ -13,9 +13,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -24,10 +23,11 @@ import structlog
 from tests.chaos import audit, ledger
 from tests.chaos.checker import check
 from tests.chaos.cluster import Cluster, Shape
-from tests.chaos.faults.catalogue import chosen
+from tests.chaos.faults.catalogue import Maker, chosen
 from tests.chaos.logs import ApiLogs
+from tests.chaos.parts import Part, Result, load, merge, split, store
 from tests.chaos.plan import Episode, Outcome, carry_out, draw
-from tests.chaos.report import RunInfo, render
+from tests.chaos.report import RunInfo, commit, render
 from tests.chaos.rest import Api
 from tests.chaos.sandbox import Refused, make_mounts_private, make_network_private
 from tests.chaos.stalls import StallWatch
@@ -38,23 +38,6 @@ from tests.postgresql import PostgresqlMissing
 EXIT_CLEAN, EXIT_OFFENCES, EXIT_USAGE, EXIT_NO_POSTGRESQL, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 FAULTS = 45  # by default: every kind once, in some ten minutes on two cores
 _DRAIN_S = 300.0
-
-
-@dataclass
-class Result:
-    """Everything one run has found."""
-
-    verdict: Verdict
-    outcome: Outcome
-    exits: list[str] = field(default_factory=list)  # roles that ended by themselves
-    leftovers: list[str] = field(default_factory=list)
-    open_instances: list[int] = field(default_factory=list)
-
-    @property
-    def is_clean(self) -> bool:
-        return self.verdict.is_clean and not (
-            self.outcome.trouble or self.leftovers or self.open_instances
-        )
 
 
 def arguments(given: Sequence[str]) -> argparse.Namespace:
@@ -68,6 +51,12 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--only", default="", help="names of faults or their beginnings, by comma")
     parser.add_argument("--keep", action="store_true", help="keep the folder with all logs")
     parser.add_argument("--report", type=Path, help="write the report to this file, too")
+    parser.add_argument(
+        "--parts",
+        type=Path,
+        help="folder for the results of a long run's parts, which is resumed there"
+        " (default: build/chaos-SEED)",
+    )
     parser.add_argument("--list", action="store_true", help="name all faults and exit")
     return parser.parse_args(given)
 
@@ -167,18 +156,46 @@ def isolate() -> str:
     return ""
 
 
-def conduct(options: argparse.Namespace, seed: int, episodes: Sequence[Episode]) -> int:
-    """Run the suite, write the report; return the exit status.
-
-    The folder stays if it was asked for, and if it could tell more than the report does.
-    """
+def conduct(options: argparse.Namespace, seed: int, makers: Mapping[str, Maker]) -> int:
+    """Run the suite, in parts if it is long; write the report; return the exit status."""
     shape = Shape(options.session_timeout, routes_refused=isolate())
+    parts = split(seed, options.faults)
+    folder: Path | None = None
+    if len(parts) > 1:
+        folder = options.parts or Path("build", f"chaos-{seed}")
+        tell(f"{len(parts)} parts; SEED={seed} begins again after those in {folder}")
+    results = [_result(options, shape, makers, part, folder) for part in parts]
+    whole = merge(results)
+    command = f"make chaos FAULTS={options.faults} SEED={seed}"
+    info = RunInfo(seed, whole.duration_s, shape.session_timeout_s, whole.commit, command)
+    report = render(whole.verdict, whole.outcome.records, info) + notes(whole) + "\n"
+    say(report)
+    if options.report:
+        options.report.write_text(report)
+    return EXIT_CLEAN if whole.is_clean else EXIT_OFFENCES
+
+
+def _result(
+    options: argparse.Namespace,
+    shape: Shape,
+    makers: Mapping[str, Maker],
+    part: Part,
+    results: Path | None,
+) -> Result:
+    """Return what is stored about a part, or run it.
+
+    The folder with its logs stays if that was asked for, and if it could tell more than the report.
+    """
+    if results is not None and (done := load(part.file(results))):
+        tell(f"part {part.number}: {'clean' if done.is_clean else 'OFFENCES'}, from before")
+        return done
     folder = Path(tempfile.mkdtemp(prefix="shoal-chaos-"))
-    tell(f"FAULTS={options.faults} SEED={seed} in {folder}")
+    tell(f"FAULTS={part.faults} SEED={part.seed} in {folder}")
     begun = time.monotonic()
     keep = True
     try:
-        result = asyncio.run(guarded(run(shape, seed, options.rate, episodes, folder)))
+        episodes = draw(part.seed, part.faults, makers)
+        result = asyncio.run(guarded(run(shape, part.seed, options.rate, episodes, folder)))
         keep = options.keep or not result.is_clean
     except (PostgresqlMissing, asyncio.CancelledError):
         keep = options.keep
@@ -188,14 +205,11 @@ def conduct(options: argparse.Namespace, seed: int, episodes: Sequence[Episode])
             tell(f"everything is kept in {folder}")
         else:
             shutil.rmtree(folder, ignore_errors=True)
-    duration_s = time.monotonic() - begun
-    command = f"make chaos FAULTS={options.faults} SEED={seed}"
-    info = RunInfo(seed, duration_s, shape.session_timeout_s, command)
-    report = render(result.verdict, result.outcome.records, info) + notes(result) + "\n"
-    say(report)
-    if options.report:
-        options.report.write_text(report)
-    return EXIT_CLEAN if result.is_clean else EXIT_OFFENCES
+    result.duration_s, result.commit = time.monotonic() - begun, commit()
+    if results is not None:
+        store(part.file(results), result)
+        tell(f"part {part.number}: {'clean' if result.is_clean else 'OFFENCES'}")
+    return result
 
 
 def main(given: Sequence[str]) -> int:
@@ -212,7 +226,7 @@ def main(given: Sequence[str]) -> int:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     try:
-        return conduct(options, seed, draw(seed, options.faults, makers))
+        return conduct(options, seed, makers)
     except PostgresqlMissing as error:
         say(str(error), sys.stderr)
         return EXIT_NO_POSTGRESQL

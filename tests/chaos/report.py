@@ -20,7 +20,7 @@ _BUCKETS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)  # upper bounds, in sessio
 _BAR = 40  # characters
 
 
-def _commit() -> str:
+def commit() -> str:
     """Return the commit of the tree, marked if there are changes beside it; "" outside of git."""
     try:
         done = subprocess.run(
@@ -47,8 +47,8 @@ class RunInfo:
     seed: int
     duration_s: float
     session_timeout_s: float
+    commit: str
     command: str = "make chaos"
-    commit: str = field(default_factory=_commit)
     machine: str = field(default_factory=_machine)
 
 

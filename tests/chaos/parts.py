@@ -1,0 +1,111 @@
+"""A long run in parts: each has a cluster, a seed and a stored result of its own.
+
+A run that was interrupted begins again at the first part that has no result yet.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from tests.chaos.plan import Outcome
+from tests.chaos.verdict import Verdict
+
+FAULTS = 60  # of a part, at most: every kind once, and no history that takes minutes to judge
+
+
+@dataclass
+class Result:
+    """Everything one run has found."""
+
+    verdict: Verdict
+    outcome: Outcome
+    exits: list[str] = field(default_factory=list)  # roles that ended by themselves
+    leftovers: list[str] = field(default_factory=list)
+    open_instances: list[int] = field(default_factory=list)
+    duration_s: float = 0.0
+    commit: str = ""
+
+    @property
+    def is_clean(self) -> bool:
+        return self.verdict.is_clean and not (
+            self.outcome.trouble or self.leftovers or self.open_instances
+        )
+
+
+@dataclass(frozen=True)
+class Part:
+    """A share of the faults; ``number`` counts from 1."""
+
+    number: int
+    seed: int
+    faults: int
+
+    def file(self, folder: Path) -> Path:
+        """Return where the result belongs."""
+        return folder / f"part-{self.number:03}-seed-{self.seed}-faults-{self.faults}.json"
+
+
+def split(seed: int, faults: int) -> list[Part]:
+    """Return parts of about the same size. Part n has the seed ``seed`` + n - 1."""
+    count = max(1, -(-faults // FAULTS))
+    return [
+        Part(number, seed + number - 1, (faults + count - number) // count)
+        for number in range(1, count + 1)
+    ]
+
+
+_RESULT = TypeAdapter(Result)
+
+
+def load(file: Path) -> Result | None:
+    """Return the stored result of a part; None if it has none yet."""
+    return _RESULT.validate_json(file.read_bytes()) if file.exists() else None
+
+
+def store(file: Path, result: Result) -> None:
+    """Keep the result of a part: whole, or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(".draft")
+    draft.write_bytes(_RESULT.dump_json(result, indent=1))
+    draft.rename(file)
+
+
+def merge(results: Sequence[Result]) -> Result:
+    """Return what all parts found together."""
+    if len(results) == 1:
+        return results[0]
+    verdicts = [result.verdict for result in results]
+    outcomes = [result.outcome for result in results]
+    counts: Counter[str] = Counter()
+    for verdict in verdicts:
+        counts.update(verdict.counts)
+    names = sorted({name for verdict in verdicts for name in verdict.samples})
+    return Result(
+        Verdict(
+            [offence for verdict in verdicts for offence in verdict.offences],
+            dict(counts),
+            {
+                name: [s for verdict in verdicts for s in verdict.samples.get(name, ())]
+                for name in names
+            },
+        ),
+        Outcome(
+            [record for outcome in outcomes for record in outcome.records],
+            list(_named(results, [outcome.skipped for outcome in outcomes])),
+            list(_named(results, [outcome.trouble for outcome in outcomes])),
+        ),
+        list(_named(results, [result.exits for result in results])),
+        list(_named(results, [result.leftovers for result in results])),
+        list(chain.from_iterable(result.open_instances for result in results)),
+        sum(result.duration_s for result in results),
+        ", ".join(sorted({result.commit for result in results})),
+    )
+
+
+def _named(results: Sequence[Result], lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    for number, of_part in enumerate(lines[: len(results)], 1):
+        yield from (f"part {number}: {line}" for line in of_part)
