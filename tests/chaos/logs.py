@@ -50,9 +50,16 @@ def judge(evidence: Evidence, read: LogReader, most: int) -> Iterator[Offence]:
         try:
             log = read(attempt.id)
         except LogMissing as error:
-            yield _of(attempt, "log is there", f"not readable: {error}")
+            if not _gave_way(evidence, attempt, error):
+                yield _of(attempt, "log is there", f"not readable: {error}")
             continue
         yield from _compare(evidence, attempt, log)
+
+
+def _gave_way(evidence: Evidence, attempt: Attempt, error: LogMissing) -> bool:
+    """Say whether the log was deleted because a fault had filled its worker's disk."""
+    filled = {fault.target for fault in evidence.faults if fault.spoils_disk}
+    return attempt.worker in filled and "disk was nearly full" in str(error)
 
 
 def _compare(evidence: Evidence, attempt: Attempt, log: bytes) -> Iterator[Offence]:
