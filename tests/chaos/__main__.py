@@ -85,6 +85,7 @@ async def run(
         await asyncio.to_thread(audit.install, cluster.postgres.url)
         api = await stack.enter_async_context(Api(cluster.url, cluster.token))
         workload = Workload(api, seed=seed, ledger=ledgers, rate=rate, marker=marker)
+        stack.push_async_callback(workload.abandon)
         await workload.start()
         outcome = await carry_out(cluster, episodes, tell)
         tell("faults are over, waiting for all instances to end")

@@ -99,6 +99,13 @@ class Workload:
         for definition in tickers(self._site, enabled=False):
             await self._api.publish(definition)
 
+    async def abandon(self) -> None:
+        """End what still runs here, whatever has become of it. Nothing is raised."""
+        tasks = [*self._plots, *([self._generator] if self._generator is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     async def drained(self, timeout_s: float) -> list[int]:
         """Wait until every instance has ended; return those that have not after ``timeout_s``.
 
