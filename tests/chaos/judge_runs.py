@@ -171,10 +171,15 @@ def _founded(evidence: Evidence) -> Iterator[Offence]:
 
 
 def _losses_explained(evidence: Evidence) -> Iterator[Offence]:
-    """A worker is given up only if something was done to it."""
+    """A worker is given up only if something was done to it.
+
+    An attempt that has never run may be LOST without that: its worker lets go of a claim for which
+    no master has answered in time, and the master that had granted it cannot tell this from a loss.
+    """
+    ran = {(run.start.instance, run.start.task, run.start.attempt) for run in evidence.runs}
     windows = [_window(fault) for fault in evidence.faults if fault.costs_workers]
     for change in evidence.changes:
-        if change.state != "LOST" or change.task is None:
+        if change.state != "LOST" or (change.instance, change.task, change.attempt) not in ran:
             continue
         if not any(from_s <= change.at_s <= until_s for from_s, until_s in windows):
             text = f"LOST at {change.at_s:.3f} s, when nothing had hurt a worker"
@@ -232,8 +237,9 @@ def _nothing_starts_blind(evidence: Evidence) -> Iterator[Offence]:
     for fault in evidence.faults:
         if not fault.name.startswith("quorum-loss") or not fault.bit:
             continue
+        lifted_s = fault.healed_s if fault.lifted_s is None else fault.lifted_s
         for run in evidence.runs:
             start_s = run.start.boot_ns / 1e9
-            if fault.began_s + evidence.session_timeout_s < start_s < fault.healed_s:
+            if fault.began_s + evidence.session_timeout_s < start_s < lifted_s:
                 text = f"started {start_s - fault.began_s:.1f} s into a loss of the quorum"
                 yield _offence(Kind.ILLEGAL, "started without ZooKeeper", run.start, text)

@@ -58,8 +58,11 @@ def judge(evidence: Evidence, read: LogReader, most: int) -> Iterator[Offence]:
 
 def _gave_way(evidence: Evidence, attempt: Attempt, error: LogMissing) -> bool:
     """Say whether the log was deleted because a fault had filled its worker's disk."""
-    filled = {fault.target for fault in evidence.faults if fault.spoils_disk}
-    return attempt.worker in filled and "disk was nearly full" in str(error)
+    if attempt.worker is None or "disk was nearly full" not in str(error):
+        return False
+    # A worker's id is its name, with what tells its lives apart.
+    filled = [f"{fault.target}-" for fault in evidence.faults if fault.spoils_disk]
+    return attempt.worker.startswith(tuple(filled))
 
 
 def _compare(evidence: Evidence, attempt: Attempt, log: bytes) -> Iterator[Offence]:

@@ -152,6 +152,7 @@ def _record(
         taken_over_s=fault.taken_over_s if alone else None,
         frozen_pids=fault.frozen_pids,
         alone=alone,
+        lifted_s=one.healed_s,
         costs_workers=fault.costs_workers,
         spoils_disk=fault.spoils_disk,
     )

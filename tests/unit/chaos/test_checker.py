@@ -360,6 +360,12 @@ EXCUSED: Mapping[str, Evidence] = {
     "claimed just before the quorum was lost": replace(
         CLEAN, faults=[*CLEAN.faults, QUORUM_LOSS], session_timeout_s=2.0
     ),
+    "the quorum was back before another fault was over": replace(
+        CLEAN,
+        faults=[*CLEAN.faults, replace(QUORUM_LOSS, began_s=1.0, lifted_s=2.5)],
+        session_timeout_s=2.0,
+    ),
+    "lost before it ran": replace(CLEAN, rows=[*ROWS[:2], *ROWS[3:]], faults=[]),
     "done when it thawed": replace(
         CLEAN,
         rows=[*CLEAN.rows, replace(ROWS[2], kind=RowKind.END, boot_ns=11 * 10**9)],

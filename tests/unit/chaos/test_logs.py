@@ -21,6 +21,7 @@ FULL = FaultRecord("disk-full", "w", 1.0, 2.0, 2.5, True, "full", spoils_disk=Tr
 GAVE_WAY = "404 the log was deleted when the worker's disk was nearly full"
 EVIDENCE = replace(
     CLEAN,
+    attempts=[replace(attempt, worker="w-1-0a1b") for attempt in CLEAN.attempts],
     instances={1: replace(CLEAN.instances[1], tasks=TASKS)},
     rows=[
         replace(row, size=len(log), sha256=hashlib.sha256(log).hexdigest())
