@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+from contextlib import suppress
 from typing import ClassVar
 
 import psutil
@@ -135,7 +136,8 @@ class _KillBelow(RoleFault):
         tasks = self.role.tasks()
         self.killed = self.victims(self.role.supervisors())
         for pid in self.killed:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it ended when the one before it was killed
+                os.kill(pid, signal.SIGKILL)
         self.ended = await ended(tasks, len(tasks))
 
     async def heal(self, cluster: Cluster) -> None:
