@@ -1,7 +1,8 @@
 #!/bin/sh
-# Install what the tests need from Debian: a PostgreSQL server and a C compiler. Quiet when nothing
-# is missing. The tests start their own server from its programs, in a temporary folder, and compile
-# a library that shifts the clocks of processes.
+# Install what the tests need from Debian: a PostgreSQL server, a C compiler, and what the fault suite
+# makes its hosts of. Quiet when nothing is missing. The tests start their own server from its
+# programs, in a temporary folder, and compile a library that shifts the clocks of processes. Without
+# the tools for networks the suite only leaves out the faults that need them.
 set -eu
 
 missing=postgresql
@@ -11,7 +12,10 @@ for program in /usr/lib/postgresql/*/bin/postgres; do
     fi
 done
 command -v cc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
-if [ -z "$missing" ]; then
+wanted=
+command -v ip >/dev/null 2>&1 || wanted="$wanted iproute2"
+command -v nft >/dev/null 2>&1 || wanted="$wanted nftables"
+if [ -z "$missing$wanted" ]; then
     exit 0
 fi
 
@@ -24,6 +28,9 @@ else
 fi
 
 if [ "$as_root" = unavailable ] || ! command -v apt-get >/dev/null 2>&1; then
+    if [ -z "$missing" ]; then
+        exit 0
+    fi
     echo "The tests need PostgreSQL's server programs in /usr/lib/postgresql/<version>/bin and cc." >&2
     echo "Install as root, on Debian: apt-get install --no-install-recommends $missing" >&2
     echo "Or name a running server in SHOAL_TEST_POSTGRESQL_URL." >&2
@@ -32,4 +39,4 @@ fi
 
 $as_root apt-get update -q
 # shellcheck disable=SC2086 # several packages
-$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing $wanted

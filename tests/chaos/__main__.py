@@ -86,6 +86,7 @@ async def run(
         api = await stack.enter_async_context(Api(cluster.url, cluster.token))
         workload = Workload(api, seed=seed, ledger=ledgers, rate=rate, marker=marker)
         stack.push_async_callback(workload.abandon)
+        cluster.site = workload.site
         await workload.start()
         outcome = await carry_out(cluster, episodes, tell)
         tell("faults are over, waiting for all instances to end")
@@ -147,7 +148,7 @@ async def guarded(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def isolate() -> str:
-    """Take mounts and routes of our own; return why routes are not, "" if they are."""
+    """Take mounts and a network of our own; return why the network is not, "" if it is."""
     with suppress(Refused):  # then the disk cannot be mounted either, which says why
         make_mounts_private()
     try:
@@ -159,7 +160,7 @@ def isolate() -> str:
 
 def conduct(options: argparse.Namespace, seed: int, makers: Mapping[str, Maker]) -> int:
     """Run the suite, in parts if it is long; write the report; return the exit status."""
-    shape = Shape(options.session_timeout, routes_refused=isolate())
+    shape = Shape(options.session_timeout, network_refused=isolate())
     parts = split(seed, options.faults)
     folder: Path | None = None
     if len(parts) > 1:

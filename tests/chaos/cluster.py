@@ -16,7 +16,9 @@ import httpx
 from shoal.client.local.identity import ensure_identity
 from shoal.client.local.state import ensure_token
 from shoal.client.local.zookeeper import HOST
+from tests.chaos.dags import Site
 from tests.chaos.ensemble import Ensemble
+from tests.chaos.hosts import Hosts
 from tests.chaos.links import Network
 from tests.chaos.observer import LOOK_S, NotVisible, Observer, View
 from tests.chaos.ports import lasting_port
@@ -45,7 +47,7 @@ class Shape:
     session_timeout_s: float = 3.0
     masters: int = MASTERS
     workers: int = WORKERS
-    routes_refused: str = ""  # why addresses cannot be cut off, "" if they can
+    network_refused: str = ""  # why roles have no hosts of their own, "" if they may
 
 
 class Cluster:
@@ -60,11 +62,13 @@ class Cluster:
         self.clocks: ClockShift | None = None  # of the roles
         self.clocks_refused = ""  # why they cannot be shifted
         self.token = ""
+        self.site: Site  # of the workload's definitions, for faults that need runs of their own
         self.leftovers: list[str] = []  # processes that outlived their end, after the stop
         self._api_port = lasting_port()
         self._stack = AsyncExitStack()
         self.ensemble: Ensemble
         self.postgres: Postgres
+        self.hosts: Hosts
         self.network: Network
         self.observer: Observer
         self._watching: asyncio.Task[None] | None = None
@@ -122,6 +126,7 @@ class Cluster:
         enter = self._stack.enter_async_context
         self.postgres = await enter(Postgres())
         self.ensemble = await enter(Ensemble(self.folder))
+        self.hosts = self._stack.enter_context(Hosts(self.shape.network_refused))
         self.network = self._stack.enter_context(Network())
         for kind, count in (("api", 1), ("master", self.shape.masters)):
             self.roles += [self._role(kind, n) for n in range(1, count + 1)]
@@ -147,15 +152,16 @@ class Cluster:
 
     def _role(self, kind: str, number: int) -> Role:
         name = f"{kind}-{number}"
+        networks = {"master": 1, "worker": 2}
+        host = self.hosts.centre if kind == "api" else self.hosts.add(networks[kind], number)
         servers = [(HOST, member.port) for member in self.ensemble.members]
-        zookeeper = self.network.link(f"{name} to ZooKeeper", servers)
+        zookeeper = self.network.link(f"{name} to ZooKeeper", servers, host.centre)
         database = None
         settings = {
-            "SHOAL_ZOOKEEPER": ",".join(f"{HOST}:{port}" for port in zookeeper.ports),
+            "SHOAL_ZOOKEEPER": ",".join(f"{host.centre}:{port}" for port in zookeeper.ports),
             "SHOAL_SESSION_TIMEOUT_S": f"{self.timeout_s}",
             "SHOAL_LOG_FORMAT": "json",
         }
-        address = HOST if kind == "api" else f"127.0.{1 if kind == 'master' else 2}.{number}"
         arguments = [kind, "--data", str(self.data)]
         match kind:
             case "worker":
@@ -163,15 +169,16 @@ class Cluster:
                 arguments += ["--set", "kill_grace_s=1", "--set", f"min_free_mb={_DISK_MB // 6}"]
             case _:
                 server = [(HOST, self.postgres.port)]
-                database = self.network.link(f"{name} to the database", server)
-                settings["SHOAL_DATABASE_URL"] = self.postgres.url_at(database.ports[0])
-        arguments += ["--set", f"host={address}"]
+                database = self.network.link(f"{name} to the database", server, host.centre)
+                url = self.postgres.url_at(database.ports[0], host.centre)
+                settings["SHOAL_DATABASE_URL"] = url
+        arguments += ["--set", f"host={HOST if kind == 'api' else host.address}"]
         if kind == "api":
             arguments += ["--set", f"port={self._api_port}"]
         shifts = dict(self.clocks.environment) if self.clocks is not None else {}
         environment = base_environment() | settings | shifts
         log = self.data / "logs" / f"{name}.log"
-        return Role(name, address, arguments, environment, log, zookeeper, database)
+        return Role(name, host, arguments, environment, log, zookeeper, database)
 
     async def _watch(self) -> None:
         """Start again what ends by itself, as a supervisor of real services does."""

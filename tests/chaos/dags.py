@@ -125,6 +125,15 @@ def composed(site: Site) -> list[dict[str, Any]]:
     ]
 
 
+def victim(name: str, site: Site) -> dict[str, Any]:
+    """Return a workflow whose first task has outputs, and whose second one takes a while."""
+    tasks = [
+        {"name": "first", **_program({"s": 0}, site)},
+        {"name": "second", "depends_on": ["first"], **_program({"s": 20}, site)},
+    ]
+    return _workflow(name, site, tasks)
+
+
 def _workflow(name: str, site: Site, tasks: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
     return {"name": name, "parameters": {MARKER: site.marker}, "tasks": tasks} | fields
 

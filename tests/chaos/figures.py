@@ -271,4 +271,20 @@ FIGURES: Sequence[Figure] = (
         _within(20, sessions=1),
         quantile=1.0,
     ),
+    Figure(
+        "G7",
+        ("one-way", "cut-worker", "cut-master", "cut-host", "refuse-"),
+        f"{_NOTHING_TWICE}; whole again ≤ T + 10 s after packets pass again",
+        recoveries,
+        _within(10, sessions=1),
+        quantile=1.0,
+    ),
+    Figure(
+        "G8",
+        ("stall-",),
+        f"{_NOTHING_TWICE}; whole again ≤ T + 10 s after the loop turns again",
+        recoveries,
+        _within(10, sessions=1),
+        quantile=1.0,
+    ),
 )

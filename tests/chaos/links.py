@@ -36,8 +36,9 @@ class Link:
     Use it from any thread.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, name: str) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, name: str, at: str) -> None:
         self.name = name
+        self._at = at
         self.ports: list[int] = []
         self.swallowed = 0  # answers thrown away on purpose; read by any thread
         self._loop = loop
@@ -92,6 +93,17 @@ class Link:
 
         self._do(act)
 
+    def carries(self, number: int) -> bool:
+        """Whether a connection to the server of this number, from 0, is open."""
+        found = False
+
+        def act() -> None:
+            nonlocal found
+            found = any(carried.number == number for carried in self._carried)
+
+        self._do(act)
+        return found
+
     def _do(self, action: Callable[[], None]) -> None:
         """Return when the proxies' loop has done it: from then on it holds."""
         done: concurrent.futures.Future[None] = concurrent.futures.Future()
@@ -122,13 +134,14 @@ class Link:
 
     async def open(self, host: str, port: int) -> None:
         """Add a proxy to a server."""
+        number = len(self.ports)
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.create_task(self._serve(reader, writer, host, port))
+            task = asyncio.create_task(self._serve(_Carried(reader, writer, number), host, port))
             self._serving.add(task)
             task.add_done_callback(self._serving.discard)
 
-        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        server = await asyncio.start_server(accept, self._at, 0)
         self._servers.append(server)
         self.ports.append(server.sockets[0].getsockname()[1])
 
@@ -139,10 +152,8 @@ class Link:
         await asyncio.gather(*self._serving, return_exceptions=True)
         await asyncio.sleep(0)  # the turn of the loop in which aborted transports close
 
-    async def _serve(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int
-    ) -> None:
-        carried = _Carried(writer)
+    async def _serve(self, carried: "_Carried", host: str, port: int) -> None:
+        reader, writer = carried.client
         self._carried.add(carried)
         pumps: list[asyncio.Task[None]] = []
         try:
@@ -203,9 +214,12 @@ class Link:
 
 
 class _Carried:
-    """One connection through a link."""
+    """One connection through a link, to the server of this number."""
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int
+    ) -> None:
+        self.client, self.number = (reader, writer), number
         self.ends = [writer]
         self.doomed = False  # its answers are thrown away
         self.silent = False  # nothing passes, in either direction, and nobody is told
@@ -241,9 +255,9 @@ class Network:
         self._thread.join()
         self._loop.close()
 
-    def link(self, name: str, servers: Sequence[tuple[str, int]]) -> Link:
-        """Return a new link to ``servers``, open."""
-        link = Link(self._loop, name)
+    def link(self, name: str, servers: Sequence[tuple[str, int]], at: str = "127.0.0.1") -> Link:
+        """Return a new link to ``servers``, open. ``at``: the address of its own ports."""
+        link = Link(self._loop, name, at)
         for host, port in servers:
             self._run(link.open(host, port))
         self.links.append(link)

@@ -129,6 +129,20 @@ class Observer:
 
         return await self._ask(listed)
 
+    async def held_by(self, session: int, folders: Collection[str]) -> list[str]:
+        """Return the ephemeral znodes of a session in some folders. Raises NotVisible."""
+        paths = await self.below(folders)
+
+        async def held() -> list[str]:
+            found = []
+            for path in paths:
+                with suppress(NoNode):
+                    if (await self._session.get(path)).stat.session_id == session:
+                        found.append(path)
+            return found
+
+        return await self._ask(held)
+
     async def delete(self, paths: Collection[str]) -> int:
         """Delete znodes; return how many were there. Raises NotVisible."""
         return await self._each(paths, lambda path: self._session.delete(path))
@@ -151,6 +165,10 @@ class Observer:
     async def masters(self) -> list[Member]:
         """Return the registered masters. Raises NotVisible."""
         return await self._ask(lambda: self._registered(layout.MASTERS))
+
+    async def members(self) -> list[Member]:
+        """Return all registered members. Raises NotVisible."""
+        return await self._ask(self._members)
 
     async def pids(self) -> set[int]:
         """Return the processes of all registered members. Raises NotVisible."""

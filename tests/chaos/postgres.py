@@ -42,9 +42,9 @@ class Postgres:
         """Shoal's database, without any proxy."""
         return self.url_at(self.port)
 
-    def url_at(self, port: int) -> str:
+    def url_at(self, port: int, host: str = HOST) -> str:
         """Return the URL of Shoal's database through a proxy on ``port``."""
-        return f"postgresql://shoal@{HOST}:{port}/{DATABASE}"
+        return f"postgresql://shoal@{host}:{port}/{DATABASE}"
 
     @property
     def running(self) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from shoal.client.local.zookeeper import die_with_parent
+from tests.chaos.hosts import Host
 from tests.chaos.links import Link
 
 _LAUNCHER_MAIN = "launcher_main.py"
@@ -32,7 +33,7 @@ class Role:
     def __init__(
         self,
         name: str,
-        address: str,
+        host: Host,
         arguments: Sequence[str],
         environment: Mapping[str, str],
         log: Path,
@@ -40,7 +41,7 @@ class Role:
         database: Link | None,
     ) -> None:
         self.name, self.log = name, log
-        self.address = address  # of its server, its own
+        self.host = host
         self.kind = name.partition("-")[0]
         self.zookeeper, self.database = zookeeper, database
         self.held = False
@@ -70,7 +71,7 @@ class Role:
         command = [sys.executable, "-m", "shoal.client.local.roles", *self._arguments]
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                die_with_parent(command),
+                die_with_parent(self.host.command(command)),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -1,7 +1,7 @@
 """What the suite may do to the machine only where nobody else sees it.
 
-Mounts and routes of our own: a small file system for one worker, and addresses of the loopback
-network that can be cut off. Both go with the suite's last process, also if that is killed.
+Mounts and a network of our own: a small file system for one worker, and hosts (``hosts``) that can
+be cut off. Both go with the suite's last process, also if that is killed.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ def make_mounts_private() -> None:
     Call it in the main thread before any other is started. Raises Refused.
     """
     _unshare(_CLONE_NEWNS, "mounts")
-    _run("mount", "--make-rprivate", "/")
+    run("mount", "--make-rprivate", "/")
 
 
 def make_network_private() -> None:
@@ -33,24 +33,30 @@ def make_network_private() -> None:
 
     They see no other. Call it in the main thread before any other is started. Raises Refused.
     """
-    _run("ip", "-Version")  # without it the new network could not even be switched on
+    run("ip", "-Version")  # without it the new network could not even be switched on
     with open("/proc/self/ns/net") as before:
-        _unshare(_CLONE_NEWNET, "network")
+        unshare_network()
         try:
-            _run("ip", "link", "set", "lo", "up")
+            run("ip", "link", "set", "lo", "up")
         except Refused:
             _libc().setns(before.fileno(), _CLONE_NEWNET)
             raise
 
 
-def cut_off(address: str) -> None:
-    """Let nothing through to a loopback address: packets vanish. Raises Refused."""
-    _run("ip", "route", "add", "blackhole", f"{address}/32", "table", "local")
+def unshare_network() -> None:
+    """Give this thread, and what it starts from now on, an empty network. Raises Refused."""
+    _unshare(_CLONE_NEWNET, "network")
 
 
-def let_through(address: str) -> None:
-    """End ``cut_off``."""
-    _run("ip", "route", "del", "blackhole", f"{address}/32", "table", "local")
+def run(*command: str, given: str = "") -> str:
+    """Run a program with ``given`` as its input; return what it prints. Raises Refused."""
+    try:
+        done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Refused(str(error)) from error
+    if done.returncode != 0:
+        raise Refused(f"{' '.join(command)}: {done.stderr.strip()}")
+    return done.stdout
 
 
 class SmallDisk:
@@ -59,7 +65,7 @@ class SmallDisk:
     def __init__(self, folder: Path, size_mb: int) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        _run("mount", "-t", "tmpfs", "-o", f"size={size_mb}m,mode=0700", "shoal-chaos", str(folder))
+        run("mount", "-t", "tmpfs", "-o", f"size={size_mb}m,mode=0700", "shoal-chaos", str(folder))
 
     def fill(self) -> int:
         """Use up all that is free; return how many bytes that was."""
@@ -80,7 +86,7 @@ class SmallDisk:
         (self.folder / _FILLER).unlink(missing_ok=True)
 
     def unmount(self) -> None:
-        _run("umount", "--lazy", str(self.folder))
+        run("umount", "--lazy", str(self.folder))
 
 
 def _libc() -> ctypes.CDLL:
@@ -90,12 +96,3 @@ def _libc() -> ctypes.CDLL:
 def _unshare(what: int, name: str) -> None:
     if _libc().unshare(what) != 0:
         raise Refused(f"no {name} of our own: {os.strerror(ctypes.get_errno())}")
-
-
-def _run(*command: str) -> None:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
-    except OSError as error:
-        raise Refused(str(error)) from error
-    if done.returncode != 0:
-        raise Refused(f"{' '.join(command)}: {done.stderr.strip()}")

@@ -67,7 +67,7 @@ class Workload:
         self.asked: list[Asked] = []
         self._api, self._rate, self._max_open = api, rate, max_open
         self._seed, self._rng = seed, random.Random(seed)
-        self._site = Site(ledger, marker, groups)
+        self.site = Site(ledger, marker, groups)
         self._names: list[str] = []
         self._composed: list[str] = []  # workflows of which nothing but starts and stops is asked
         self._open = 0  # as of the last look
@@ -77,16 +77,16 @@ class Workload:
 
     async def start(self) -> None:
         """Publish the workflows and begin to start instances."""
-        self._site.ledger.mkdir(parents=True, exist_ok=True)
+        self.site.ledger.mkdir(parents=True, exist_ok=True)
         for number in range(WORKFLOWS):
-            definition = random_workflow(f"random-{number:02d}", self._rng, self._site)
+            definition = random_workflow(f"random-{number:02d}", self._rng, self.site)
             await self._api.publish(definition)
             self._names.append(definition["name"])
         await self._api.put_group(GATE, GATE_SLOTS)
-        for definition in composed(self._site):
+        for definition in composed(self.site):
             await self._api.publish(definition)
             self._composed.append(definition["name"])
-        for definition in tickers(self._site, enabled=True):
+        for definition in tickers(self.site, enabled=True):
             await self._api.publish(definition)
         self._generator = asyncio.create_task(self._generate())
 
@@ -96,7 +96,7 @@ class Workload:
             self._generator.cancel()
             with suppress(asyncio.CancelledError):
                 await self._generator
-        for definition in tickers(self._site, enabled=False):
+        for definition in tickers(self.site, enabled=False):
             await self._api.publish(definition)
 
     async def abandon(self) -> None:
@@ -212,7 +212,7 @@ class Workload:
             "to": (first + timedelta(days=DAYS - 1)).isoformat(),
             "parallel": rng.randint(1, 3),
         }
-        asked = Asked(f"{self._site.marker}-{self._serial}", "BACKFILL")
+        asked = Asked(f"{self.site.marker}-{self._serial}", "BACKFILL")
         self.asked.append(asked)
         try:
             for _ in range(2 if self._serial % 5 == 0 else 1):
@@ -239,7 +239,7 @@ class Workload:
     async def _ask(self, kind: str, instance_id: int | None, **fields: Any) -> Asked:
         """Send a command; every fifth one twice, which must change nothing."""
         self._serial += 1
-        asked = Asked(f"{self._site.marker}-{self._serial}", kind, instance_id)
+        asked = Asked(f"{self.site.marker}-{self._serial}", kind, instance_id)
         self.asked.append(asked)
         body = {"type": kind, **fields}
         if instance_id is not None:

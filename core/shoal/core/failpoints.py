@@ -9,7 +9,8 @@ process starts::
 
 =============  =================================================================
 ``kill``       SIGKILL to this process: nothing after this point happens
-``pause:S``    the whole process stands still for S seconds
+``pause:S``    the thread that comes here stands still for S seconds, which it
+               says on standard error: as a rule the event loop, and all on it
 ``raise``      raises FailpointReached: as if what follows had failed, or as if
                the answer about what has just been done were lost
 =============  =================================================================
@@ -147,7 +148,7 @@ def _armed(item: str, name: str, action: str) -> _Armed:
         case "raise" if not argument:
             act = _raiser(name)
         case "pause":
-            act = _pauser(item, argument)
+            act = _pauser(item, name, argument)
         case _:
             raise InvalidFailpoint(item, "names no known action")
     return _Armed(name, act, at, every)
@@ -164,14 +165,19 @@ def _raiser(name: str) -> Callable[[], None]:
     return act
 
 
-def _pauser(item: str, seconds: str) -> Callable[[], None]:
+def _pauser(item: str, name: str, seconds: str) -> Callable[[], None]:
     try:
         duration_s = float(seconds)
     except ValueError:
         raise InvalidFailpoint(item, "has no seconds after pause:") from None
     if not 0 <= duration_s < float("inf"):
         raise InvalidFailpoint(item, "has no seconds after pause:")
-    return lambda: time.sleep(duration_s)
+
+    def act() -> None:
+        os.write(2, f"failpoint {name}: standing still for {duration_s:g} s\n".encode())
+        time.sleep(duration_s)
+
+    return act
 
 
 _armed_points = parse(os.environ.get(VARIABLE, ""))

@@ -4,7 +4,18 @@ import random
 from collections.abc import Callable, Mapping
 
 from shoal.core import failpoints
-from tests.chaos.faults import clocks, disk, gray, intruders, network, points, processes, servers
+from tests.chaos.faults import (
+    clocks,
+    disk,
+    gray,
+    intruders,
+    network,
+    packets,
+    points,
+    processes,
+    rows,
+    servers,
+)
 from tests.chaos.faults.fault import Fault
 
 Maker = Callable[[random.Random], Fault]
@@ -18,6 +29,7 @@ _SIMPLE: tuple[type[Fault], ...] = (
     processes.KillGuard,
     processes.KillSupervision,
     processes.PauseMasterBriefly,
+    processes.PauseMasterAlmost,
     processes.PauseMaster,
     processes.PauseMasterLong,
     processes.PauseWorker,
@@ -41,13 +53,26 @@ _SIMPLE: tuple[type[Fault], ...] = (
     network.FlapMaster,
     network.FlapWorker,
     network.CutMasterFromDatabase,
-    network.CutMasterFromWorkers,
-    network.CutWorkerFromMasters,
+    packets.LoseWorkerToMaster,
+    packets.LoseMasterToWorker,
+    packets.LoseToZooKeeper,
+    packets.LoseFromZooKeeper,
+    packets.LoseFromDatabase,
+    packets.PartWorkerAndMasters,
+    packets.PartMasterAndWorker,
+    packets.PartHostAndLeader,
+    packets.PartHostAndFollower,
+    packets.CutMasterFromWorkers,
+    packets.CutWorkerFromMasters,
+    packets.RefuseWorkerToMasters,
+    packets.DeleteClaimsOutOfReach,
     network.SwallowClaim,
     network.SwallowReturn,
     network.SwallowDispatch,
     network.SwallowCommit,
     points.LoseAnswers,
+    points.StallMaster,
+    points.StallWorker,
     points.FailMasterOnce,
     points.FailWorkerOnce,
     disk.FillDisk,
@@ -63,6 +88,10 @@ _SIMPLE: tuple[type[Fault], ...] = (
     intruders.DeleteMembers,
     intruders.WriteJunk,
     intruders.WipeZooKeeper,
+    rows.JunkDefinition,
+    rows.JunkParameters,
+    rows.JunkOutputs,
+    rows.JunkCommand,
 )
 
 

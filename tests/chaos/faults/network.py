@@ -5,17 +5,16 @@ import re
 from typing import ClassVar
 
 from tests.chaos.cluster import Cluster
-from tests.chaos.faults.fault import Fault, Skipped, effects, moved, new_session
+from tests.chaos.faults.fault import Fault, effects, moved, new_session
 from tests.chaos.links import Link, Mode
 from tests.chaos.observer import View
 from tests.chaos.role import Role
-from tests.chaos.sandbox import cut_off, let_through
 
 _WAIT_S = 20.0  # for requests whose answers shall be lost
 _LOOK_S = 0.1
 
 
-class _LinkFault(Fault):
+class LinkFault(Fault):
     """Hurts one role's connections, not the role."""
 
     kind: ClassVar[str]
@@ -48,7 +47,7 @@ class _LinkFault(Fault):
         return bit, f"{said}; {effects(self.before, after)}"
 
 
-class _Expire(_LinkFault):
+class _Expire(LinkFault):
     """The session ends at the servers, as if they had heard nothing for its timeout."""
 
     async def strike(self, cluster: Cluster) -> None:
@@ -66,7 +65,7 @@ class ExpireWorker(_Expire):
     kind = "worker"
 
 
-class _Cut(_LinkFault):
+class _Cut(LinkFault):
     mode: ClassVar[Mode] = Mode.FROZEN
 
     async def strike(self, cluster: Cluster) -> None:
@@ -135,7 +134,7 @@ class FlapWorker(_Flap):
     kind = "worker"
 
 
-class CutMasterFromDatabase(_LinkFault):
+class CutMasterFromDatabase(LinkFault):
     """The master keeps its session and its partitions, but can store nothing."""
 
     name = "cut-database"
@@ -161,42 +160,7 @@ class CutMasterFromDatabase(_LinkFault):
         return True, f"{self._mode.name.lower()}; {effects(self.before, after)}"
 
 
-class _CutOff(_LinkFault):
-    """Nobody reaches the role's own server; it reaches everybody."""
-
-    async def strike(self, cluster: Cluster) -> None:
-        if cluster.shape.routes_refused:
-            raise Skipped(cluster.shape.routes_refused)
-        cut_off(self.role.address)
-
-    async def hold(self, cluster: Cluster) -> None:
-        await self.for_timeouts(cluster, self.dice.uniform(1.0, 4.0))
-
-    async def heal(self, cluster: Cluster) -> None:
-        if not cluster.shape.routes_refused:
-            let_through(self.role.address)
-
-    def bit(self, after: View) -> tuple[bool, str]:
-        return True, f"{self.role.address} cut off; {effects(self.before, after)}"
-
-
-class CutMasterFromWorkers(_CutOff):
-    """It owns its partitions, but no worker can fetch from it or report to it."""
-
-    name = "cut-master-from-workers"
-    costs_workers = False
-    kind = "master"
-
-
-class CutWorkerFromMasters(_CutOff):
-    """No master can tell it to kill, nobody can read its logs."""
-
-    name = "cut-worker-from-masters"
-    costs_workers = False
-    kind = "worker"
-
-
-class _Swallow(_LinkFault):
+class _Swallow(LinkFault):
     """Requests with ``pattern`` arrive, their answers do not, and the connection breaks."""
 
     pattern: ClassVar[bytes | re.Pattern[bytes]]

@@ -18,6 +18,7 @@ _LOOK_S = 0.05
 _OFTEN = ("store.", "dispatch.", "fetch.", "report.", "claim.", "launch.", "record.")
 _MOST_HITS = 5
 _ANSWERS = 10  # to be lost
+_STILL = b"standing still for "
 _FAILING_T = 5.0  # session timeouts for points to be passed
 
 
@@ -111,6 +112,62 @@ class LoseAnswers(_Armed):
 
     def bit(self, after: View) -> tuple[bool, str]:
         return self._lost > 0, f"{self._lost} answers lost; {effects(self.before, after)}"
+
+
+class StallLoop(_Armed):
+    """The event loop stands still at a point, other threads do not: a session must end by it."""
+
+    at: tuple[str, ...]
+
+    async def strike(self, cluster: Cluster) -> None:
+        self._for_s = self.dice.uniform(2.1, 3.0) * cluster.timeout_s
+        self.points = (
+            f"{self.dice.choice(self.at)}=pause:{self._for_s:.2f}@{self.dice.randint(2, 9)}"
+        )
+        await super().strike(cluster)
+        self.target += f" at {self.points}"
+        self._stood = False
+        # A loop that stands still already keeps its session for long enough to be seen.
+        await cluster.until_registered(self.role, START_S)
+        found = {member.pid: member.session for member in await cluster.observer.members()}
+        self._session = found.get(self.role.pid)
+
+    async def hold(self, cluster: Cluster) -> None:
+        deadline = time.monotonic() + _DEATH_S
+        while not self.role.said(_STILL, self._log_start) and time.monotonic() < deadline:
+            await asyncio.sleep(_LOOK_S)
+        self._stood = bool(self.role.said(_STILL, self._log_start))
+        if self._stood:
+            await asyncio.sleep(self._for_s)
+
+    async def heal(self, cluster: Cluster) -> None:
+        if self._stood and self.role.running:
+            self.role.held = False  # it goes on as it is: its point is over
+        else:
+            await super().heal(cluster)
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        if not self._stood:
+            return False, "the point was not reached"
+        member = after.members.get(self.role.pid)
+        kept = member is not None and member.session == self._session
+        said = f"stood still for {self._for_s:.1f} s, session {'kept' if kept else 'ended'}"
+        return not kept, f"{said}; {effects(self.before, after)}"
+
+
+class StallMaster(StallLoop):
+    name = "stall-master"
+    kind = "master"
+    costs_workers = False
+    at = ("start.after_commit", "store.after_commit", "dispatch.before_put", "fire.after_commit")
+
+
+class StallWorker(StallLoop):
+    """Its launcher ends what runs, by its own clock, before anybody else may begin it."""
+
+    name = "stall-worker"
+    kind = "worker"
+    at = ("claim.after_multi", "fetch.after_call", "launch.after_start", "report.after_call")
 
 
 class FailOnce(_Armed):

@@ -199,6 +199,13 @@ class PauseMasterBriefly(_PauseMaster):
     factor = 0.5
 
 
+class PauseMasterAlmost(_PauseMaster):
+    """Nearly as long as the session lasts: it wakes up in doubt about everything."""
+
+    name = "pause-master-0.9T"
+    factor = 0.9
+
+
 class PauseMaster(_PauseMaster):
     name = "pause-master-1.5T"
     factor = 1.5

@@ -1,0 +1,223 @@
+"""Junk in the database's rows: what belongs to it is set aside, all else goes on.
+
+The rows are of a victim, a run made for it. The junk is repaired in the end, so the checker judges
+the victim like every other run.
+"""
+
+import asyncio
+import random
+from typing import Any, ClassVar
+
+import psycopg
+
+from tests.chaos.cluster import START_S, Cluster, NotWhole
+from tests.chaos.dags import victim
+from tests.chaos.faults.fault import Fault, effects
+from tests.chaos.observer import View
+from tests.chaos.rest import Api
+from tests.chaos.role import Role
+
+_JUNK = (
+    "not json",
+    "[1, 2]",
+    '"text"',
+    "17",
+    '{"a": {"b": [null]',
+    "[" * 2000,
+)
+_SPEC_JUNK = (*_JUNK, '{"name":"w","tasks":[{"name":"a","type":"SHELL"}],"of_a_newer_version":1}')
+_READY_S = 60.0  # for the victim to come to where it is to be struck
+_ASIDE_S = 40.0  # for a master to read the row
+_RELEASED_S = 90.0  # two tries again, and a takeover
+_LOOK_S = 0.2
+
+
+class _JunkRow(Fault):
+    """``column`` of one row of ``table`` is overwritten, and its reader is made to read it."""
+
+    alone: ClassVar[bool] = True  # it needs API and database, and kills a master
+    costs_workers = False
+    kind: ClassVar[str] = "instance"  # what is set aside
+    table: ClassVar[str]
+    column: ClassVar[str]
+    junk: ClassVar[tuple[str, ...]] = _JUNK
+
+    def __init__(self, dice: random.Random) -> None:
+        super().__init__(dice)
+        self._was: str | None = None  # what stood there
+        self._told = ""  # why it was set aside
+        self._killed: Role | None = None
+        self._key = f"{self.name}-{dice.getrandbits(64):x}"
+
+    async def begin(self, cluster: Cluster) -> None:
+        async with Api(cluster.url, cluster.token) as self._api:
+            await self._make(cluster)
+            row, item = await self.choose(cluster)
+            self._row, self._item = row, item
+            self.target = f"{self.table}.{self.column} of {self.kind} {item}"
+            self._was = await self._read(cluster)
+            await self._write(cluster, self.dice.choice(self.junk))
+            await self.show(cluster)
+            self._told = await self._aside(cluster, _ASIDE_S, wanted=True)
+
+    async def _make(self, cluster: Cluster) -> None:
+        """Start the victim; return when its first task has ended and its second one runs."""
+        definition = victim(self._key, cluster.site)
+        await self._api.publish(definition)
+        body = {"type": "START", "project": "default", "workflow": definition["name"]}
+        command = await self._api.command(self._key, body)
+        async with asyncio.timeout(_READY_S):
+            self.instance = int((await self._api.outcome(command))["result_instance_id"])
+            while not await self._rows(
+                cluster,
+                "SELECT 1 FROM task_instance WHERE workflow_instance_id = %s"
+                " AND task = 'second' AND state = 'RUNNING'",
+                self.instance,
+            ):
+                await asyncio.sleep(_LOOK_S)
+
+    async def choose(self, cluster: Cluster) -> tuple[str, str]:
+        """Return the row as a condition, and the id of what shall be set aside."""
+        return f"id = {self.instance}", str(self.instance)
+
+    async def show(self, cluster: Cluster) -> None:
+        """Let a master read it: whoever owns the run has it in memory, so that one dies."""
+        query = (
+            "SELECT p.owner FROM workflow_instance i JOIN partition p ON p.number = i.partition"
+            " WHERE i.id = %s"
+        )
+        [(owner,)] = await self._rows(cluster, query, self.instance)
+        pids = [m.pid for m in await cluster.observer.masters() if m.id == owner]
+        for role in cluster.of("master"):
+            if role.pid in pids:
+                self._killed, role.held = role, True
+                role.kill()
+
+    async def heal(self, cluster: Cluster) -> None:
+        try:
+            if self._was is not None:
+                await self._write(cluster, self._was)
+        finally:
+            if self._killed is not None:
+                self._killed.start()
+                self._killed.held = False
+        if self._killed is not None:
+            # How long a process takes to start is the machine's figure, not the cluster's.
+            await cluster.until_registered(self._killed, START_S)
+        async with Api(cluster.url, cluster.token) as self._api:
+            await self.release(cluster)
+        if self._told and await self._aside(cluster, _RELEASED_S, wanted=False):
+            raise NotWhole(f"{self.kind} {self._item} was repaired and is still set aside")
+
+    async def release(self, cluster: Cluster) -> None:
+        """Have it tried again, as ``shoal recover`` does."""
+        async with asyncio.timeout(_RELEASED_S):
+            for number in range(1000):
+                if not await self._quarantined(cluster):
+                    return
+                body = {"type": "RECOVER", "instance_id": self.instance}
+                command = await self._api.command(f"{self._key}-{number}", body)
+                if (await self._api.outcome(command))["state"] == "DONE":
+                    return
+                await asyncio.sleep(1.0)
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        if not self._told:
+            return False, "nothing was set aside"
+        return True, f"set aside: {self._told!r:.100}; {effects(self.before, after)}"
+
+    async def _read(self, cluster: Cluster) -> str:
+        query = f"SELECT {self.column} FROM {self.table} WHERE {self._row}"
+        [(text,)] = await self._rows(cluster, query)
+        return str(text)
+
+    async def _write(self, cluster: Cluster, text: str) -> None:
+        query = f"UPDATE {self.table} SET {self.column} = %s WHERE {self._row}"
+        await self._rows(cluster, f"{query} RETURNING 1", text)
+
+    async def _aside(self, cluster: Cluster, within_s: float, *, wanted: bool) -> str:
+        """Wait until the thing is set aside, or is not; return the last reason told."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + within_s
+        while bool(told := await self._quarantined(cluster)) is not wanted:
+            if loop.time() > deadline:
+                break
+            await asyncio.sleep(_LOOK_S)
+        return told
+
+    async def _quarantined(self, cluster: Cluster) -> str:
+        query = "SELECT reason FROM quarantine WHERE kind = %s AND item = %s"
+        found = await self._rows(cluster, query, self.kind, self._item)
+        return str(found[0][0]) if found else ""
+
+    async def _rows(self, cluster: Cluster, query: str, *values: Any) -> list[Any]:
+        url = cluster.postgres.url
+        async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+            return await (await connection.execute(query.encode(), values)).fetchall()
+
+
+class JunkDefinition(_JunkRow):
+    """Of a workflow with a run that is open."""
+
+    name = "junk-row-definition"
+    table, column = "workflow_version", "spec"
+    junk = _SPEC_JUNK
+
+    async def choose(self, cluster: Cluster) -> tuple[str, str]:
+        query = "SELECT workflow_id FROM workflow_instance WHERE id = %s"
+        [(workflow,)] = await self._rows(cluster, query, self.instance)
+        return f"workflow_id = {workflow}", str(self.instance)
+
+
+class JunkParameters(_JunkRow):
+    """Of a run that is open."""
+
+    name = "junk-row-instance"
+    table, column = "workflow_instance", "parameters"
+
+
+class JunkOutputs(_JunkRow):
+    """Of a task that has ended, in a run that has not."""
+
+    name = "junk-row-outputs"
+    table, column = "task_instance", "outputs"
+
+    async def choose(self, cluster: Cluster) -> tuple[str, str]:
+        query = "SELECT id FROM task_instance WHERE workflow_instance_id = %s AND task = 'first'"
+        [(task,)] = await self._rows(cluster, query, self.instance)
+        return f"id = {task}", str(self.instance)
+
+
+class JunkCommand(_JunkRow):
+    """Of a command that nobody has carried out: it is there with its junk from the beginning."""
+
+    name = "junk-row-command"
+    kind = "command"
+    table, column = "command", "parameters"
+
+    async def choose(self, cluster: Cluster) -> tuple[str, str]:
+        """Copy the command that has started the victim."""
+        query = """
+            INSERT INTO command (type, partition, idempotency_key, workflow_id, version, parameters,
+                priority, requested_by, state, created_at, logical_time, timezone)
+            SELECT c.type, c.partition, c.idempotency_key || '-again', c.workflow_id, c.version, %s,
+                c.priority, c.requested_by, 'PENDING', now(), c.logical_time, c.timezone
+            FROM command c JOIN workflow_instance i ON i.command_id = c.id WHERE i.id = %s
+            RETURNING id"""
+        [(command,)] = await self._rows(cluster, query, self.dice.choice(self.junk), self.instance)
+        return f"id = {command}", str(command)
+
+    async def _read(self, cluster: Cluster) -> str:
+        """Return what the command that was copied has."""
+        query = (
+            "SELECT c.parameters FROM command c JOIN workflow_instance i ON i.command_id = c.id"
+            " WHERE i.id = %s"
+        )
+        [(text,)] = await self._rows(cluster, query, self.instance)
+        return str(text)
+
+    async def show(self, cluster: Cluster) -> None:
+        """Somebody's scan finds it."""
+
+    async def release(self, cluster: Cluster) -> None:
+        """What is repaired is tried again by itself."""
