@@ -22,7 +22,9 @@ log = structlog.get_logger()
 
 # Fractions of the negotiated session timeout.
 BEAT = 1 / 6  # pause between heartbeats
-SILENCE = 2 / 3  # an unanswered heartbeat of this age breaks the connection
+# An unanswered heartbeat of this age breaks the connection: half a timeout after the last proof at
+# most, so another server can prove the session before that ends at 0.7.
+SILENCE = 1 / 3
 LATE = 0.3  # a loop that turns so late was blocked
 STANDSTILL = 1.0  # a loop that has not turned for so long counts as dead
 

@@ -10,6 +10,7 @@ from shoal.coordination import ZkSession, prepare
 from shoal.coordination.boottime import boottime
 from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.test_ownership import owner
+from tests.proxy import TcpProxy
 from tests.waiting import DEADLINE_S, eventually
 
 
@@ -81,6 +82,26 @@ async def test_session_of_a_loop_that_stands_still_ends_and_a_new_one_follows(
         finally:
             go_on.set()
         assert await running == (False, 2)
+
+
+async def test_server_that_falls_silent_costs_no_proof(zk_proxied: str, zk_proxy: TcpProxy) -> None:
+    """Its host is gone, and nobody says so: another server is asked before the proof is over.
+
+    Otherwise a worker would kill its tasks, and a master drop its partitions, for nothing.
+    """
+    async with connect(zk_proxied, session_timeout_s=20.0) as session:
+        await session.proven()
+        zk_proxy.strand()
+        last = session.proven_until
+        async with asyncio.timeout(DEADLINE_S):
+            # What was on its way is proven less than a heartbeat later; a new connection, more.
+            while session.proven_until < last + session.timeout_s / 4:
+                assert session.is_proven
+                left_s = last - boottime()
+                await asyncio.sleep(0.02)
+        # A few servers may be tried until one answers.
+        assert left_s > session.timeout_s / 15
+        assert session.generation == 1
 
 
 async def test_suspended_machine_proves_nothing_when_it_goes_on(

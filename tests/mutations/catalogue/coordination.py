@@ -57,6 +57,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     mutation(
+        "a server that falls silent costs the proof",
+        Promise.PROGRESS,
+        "coordination/shoal/coordination/heartbeat.py",
+        ("SILENCE = 1 / 3\n", "SILENCE = 2 / 3\n"),
+        (f"{_TESTS}/test_session_proof.py::test_server_that_falls_silent_costs_no_proof",),
+    ),
+    mutation(
         "proofs wait for the loop",
         Promise.PROGRESS,
         _SESSION,
