@@ -17,14 +17,8 @@ from tests.chaos.observer import View
 from tests.chaos.rest import Api
 from tests.chaos.role import Role
 
-_JUNK = (
-    "not json",
-    "[1, 2]",
-    '"text"',
-    "17",
-    '{"a": {"b": [null]',
-    "[" * 2000,
-)
+_UNREADABLE = ("not json", '{"a": {"b": [null]', "[" * 2000)
+_JUNK = (*_UNREADABLE, "[1, 2]", '"text"', "17")
 _SPEC_JUNK = (*_JUNK, '{"name":"w","tasks":[{"name":"a","type":"SHELL"}],"of_a_newer_version":1}')
 _READY_S = 60.0  # for the victim to come to where it is to be struck
 _ASIDE_S = 40.0  # for a master to read the row
@@ -45,6 +39,7 @@ class _JunkRow(Fault):
     def __init__(self, dice: random.Random) -> None:
         super().__init__(dice)
         self._was: str | None = None  # what stood there
+        self._is_written = False
         self._told = ""  # why it was set aside
         self._killed: Role | None = None
         self._key = f"{self.name}-{dice.getrandbits(64):x}"
@@ -56,6 +51,7 @@ class _JunkRow(Fault):
             self._row, self._item = row, item
             self.target = f"{self.table}.{self.column} of {self.kind} {item}"
             self._was = await self._read(cluster)
+            self._is_written = True
             await self._write(cluster, self.dice.choice(self.junk))
             await self.show(cluster)
             self._told = await self._aside(cluster, _ASIDE_S, wanted=True)
@@ -95,7 +91,7 @@ class _JunkRow(Fault):
 
     async def heal(self, cluster: Cluster) -> None:
         try:
-            if self._was is not None:
+            if self._is_written:
                 await self._write(cluster, self._was)
         finally:
             if self._killed is not None:
@@ -126,12 +122,12 @@ class _JunkRow(Fault):
             return False, "nothing was set aside"
         return True, f"set aside: {self._told!r:.100}; {effects(self.before, after)}"
 
-    async def _read(self, cluster: Cluster) -> str:
+    async def _read(self, cluster: Cluster) -> str | None:
         query = f"SELECT {self.column} FROM {self.table} WHERE {self._row}"
         [(text,)] = await self._rows(cluster, query)
-        return str(text)
+        return None if text is None else str(text)
 
-    async def _write(self, cluster: Cluster, text: str) -> None:
+    async def _write(self, cluster: Cluster, text: str | None) -> None:
         query = f"UPDATE {self.table} SET {self.column} = %s WHERE {self._row}"
         await self._rows(cluster, f"{query} RETURNING 1", text)
 
@@ -181,6 +177,7 @@ class JunkOutputs(_JunkRow):
 
     name = "junk-row-outputs"
     table, column = "task_instance", "outputs"
+    junk = _UNREADABLE  # what else it is, is for whoever uses it
 
     async def choose(self, cluster: Cluster) -> tuple[str, str]:
         query = "SELECT id FROM task_instance WHERE workflow_instance_id = %s AND task = 'first'"
@@ -207,7 +204,7 @@ class JunkCommand(_JunkRow):
         [(command,)] = await self._rows(cluster, query, self.dice.choice(self.junk), self.instance)
         return f"id = {command}", str(command)
 
-    async def _read(self, cluster: Cluster) -> str:
+    async def _read(self, cluster: Cluster) -> str | None:
         """Return what the command that was copied has."""
         query = (
             "SELECT c.parameters FROM command c JOIN workflow_instance i ON i.command_id = c.id"
