@@ -172,6 +172,8 @@ class Cluster:
                 database = self.network.link(f"{name} to the database", server, host.centre)
                 url = self.postgres.url_at(database.ports[0], host.centre)
                 settings["SHOAL_DATABASE_URL"] = url
+        if kind == "master":  # so that history can go which is only seconds old
+            arguments += ["--set", "keep_newest_instances=0"]
         arguments += ["--set", f"host={HOST if kind == 'api' else host.address}"]
         if kind == "api":
             arguments += ["--set", f"port={self._api_port}"]

@@ -13,6 +13,7 @@ MARKER = "chaos_run"  # the parameter that marks every process of the workload
 MARKER_VARIABLE = f"SHOAL_PARAM_{MARKER.upper()}"
 TICKER, TICKERS = "ticker", 6  # the workflows with schedules
 GATE, GATE_SLOTS = "gate", 2  # the concurrency group
+PASSING = "passing"  # the project of the runs that are purged, which the checker leaves out
 DATED = "dated"  # the workflow of the backfills
 POLICIES = ("queue", "queue_latest", "skip_new", "replace")  # of those that must not overlap
 
@@ -132,6 +133,16 @@ def victim(name: str, site: Site) -> dict[str, Any]:
         {"name": "second", "depends_on": ["first"], **_program({"s": 20}, site)},
     ]
     return _workflow(name, site, tasks)
+
+
+def passing(marker: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a workflow that is over at once, and one that stays open; neither writes a ledger."""
+
+    def of(name: str, script: str) -> dict[str, Any]:
+        tasks = [{"name": "pass", "type": "SHELL", "params": {"script": script}}]
+        return {"name": name, "parameters": {MARKER: marker}, "tasks": tasks}
+
+    return of("passing", "exit 0"), of("staying", "sleep 25")
 
 
 def _workflow(name: str, site: Site, tasks: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from tests.chaos import audit
+from tests.chaos.dags import PASSING
 from tests.chaos.evidence import Attempt, Backfill, Change, Command, Evidence, Instance, Task
 from tests.chaos.ledger import Row
 from tests.chaos.records import FaultRecord, now_s
@@ -57,13 +58,18 @@ def gather(
         )
 
 
-_COMMANDS = "SELECT * FROM command ORDER BY id"
-_INSTANCES = """
+# Of the runs that are purged meanwhile nothing can be judged here: see history.py.
+_JUDGED = f"""workflow_id NOT IN (SELECT w.id FROM workflow w JOIN project p ON p.id = w.project_id
+    WHERE p.name = '{PASSING}')"""
+_OF_JUDGED = f"workflow_instance_id IN (SELECT id FROM workflow_instance WHERE {_JUDGED})"
+_COMMANDS = f"SELECT * FROM command WHERE {_JUDGED} ORDER BY id"
+_INSTANCES = f"""
     SELECT i.*, v.spec, w.name AS workflow FROM workflow_instance i
     JOIN workflow_version v ON v.workflow_id = i.workflow_id AND v.version = i.version
-    JOIN workflow w ON w.id = i.workflow_id"""
-_ATTEMPTS = "SELECT * FROM task_instance ORDER BY id"
-_CHANGES = "SELECT * FROM event WHERE kind IN ('instance.state', 'task.state') ORDER BY id"
+    JOIN workflow w ON w.id = i.workflow_id WHERE i.{_JUDGED}"""
+_ATTEMPTS = f"SELECT * FROM task_instance WHERE {_OF_JUDGED} ORDER BY id"
+_CHANGES = f"""SELECT * FROM event WHERE kind IN ('instance.state', 'task.state')
+    AND {_OF_JUDGED} ORDER BY id"""
 _SLOTS = "SELECT name, slots FROM concurrency_group"
 _BACKFILLS = "SELECT * FROM backfill ORDER BY id"
 _DATES = "SELECT backfill_id, logical_time, state FROM backfill_run"

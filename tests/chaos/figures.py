@@ -249,7 +249,7 @@ FIGURES: Sequence[Figure] = (
     ),
     Figure(
         "G4",
-        ("no-descriptors",),
+        ("no-descriptors", "no-processes"),
         "no task fails because of it; the worker takes work again ≤ T + 10 s after",
         recoveries,
         _within(10, sessions=1),
@@ -283,6 +283,14 @@ FIGURES: Sequence[Figure] = (
         "G8",
         ("stall-",),
         f"{_NOTHING_TWICE}; whole again ≤ T + 10 s after the loop turns again",
+        recoveries,
+        _within(10, sessions=1),
+        quantile=1.0,
+    ),
+    Figure(
+        "G9",
+        ("purge-",),
+        "what goes has gone whole, what is open stays; whole again ≤ T + 10 s",
         recoveries,
         _within(10, sessions=1),
         quantile=1.0,

@@ -101,6 +101,16 @@ class Observer:
         found = await self._query("SELECT number, owner, epoch FROM partition")
         return {number: (owner, epoch) for number, owner, epoch in found}
 
+    async def running_on(self, worker: str) -> list[int]:
+        """Return the instances, nested ones left out, that run on a worker. Raises NotVisible."""
+        found = await self._query(
+            "SELECT DISTINCT i.id, t.worker FROM task_instance t"
+            " JOIN workflow_instance i ON i.id = t.workflow_instance_id"
+            " WHERE t.state = 'RUNNING' AND i.state = 'RUNNING' AND i.parent IS NULL"
+            " AND i.backfill_id IS NULL ORDER BY i.id"
+        )
+        return [number for number, of in found if worker in of]
+
     async def writes(self) -> float:
         """Return how many seconds it takes until ZooKeeper takes a write."""
         begun = time.monotonic()

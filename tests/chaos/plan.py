@@ -129,8 +129,8 @@ async def _one(
     except Skipped as why:
         outcome.skipped.append(f"{fault.name}: {why}")
         return None
-    except NotWhole as error:  # the takeover that it waited for: the rest of the record says so
-        outcome.trouble.append(f"{fault.name}: {error}")
+    except (NotWhole, TimeoutError) as error:  # what it waited for did not come
+        outcome.trouble.append(f"{fault.name}: {error or 'waited in vain'}")
     injected.healed_s = now_s()
     return injected
 

@@ -8,10 +8,13 @@ import ctypes
 import errno
 import os
 import subprocess
+import time
+from contextlib import suppress
 from pathlib import Path
 
 _CLONE_NEWNS = 0x00020000
 _CLONE_NEWNET = 0x40000000
+_CGROUPS = Path("/sys/fs/cgroup")
 _FILLER = "filler"
 
 
@@ -57,6 +60,55 @@ def run(*command: str, given: str = "") -> str:
     if done.returncode != 0:
         raise Refused(f"{' '.join(command)}: {done.stderr.strip()}")
     return done.stdout
+
+
+class FewProcesses:
+    """A control group of one process and all that it starts from now on: it may start no more.
+
+    Raises Refused: there is no group that counts processes, or it is not ours to make.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._parent = _pids_group(pid)
+        self._group = self._parent / f"shoal-chaos-{pid}"
+        try:
+            self._group.mkdir()
+            (self._group / "cgroup.procs").write_text(str(pid))
+            (self._group / "pids.max").write_text((self._group / "pids.current").read_text())
+        except OSError as error:
+            self.free()
+            raise Refused(f"no group of processes of our own: {error}") from error
+
+    @property
+    def refused(self) -> int:
+        """How many processes and threads could not be started so far."""
+        words = (self._group / "pids.events").read_text().split()
+        return int(words[words.index("max") + 1])
+
+    def free(self) -> None:
+        """End it; its processes go back to where they came from."""
+        for _ in range(100):
+            with suppress(OSError):  # one that ends while it is moved
+                (self._group / "pids.max").write_text("max")
+                for pid in (self._group / "cgroup.procs").read_text().split():
+                    (self._parent / "cgroup.procs").write_text(pid)
+                self._group.rmdir()
+            if not self._group.exists():
+                return
+            time.sleep(0.02)
+
+
+def _pids_group(pid: int) -> Path:
+    """Return the folder of the group that counts a process. Raises Refused."""
+    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if "pids" in controllers.split(","):
+            return _CGROUPS / "pids" / path.lstrip("/")
+    # With version 2 a group with processes has no groups below it, but for the root.
+    with suppress(OSError):
+        if "pids" in (_CGROUPS / "cgroup.subtree_control").read_text().split():
+            return _CGROUPS
+    raise Refused("no control group counts processes")
 
 
 class SmallDisk:

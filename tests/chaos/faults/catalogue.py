@@ -13,6 +13,7 @@ from tests.chaos.faults import (
     packets,
     points,
     processes,
+    purges,
     rows,
     servers,
 )
@@ -83,6 +84,7 @@ _SIMPLE: tuple[type[Fault], ...] = (
     gray.SlowDatabase,
     gray.SilenceDatabase,
     gray.ExhaustDescriptors,
+    gray.ExhaustProcesses,
     intruders.DeleteOwners,
     intruders.DeleteClaims,
     intruders.DeleteMembers,
@@ -92,6 +94,7 @@ _SIMPLE: tuple[type[Fault], ...] = (
     rows.JunkParameters,
     rows.JunkOutputs,
     rows.JunkCommand,
+    purges.KillPurgingMaster,
 )
 
 

@@ -7,9 +7,10 @@ from typing import ClassVar
 import psutil
 
 from tests.chaos.cluster import Cluster
-from tests.chaos.faults.fault import Fault, effects, moved
+from tests.chaos.faults.fault import Fault, Skipped, effects, moved
 from tests.chaos.links import Mode
 from tests.chaos.observer import View
+from tests.chaos.sandbox import FewProcesses, Refused
 
 _DATABASE = frozenset({"database"})
 
@@ -119,3 +120,37 @@ class ExhaustDescriptors(Fault):
 
     def bit(self, after: View) -> tuple[bool, str]:
         return bool(self._before), f"{len(self._before)} processes; {effects(self.before, after)}"
+
+
+class ExhaustProcesses(Fault):
+    """A worker's launcher may start no process more."""
+
+    name = "no-processes"
+    _group: FewProcesses | None = None
+    _refused = 0
+
+    async def begin(self, cluster: Cluster) -> None:
+        self.role = cluster.pick("worker", self.dice)
+        launcher = self.role.supervisors()[-1]
+        try:
+            self._group = FewProcesses(launcher)
+        except Refused as error:
+            raise Skipped(str(error)) from error
+        self.target = self.role.name
+
+    async def hold(self, cluster: Cluster) -> None:
+        assert self._group is not None
+        await self.for_timeouts(cluster, self.dice.uniform(1.0, 3.0))
+        for _ in range(10):  # until somebody has wanted one
+            if self._group.refused:
+                return
+            await self.for_timeouts(cluster, 0.5)
+
+    async def heal(self, cluster: Cluster) -> None:
+        if self._group is not None:
+            self._refused = self._group.refused
+            self._group.free()
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        said = f"{self._refused} processes not started; {effects(self.before, after)}"
+        return self._refused > 0, said

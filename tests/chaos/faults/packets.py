@@ -5,6 +5,7 @@ Nobody is told: connections that were open stay so, and what they carry is sent 
 
 import asyncio
 import random
+from contextlib import suppress
 from typing import ClassVar
 
 from shoal.coordination import layout
@@ -13,7 +14,8 @@ from tests.chaos.ensemble import EnsembleMember
 from tests.chaos.faults.fault import Skipped
 from tests.chaos.faults.network import LinkFault
 from tests.chaos.hosts import Cut, Host
-from tests.chaos.observer import View
+from tests.chaos.observer import NotVisible, View
+from tests.chaos.rest import Api, Refused
 from tests.chaos.role import Role
 
 _WAIT_S = 30.0  # for something that can be struck
@@ -252,15 +254,24 @@ class CutWorkerFromMasters(_PacketFault):
         self.lose(self.role.host, _INBOUND)
 
     async def hold(self, cluster: Cluster) -> None:
+        await self._stop_something(cluster)
         await super().hold(cluster)
-        await self.until_missed(cluster)
-
-    async def until_missed(self, cluster: Cluster) -> None:
-        """Return when somebody has tried to reach it, if that is within a few timeouts."""
-        for _ in range(8):
+        for _ in range(8):  # until somebody has tried to reach it
             if self.vanished:
                 return
             await self.for_timeouts(cluster, 0.5)
+
+    async def _stop_something(self, cluster: Cluster) -> None:
+        """Stop a run that has a task there, which the worker has to be told."""
+        for _ in range(20):
+            with suppress(NotVisible, Refused):  # hurt by another fault; over meanwhile
+                if found := await cluster.observer.running_on(self.role.name):
+                    body = {"type": "STOP", "instance_id": self.dice.choice(found)}
+                    key = f"{self.name}-{self.dice.getrandbits(64):x}"
+                    async with Api(cluster.url, cluster.token) as api, asyncio.timeout(_WAIT_S):
+                        await api.command(key, body)
+                    return
+            await self.for_timeouts(cluster, 0.2)
 
 
 class RefuseWorkerToMasters(CutWorkerFromMasters):

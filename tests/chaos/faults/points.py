@@ -10,7 +10,10 @@ from shoal.core import failpoints
 from tests.chaos.cluster import START_S, Cluster
 from tests.chaos.faults.fault import effects
 from tests.chaos.faults.processes import RoleFault
+from tests.chaos.faults.purges import OPEN, OVER
+from tests.chaos.history import History
 from tests.chaos.observer import View
+from tests.chaos.rest import Api
 
 _DEATH_S = 45.0  # for the process to come to the point
 _LOOK_S = 0.05
@@ -77,6 +80,13 @@ class KillAtPoint(_Armed):
                 if not await cluster.owns(self.role):
                     return False  # it has nothing yet that it could give up
                 self.role.signal(signal.SIGTERM)
+            case "purge.before_commit" | "purge.after_commit":
+                async with Api(cluster.url, cluster.token) as api:
+                    key = f"{self.name}-{self.dice.getrandbits(64):x}"
+                    url, marker = cluster.postgres.url, cluster.site.marker
+                    history = History(api, url, marker, key)
+                    await history.make(OVER, OPEN)
+                    await history.purge()
         return True
 
     def bit(self, after: View) -> tuple[bool, str]:

@@ -15,7 +15,8 @@ from shoal.core.states import TaskSignal
 from shoal.sql import Database
 from tests.chaos import audit
 from tests.chaos.checker import check
-from tests.chaos.dags import Site, tickers
+from tests.chaos.dags import PASSING, Site, tickers
+from tests.chaos.history import History
 from tests.chaos.ledger import Kind, Row
 from tests.chaos.logs import LogMissing, LogReader
 from tests.chaos.verdict import Verdict
@@ -132,6 +133,29 @@ def test_what_is_planted_in_the_database_is_found(
     verdict = honest.check()
     assert rule in rules(verdict)
     assert not verdict.is_clean
+
+
+def test_runs_that_are_purged_meanwhile_are_left_out(honest: Honest) -> None:
+    with psycopg.connect(honest.url) as connection:
+        connection.execute(f"UPDATE project SET name = '{PASSING}'".encode())
+    verdict = honest.check(rows=[])
+    assert verdict.counts["instances"] == verdict.counts["attempts"] == 0
+    assert verdict.counts["commands in the database"] == verdict.counts["changes of state"] == 0
+
+
+async def test_purge_that_takes_too_much_or_leaves_something_is_noticed(honest: Honest) -> None:
+    history = History(None, honest.url, "marker", "key")
+    with psycopg.connect(honest.url, autocommit=True) as connection:
+        [(number,)] = connection.execute("SELECT id FROM workflow_instance").fetchall()
+        history.over = [number]
+        assert (await history.gone(), await history.check()) == (0, "")
+        # As one that deletes an instance alone: the database would not let it.
+        connection.execute("SET session_replication_role = replica")
+        connection.execute("DELETE FROM workflow_instance")
+    assert await history.gone() == 1
+    assert "rows are left" in await history.check()
+    history.open = [number]
+    assert "although they were open" in await history.check()
 
 
 def test_logs_are_compared_with_what_was_printed(honest: Honest) -> None:
