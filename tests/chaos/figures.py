@@ -224,7 +224,7 @@ FIGURES: Sequence[Figure] = (
     ),
     Figure(
         "G1",
-        ("clock-jump",),
+        ("clock-jump", "suspended-"),
         "nothing fires early, twice or never; no healthy run stops",
         recoveries,
         _within(5, sessions=1),

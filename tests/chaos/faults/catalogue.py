@@ -80,6 +80,7 @@ _SIMPLE: tuple[type[Fault], ...] = (
     clocks.JumpOfMaster,
     clocks.JumpOfWorker,
     clocks.JumpOfApi,
+    clocks.SuspendWorker,
     gray.FailOverDatabase,
     gray.SlowDatabase,
     gray.SilenceDatabase,
