@@ -166,10 +166,9 @@ class StallLoop(_Armed):
 
 
 class StallMaster(StallLoop):
-    """What it has granted and not answered by then is LOST: its worker waits half a timeout."""
-
     name = "stall-master"
     kind = "master"
+    costs_workers = False
     at = ("start.after_commit", "store.after_commit", "dispatch.before_put", "fire.after_commit")
 
 
