@@ -58,7 +58,10 @@ _has_open_child = (
     select(_child.c.id)
     .where(
         _child.c.parent_task_id.in_(
-            select(task_instance.c.id).where(task_instance.c.workflow_instance_id == _i.id)
+            select(task_instance.c.id)
+            .where(task_instance.c.workflow_instance_id == _i.id)
+            # By itself that would be about the tasks of all instances: two levels are too many.
+            .correlate(workflow_instance)
         ),
         _child.c.parent_task_id.is_not(None),  # the condition of its index
         _child.c.state.not_in(literals(FINISHED_WORKFLOW)),

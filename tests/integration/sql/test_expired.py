@@ -146,6 +146,18 @@ async def test_parents_go_before_their_children_and_not_before_those_have_ended(
     assert await delete_instances(database, child.id) == {child.id}
 
 
+async def test_open_child_keeps_its_own_parent_and_nothing_else(database: Database) -> None:
+    workflow_id = await published(database)
+    [parent] = await ended(database, workflow_id)
+    attempt = next(iter(parent.attempts.values())).id
+    assert attempt is not None
+    nested = Parent(parent.id, attempt, 0, 0, 1, 0)
+    await ended(database, workflow_id, state=WorkflowState.RUNNING, parent=nested)
+    [other] = await ended(database, workflow_id)
+    assert await may_go(database) == [other.id]
+    assert await delete_instances(database, parent.id, other.id) == {other.id}
+
+
 async def test_child_of_a_parent_that_stays_is_not_even_found(database: Database) -> None:
     workflow_id = await published(database)
     [parent] = await ended(database, workflow_id, state=WorkflowState.PAUSED)

@@ -56,6 +56,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     mutation(
+        "a child that is open keeps everything",
+        Promise.PROGRESS,
+        _EXPIRED,
+        ("            .correlate(workflow_instance)\n        ),\n", "        ),\n"),
+        (f"{_SQL_TESTS}::test_open_child_keeps_its_own_parent_and_nothing_else[sqlite]",),
+    ),
+    mutation(
         "children go before their parent",
         Promise.PROGRESS,
         _EXPIRED,
