@@ -57,6 +57,10 @@ class _PacketFault(LinkFault):
 
     async def hold(self, cluster: Cluster) -> None:
         await self.for_timeouts(cluster, self.dice.uniform(1.0, self.longest))
+        for _ in range(8):  # until there was something to lose
+            if self.vanished:
+                return
+            await self.for_timeouts(cluster, 0.5)
 
     async def heal(self, cluster: Cluster) -> None:
         for cut in [*self.cuts, *self._heard]:
@@ -256,10 +260,6 @@ class CutWorkerFromMasters(_PacketFault):
     async def hold(self, cluster: Cluster) -> None:
         await self._stop_something(cluster)
         await super().hold(cluster)
-        for _ in range(8):  # until somebody has tried to reach it
-            if self.vanished:
-                return
-            await self.for_timeouts(cluster, 0.5)
 
     async def _stop_something(self, cluster: Cluster) -> None:
         """Stop a run that has a task there, which the worker has to be told."""

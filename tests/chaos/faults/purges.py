@@ -38,6 +38,8 @@ class KillPurgingMaster(RoleFault):
             self._gone = await history.gone()
             if wrong := await history.check():
                 raise NotWhole(wrong)
+            if self._gone < OVER - 1:  # the newest success stays
+                raise NotWhole(f"purge {purge} was carried out, with {self._gone} of {OVER} gone")
 
     async def heal(self, cluster: Cluster) -> None:
         if not self.role.running:
