@@ -224,7 +224,7 @@ FIGURES: Sequence[Figure] = (
     ),
     Figure(
         "G1",
-        ("clock-jump", "suspended-"),
+        ("clock-jump",),
         "nothing fires early, twice or never; no healthy run stops",
         recoveries,
         _within(5, sessions=1),

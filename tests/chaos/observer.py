@@ -106,8 +106,8 @@ class Observer:
         found = await self._query(
             "SELECT DISTINCT i.id, t.worker FROM task_instance t"
             " JOIN workflow_instance i ON i.id = t.workflow_instance_id"
-            " WHERE t.state = 'RUNNING' AND i.state = 'RUNNING' AND i.parent IS NULL"
-            " AND i.backfill_id IS NULL ORDER BY i.id"
+            " WHERE t.state = 'RUNNING' AND t.worker IS NOT NULL"
+            " AND i.state = 'RUNNING' AND i.parent IS NULL AND i.backfill_id IS NULL ORDER BY i.id"
         )
         return [number for number, of in found if worker in of]
 

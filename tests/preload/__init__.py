@@ -1,4 +1,4 @@
-"""A library for tests that lets a clock of running processes jump (clock_shift.c)."""
+"""A library for tests that lets the wall clock of running processes jump (clock_shift.c)."""
 
 import subprocess
 from collections.abc import Mapping
@@ -29,13 +29,7 @@ class ClockShift:
 
     def shift(self, by_s: float, pid: int | None = None) -> None:
         """Let the clock of one process, or of all, show ``by_s`` seconds more than it is."""
-        self._write(_ALL if pid is None else str(pid), by_s)
-
-    def shift_boot(self, by_s: float, pid: int) -> None:
-        """Let the time since boot of one process show ``by_s`` more, as after a suspension."""
-        self._write(f"{pid}.boot", by_s)
-
-    def _write(self, name: str, by_s: float) -> None:
+        name = _ALL if pid is None else str(pid)
         # Renamed into place: nobody reads half of it.
         new = self._folder / f".{name}"
         new.write_text(str(int(by_s * 1e9)))

@@ -1,9 +1,8 @@
-/* Let a clock of chosen processes jump while they run, and no other clock.
+/* Let the wall clock of chosen processes jump while they run, and no other clock.
  *
  * Preloaded, it adds to CLOCK_REALTIME the nanoseconds that stand in the file
- * $SHOAL_TEST_CLOCK_SHIFT/<process id>, or in $SHOAL_TEST_CLOCK_SHIFT/all; and to CLOCK_BOOTTIME what
- * stands in <process id>.boot, as after a machine was suspended. The files may come, change and go
- * at any time; they are read every 20 ms. Monotonic clocks stay right.
+ * $SHOAL_TEST_CLOCK_SHIFT/<process id>, or in $SHOAL_TEST_CLOCK_SHIFT/all. The file may come, change
+ * and go at any time; it is read every 20 ms. Monotonic clocks and time since boot stay right.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -38,8 +37,8 @@ static int read_number(const char *folder, const char *name, long long *number) 
     return 1;
 }
 
-static long long shift(clockid_t clock) {
-    static long long of_wall, of_boot, read_at = -EVERY; /* a torn value would only be read anew */
+static long long shift(void) {
+    static long long number, read_at = -EVERY; /* a torn value would only be read anew */
     const char *folder = getenv("SHOAL_TEST_CLOCK_SHIFT");
     struct timespec now;
     if (!folder) return 0;
@@ -50,21 +49,16 @@ static long long shift(clockid_t clock) {
         long long found = 0;
         snprintf(name, sizeof name, "%ld", (long)getpid());
         if (!read_number(folder, name, &found)) read_number(folder, "all", &found);
-        of_wall = found;
-        found = 0;
-        snprintf(name, sizeof name, "%ld.boot", (long)getpid());
-        read_number(folder, name, &found);
-        of_boot = found;
+        number = found;
         read_at = at;
     }
-    return clock == CLOCK_BOOTTIME ? of_boot : of_wall;
+    return number;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
     int failed = real_clock()(clock, time);
-    int shifts = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_BOOTTIME;
-    if (failed || !shifts) return failed;
-    long long shown = time->tv_sec * SECOND + time->tv_nsec + shift(clock);
+    if (failed || (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE)) return failed;
+    long long shown = time->tv_sec * SECOND + time->tv_nsec + shift();
     time->tv_sec = shown / SECOND;
     time->tv_nsec = shown % SECOND;
     return 0;

@@ -80,7 +80,6 @@ _SIMPLE: tuple[type[Fault], ...] = (
     clocks.JumpOfMaster,
     clocks.JumpOfWorker,
     clocks.JumpOfApi,
-    clocks.SuspendWorker,
     gray.FailOverDatabase,
     gray.SlowDatabase,
     gray.SilenceDatabase,
