@@ -17,7 +17,8 @@ from tests.chaos.links import Link
 
 _LAUNCHER_MAIN = "launcher_main.py"
 # How a worker's guards and its launcher call themselves once they are ready.
-_TITLES = frozenset({"task-sentinel", "shoal-guardian", "shoal-launcher"})
+_LAUNCHER = "shoal-launcher"
+_TITLES = frozenset({"task-sentinel", "shoal-guardian", _LAUNCHER})
 _SHIM = "shoal-shim"  # between the launcher and each of its tasks
 _STOP_S = 60.0
 _BACKOFF_S = 0.3  # before a role that has ended by itself is started again
@@ -141,6 +142,11 @@ class Role:
         # A shim that was just forked looks like its launcher until it has its own name.
         return [pid for pid in twice[0] if pid in twice[1]]
 
+    def launcher(self) -> int | None:
+        """Return a worker's launcher; None if there is none just now."""
+        # The first of that name: a shim that was just forked has it, too.
+        return next((pid for pid in self.supervisors() if _title(pid) == _LAUNCHER), None)
+
     def _chain(self) -> list[int]:
         found: list[int] = []
         with suppress(psutil.NoSuchProcess):
@@ -168,6 +174,13 @@ def _is_launcher(process: psutil.Process) -> bool:
     command = _command(process)
     title = command[0] if command else ""
     return title in _TITLES or any(part.endswith(_LAUNCHER_MAIN) for part in command)
+
+
+def _title(pid: int) -> str:
+    try:
+        return (_command(psutil.Process(pid)) or [""])[0]
+    except psutil.NoSuchProcess:
+        return ""
 
 
 def _command(process: psutil.Process) -> list[str]:

@@ -74,7 +74,7 @@ class FewProcesses:
         try:
             self._group.mkdir()
             (self._group / "cgroup.procs").write_text(str(pid))
-            (self._group / "pids.max").write_text((self._group / "pids.current").read_text())
+            (self._group / "pids.max").write_text("0")  # what is there stays
         except OSError as error:
             self.free()
             raise Refused(f"no group of processes of our own: {error}") from error

@@ -101,9 +101,8 @@ class ExhaustDescriptors(Fault):
     async def begin(self, cluster: Cluster) -> None:
         self.role = cluster.pick("worker", self.dice)
         self.target = self.role.name
-        launchers = self.role.supervisors()[-1:]
         self._before: dict[int, tuple[int, int]] = {}
-        for pid in launchers:
+        if (pid := self.role.launcher()) is not None:
             with suppress(psutil.Error, OSError):
                 open_now = psutil.Process(pid).num_fds()
                 limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
@@ -131,7 +130,8 @@ class ExhaustProcesses(Fault):
 
     async def begin(self, cluster: Cluster) -> None:
         self.role = cluster.pick("worker", self.dice)
-        launcher = self.role.supervisors()[-1]
+        if (launcher := self.role.launcher()) is None:
+            raise Skipped(f"{self.role.name} has no launcher")
         try:
             self._group = FewProcesses(launcher)
         except Refused as error:
