@@ -42,7 +42,7 @@ coverage: .venv/dev  ## every test, and which lines none of them reaches (twice 
 	$(BIN)/python -m tests --coverage
 
 # FAULTS=1000 for the long form; SEED=… replays the faults of an earlier run.
-FAULTS ?= 45
+FAULTS ?=
 chaos: .venv/dev  ## the fault suite: kills, pauses, partitions, lost answers, full disks; then the mutations
 	sh tests/provision.sh
 	FAULTS=$(FAULTS) SEED=$(SEED) $(BIN)/python -m tests.chaos

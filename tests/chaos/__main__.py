@@ -1,6 +1,6 @@
 """``python -m tests.chaos``: run the fault suite, print its report, exit 0 if it is clean.
 
-The environment gives defaults: ``FAULTS``, ``SEED``, ``SESSION_TIMEOUT`` (s).
+The environment gives defaults: ``FAULTS`` (without: each kind), ``SEED``, ``SESSION_TIMEOUT`` (s).
 """
 
 import argparse
@@ -23,7 +23,7 @@ import structlog
 from tests.chaos import audit, ledger
 from tests.chaos.checker import check
 from tests.chaos.cluster import Cluster, Shape
-from tests.chaos.faults.catalogue import Maker, chosen
+from tests.chaos.faults.catalogue import FAULTS, Maker, chosen
 from tests.chaos.logs import ApiLogs
 from tests.chaos.parts import Part, Result, load, merge, split, store
 from tests.chaos.plan import Episode, Outcome, carry_out, draw
@@ -36,7 +36,6 @@ from tests.chaos.workload import Workload
 from tests.postgresql import PostgresqlMissing
 
 EXIT_CLEAN, EXIT_OFFENCES, EXIT_USAGE, EXIT_NO_POSTGRESQL, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
-FAULTS = 45  # by default: every kind once, in some ten minutes on two cores
 _DRAIN_S = 300.0
 
 
@@ -44,7 +43,7 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
     """Return the parsed command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     env = os.environ.get
-    parser.add_argument("--faults", type=int, default=int(env("FAULTS") or FAULTS))
+    parser.add_argument("--faults", type=int, default=int(env("FAULTS") or len(FAULTS)))
     parser.add_argument("--seed", type=int, default=int(env("SEED") or 0), help="0: a new one")
     parser.add_argument("--session-timeout", type=float, default=env("SESSION_TIMEOUT") or 4.0)
     parser.add_argument("--rate", type=float, default=0.7, help="new instances a second")

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from tests.chaos.plan import Outcome
 from tests.chaos.verdict import Verdict
 
-FAULTS = 60  # of a part, at most: every kind once, and no history that takes minutes to judge
+FAULTS = 80  # of a part, at most: every kind once, and no history that takes minutes to judge
 
 
 @dataclass

@@ -153,6 +153,8 @@ class Role:
             below = psutil.Process(self.pid).children()
             while below := [p for p in below if _is_launcher(p)]:
                 found.append(below[0].pid)
+                if _title(found[-1]) == _LAUNCHER:  # below are shims, named so until they are ready
+                    break
                 below = below[0].children()
         return found
 
