@@ -91,7 +91,7 @@ def main() -> None:
             samples = watch(cluster, given.minutes * 60.0, given.connections, given.real)
         watched = samples[len(samples) // 3 :]
         found = trends(watched)
-        grows |= any(not one.is_flat for one in found if one.name not in HOURLY)
+        grows |= any(one.grows for one in found if one.name not in HOURLY)
         parts.append(f"**{database}**\n\n{markdown(found, watched)}")
         content[database] = [asdict(one) for one in samples]
     report = "\n".join([*parts, machine(), ""])
@@ -119,7 +119,7 @@ def watch(cluster: Running, for_s: float, connections: int, real: int) -> list[S
             for caller in callers:
                 caller.require_sound()
             runs = sum(caller.asked for caller in callers)
-            samples.append(Sample(at_s, runs, levels(cluster)))
+            samples.append(sample(cluster, at_s, runs))
             sys.stderr.write(_line(samples[-1]))
             time.sleep(SAMPLE_S)
     finally:
@@ -156,11 +156,12 @@ class _Caller(threading.Thread):
             raise SystemExit(f"a caller ended: {self.failure}")
 
 
-def levels(cluster: Running) -> dict[str, float]:
+def sample(cluster: Running, at_s: float, runs: int) -> Sample:
     """Return what the cluster occupies now."""
     folder = cluster.folder
     workers = list((folder / "workers").glob("*/*"))
-    found = memory() | {
+    found, bounds = memory()
+    found |= {
         f"{DISK}: database": size_of(folder.glob("shoal.db*")),
         f"{DISK}: ZooKeeper": size_of([folder / "zookeeper"]),
         f"{DISK}: tasks' logs": size_of(one / "logs" for one in workers),
@@ -169,7 +170,7 @@ def levels(cluster: Running) -> dict[str, float]:
         f"{DISK}: logs of the roles": size_of([folder / "logs"]),
     }
     url = os.environ.get("SHOAL_DATABASE_URL") or f"sqlite:///{folder / 'shoal.db'}"
-    return found | _of_database(url)
+    return Sample(at_s, runs, found | _of_database(url), bounds)
 
 
 def _of_database(url: str) -> dict[str, float]:

@@ -4,7 +4,7 @@ import os
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from bench import processes
 MIB = 1 << 20
 # Growth over the watched part that is taken for noise: a share of the level, or so many bytes.
 FLAT_SHARE, FLAT_BYTES = 0.05, 4 * MIB
-MEMORY, DISK, ROWS = "memory", "disk", "rows"
+MEMORY, SHARED, DISK, ROWS = "memory", "shared", "disk", "rows"
 # What the server itself cleans once an hour (autopurge), so that minutes show nothing of it.
 HOURLY = ("disk: ZooKeeper",)
 
@@ -25,6 +25,7 @@ class Sample:
     at_s: float
     runs: int
     levels: Mapping[str, float]
+    bounds: Mapping[str, float] = field(default_factory=dict)  # of those that have one
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,17 @@ class Trend:
     last: float
     highest: float
     per_run: float  # the line's slope
+    bound: float | None = None  # more it cannot become, as things stood at its beginning
+
+    @property
+    def grows(self) -> bool:
+        """Whether it gains what nothing bounds."""
+        return not self.is_flat and not self.is_bounded
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it has a bound and is within it."""
+        return self.bound is not None and self.highest <= self.bound
 
     @property
     def is_flat(self) -> bool:
@@ -48,10 +60,15 @@ class Trend:
         return 1.0 if not self.name.startswith(ROWS) else 1_000 / FLAT_BYTES
 
 
-def memory() -> dict[str, float]:
-    """Return the memory (PSS) of everything below this process, by kind."""
-    used = processes.proportional_bytes(os.getpid())
-    return {f"{MEMORY}: {kind}": float(number) for kind, number in used.items()}
+def memory() -> tuple[dict[str, float], dict[str, float]]:
+    """Return the memory of everything below this process, by kind, and the bounds of what has any.
+
+    Private and shared pages are levels of their own, so that the one does not hide the other.
+    """
+    used = processes.memory(os.getpid())
+    levels = {f"{MEMORY}: {kind}": float(one.private) for kind, one in used.items()}
+    levels |= {f"{SHARED}: {kind}": float(one.shared) for kind, one in used.items()}
+    return levels, {f"{SHARED}: {kind}": float(one.bound) for kind, one in used.items()}
 
 
 def size_of(paths: Iterable[Path]) -> float:
@@ -76,12 +93,13 @@ def trends(samples: Sequence[Sample]) -> list[Trend]:
 def _trend(name: str, samples: Sequence[Sample]) -> Trend:
     runs = [float(sample.runs) for sample in samples]
     levels = [sample.levels.get(name, 0.0) for sample in samples]
+    bound = samples[0].bounds.get(name)
     if len(set(runs)) < 2:
-        return Trend(name, levels[0], levels[-1], max(levels), 0.0)
+        return Trend(name, levels[0], levels[-1], max(levels), 0.0, bound)
     slope, _ = statistics.linear_regression(runs, levels)
     middle, mean = statistics.fmean(runs), statistics.fmean(levels)
     first, last = (mean + slope * (at - middle) for at in (runs[0], runs[-1]))
-    return Trend(name, first, last, max(levels), slope)
+    return Trend(name, first, last, max(levels), slope, bound)
 
 
 def markdown(found: Sequence[Trend], watched: Sequence[Sample]) -> str:
@@ -106,7 +124,9 @@ def verdict(one: Trend) -> str:
     """Return whether it is flat, in a word."""
     if one.name in HOURLY:
         return "cleaned hourly"
-    return "flat" if one.is_flat else "**grows**"
+    if one.is_flat:
+        return "flat"
+    return f"at most {_level(one, one.bound)}" if one.bound and one.is_bounded else "**grows**"
 
 
 def _level(one: Trend, level: float) -> str:

@@ -34,3 +34,43 @@ def test_memory_of_children_is_found() -> None:
     found = processes.proportional_bytes(os.getpid())
     child.communicate(b"\n")
     assert found["master"] > 1_000_000
+
+
+SHARES = """
+import mmap
+def touched(memory):
+    for page in range(0, len(memory), mmap.PAGESIZE):
+        memory[page] = 1
+    return memory
+shared = touched(mmap.mmap(-1, 32 << 20))
+first = touched(mmap.mmap(-1, 8 << 20, mmap.MAP_PRIVATE))
+print('up', flush=True)
+input()
+second = touched(mmap.mmap(-1, 8 << 20, mmap.MAP_PRIVATE))
+print('more', flush=True)
+input()
+"""
+
+
+def test_shared_memory_is_told_from_private_memory() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", SHARES, "postgres"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=0,
+    )
+    assert child.stdin
+    assert child.stdout
+    child.stdout.readline()
+    before = processes.memory(os.getpid())["PostgreSQL"]
+    child.stdin.write(b"\n")
+    child.stdout.readline()
+    after = processes.memory(os.getpid())["PostgreSQL"]
+    child.communicate(b"\n")
+    mib = 1 << 20
+    assert before.shared >= 32 * mib
+    assert before.bound >= 32 * mib
+    assert 8 * mib <= before.private < 32 * mib
+    assert 7 * mib <= after.private - before.private <= 9 * mib
+    assert abs(after.shared - before.shared) <= mib
+    assert before.shared <= before.bound

@@ -21,6 +21,36 @@ def test_what_gains_with_every_run_grows() -> None:
     assert "**grows**" in markdown([one], samples(1, 2))
 
 
+def filling(name: str, bound: float | None, *levels: float) -> list[Sample]:
+    bounds = {} if bound is None else {name: bound}
+    return [Sample(5.0 * n, 1_000 * n, {name: level}, bounds) for n, level in enumerate(levels)]
+
+
+def test_a_segment_whose_pages_are_touched_one_after_the_other_does_not_grow() -> None:
+    levels = [(10 + n) * MIB for n in range(30)]
+    [one] = trends(filling("shared: PostgreSQL", 40 * MIB, *levels))
+    assert not one.is_flat
+    assert not one.grows
+    assert verdict(one) == "at most 40.0 MiB"
+
+
+def test_what_exceeds_the_bound_that_it_had_at_first_grows() -> None:
+    name = "shared: PostgreSQL"
+    levels = [(10 + n) * MIB for n in range(30)]
+    [one] = trends(filling(name, 30 * MIB, *levels))
+    assert one.grows
+    # A bound that moves along, such as that of a process that maps ever more, is none.
+    moving = [Sample(n, 1_000 * n, {name: level}, {name: level}) for n, level in enumerate(levels)]
+    [one] = trends(moving)
+    assert one.grows
+    assert verdict(one) == "**grows**"
+
+
+def test_private_memory_has_no_bound_that_excuses_it() -> None:
+    [one] = trends(filling("memory: PostgreSQL", None, *((10 + n) * MIB for n in range(30))))
+    assert one.grows
+
+
 def test_rows_are_measured_by_their_number() -> None:
     [few] = trends(samples(*(float(n) for n in range(30)), name="rows: event"))
     assert few.is_flat
