@@ -1,9 +1,7 @@
 """What the request handlers work with: one object, built in ``main``, passed in."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from importlib.metadata import version
 from typing import Annotated
 
@@ -14,6 +12,7 @@ from shoal.api.intake import Intake
 from shoal.api.logs import LogProxy
 from shoal.api.settings import ApiSettings
 from shoal.api.unowned import Unowned
+from shoal.coordination.cluster_clock import ClusterClock
 from shoal.coordination.membership import Members
 from shoal.coordination.owners import Owners
 from shoal.coordination.queue import TaskQueue
@@ -41,7 +40,7 @@ class Services:
     logs: LogProxy
     vault: Vault = field(repr=False)
     stopping: asyncio.Event  # set at shutdown: open streams end
-    clock: Callable[[], datetime]  # aware; checked against others
+    clock: ClusterClock
     version: str = version("shoal")
 
 

@@ -216,6 +216,7 @@ class MasterJson(TypedDict):
     partitions: list[int]
     leads: bool
     database: NotRequired[str | None]  # an older API leaves it out
+    clock_ahead_s: NotRequired[float | None]
 
 
 class WorkerJson(TypedDict):
@@ -227,6 +228,7 @@ class WorkerJson(TypedDict):
     started_at: str | None
     paused: str | None
     unreachable: NotRequired[list[str]]  # an older API does not tell
+    clock_ahead_s: NotRequired[float | None]
 
 
 class PartitionJson(TypedDict):
@@ -302,6 +304,11 @@ class ChecksJson(TypedDict):
     damaged_znodes: NotRequired[int | None]
 
 
+class ClockDifferenceJson(TypedDict):
+    clock: str
+    ahead_s: float
+
+
 class HealthJson(TypedDict):
     status: Literal["ok", "degraded"]
     checks: ChecksJson
@@ -309,6 +316,7 @@ class HealthJson(TypedDict):
     workers: int
     version: str
     master_troubles: NotRequired[list[str]]  # an older API leaves it out
+    clock_differences: NotRequired[list[ClockDifferenceJson]]
 
 
 class TaskTypeJson(TypedDict):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
@@ -14,12 +15,14 @@ from shoal.coordination import background, layout, quarantine
 from shoal.coordination.documents import read_object
 from shoal.coordination.errors import CoordinationError, NodeExists, NoNode
 from shoal.coordination.nodes import Node, WatchEvent
+from shoal.coordination.own_clock import OwnClock
 from shoal.coordination.session import ZkSession
 
 log = structlog.get_logger()
 
 REREAD_S = 5.0  # watches are hints: look at least this often
 INCARNATION = "incarnation"  # key in the data: which life of the member wrote it
+CLOCK_AHEAD_S = "clock_ahead_s"  # key in the data: see OwnClock; only while its clock is off
 
 
 class Membership:
@@ -28,7 +31,8 @@ class Membership:
     After a lost session the member registers again with the next one. A node that an older
     session of this very object left behind is replaced at once; one of another process with the
     same id (or of this process before a restart) is waited for, for it may still be alive.
-    Entering returns when the member is registered.
+    Entering returns when the member is registered. A member whose wall clock is off by seconds
+    says so besides (MemberInfo.clock_ahead_s).
     """
 
     def __init__(
@@ -39,12 +43,14 @@ class Membership:
         data: Mapping[str, Any],
         *,
         reread_s: float = REREAD_S,
+        clock: OwnClock | None = None,
     ) -> None:
         self._session, self.member_id = session, member_id
         self._path = layout.member(parent_path, member_id)
         self._data = dict(data)
         self._incarnation = uuid.uuid4().hex
         self._reread_s = reread_s
+        self._clock = clock or OwnClock()
         self.epoch = 0  # creation zxid of the node; grows with every registration
         self._registered = asyncio.Event()
         self._look = asyncio.Event()
@@ -88,12 +94,20 @@ class Membership:
         """Replace the data. Without a connection it is written after the next one is made."""
         self._data = dict(data)
         try:
-            await self._session.set(self._path, self._encoded())
+            await self._write()
         except CoordinationError:
             self._look.set()  # the loop writes it as soon as it can
 
+    async def _write(self) -> None:
+        sent = self._clock.read()
+        stat = await self._session.set(self._path, self._encoded())
+        if self._clock.note(sent, stat.mtime_ms):
+            await self._session.set(self._path, self._encoded())
+
     def _encoded(self) -> bytes:
-        return json.dumps({**self._data, INCARNATION: self._incarnation}).encode()
+        ahead_s = self._clock.ahead_s
+        clock = {} if ahead_s is None else {CLOCK_AHEAD_S: ahead_s}
+        return json.dumps({**self._data, **clock, INCARNATION: self._incarnation}).encode()
 
     async def _run(self) -> None:
         while True:
@@ -123,8 +137,8 @@ class Membership:
             return
         if node.stat.session_id == self._session.session_id:
             # Perhaps the answer to its create was lost, or update() found no connection.
-            if node.data != data:
-                await self._session.set(self._path, data)
+            if node.data != data or self._clock.is_due:
+                await self._write()
             self._note(node.stat.czxid)
         elif not node.stat.session_id:
             await quarantine.set_aside(self._session, self._path, node, "no member: it lasts")
@@ -156,6 +170,8 @@ class MemberInfo:
     id: str
     data: Mapping[str, Any]
     czxid: int
+    # Of its wall clock against the ensemble's; None if they agree, or it says nothing of it.
+    clock_ahead_s: float | None = None
 
 
 class Members:
@@ -269,7 +285,13 @@ class Members:
 def _member(member_id: str, node: Node) -> MemberInfo:
     data = _decode(node.data)
     data.pop(INCARNATION, None)
-    return MemberInfo(member_id, data, node.stat.czxid)
+    return MemberInfo(member_id, data, node.stat.czxid, _seconds(data.pop(CLOCK_AHEAD_S, None)))
+
+
+def _seconds(value: Any) -> float | None:
+    """Return what a member says in seconds; it may say anything."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and math.isfinite(value) else None
 
 
 def _decode(data: bytes) -> dict[str, Any]:

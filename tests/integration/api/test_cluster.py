@@ -8,8 +8,11 @@ import pytest
 
 from shoal.api.services import Services
 from shoal.coordination import layout
+from shoal.coordination.cluster_clock import read_clocks
 from shoal.coordination.membership import Membership
+from shoal.coordination.own_clock import OwnClock
 from shoal.coordination.queue.entry import Entry
+from shoal.core.cluster_time import Shown
 from shoal.core.settings import ClusterSettings
 from shoal.sql.errors import DatabaseUnavailable
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, problem_of
@@ -69,6 +72,7 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
             "partitions": [2],
             "leads": False,
             "database": None,
+            "clock_ahead_s": None,
         }
     ]
     odd, good = found["workers"]
@@ -83,6 +87,7 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
         "started_at": time,
         "paused": "its disk is full",
         "unreachable": ["127.0.0.1:1"],
+        "clock_ahead_s": None,
     }
     assert health["checks"]["paused_workers"] == 1
     assert len(found["partitions"]) == PARTITIONS
@@ -219,3 +224,29 @@ async def test_damaged_znodes_are_shown_and_hide_nothing_else(api: Api) -> None:
     assert found["group"]["state"] == "Empty"
     assert [(each["path"], each["size"]) for each in found["damaged_znodes"]] == [(junk, 2)]
     assert found["damaged_znodes"][0]["reason"]
+
+
+async def test_clocks_that_are_off_are_named_and_degrade_nothing(api: Api) -> None:
+    session = api.services.session
+
+    def an_hour_ahead() -> Shown:
+        true = read_clocks()
+        return Shown(true.wall_s + 3600.0, true.since_boot_s)
+
+    async with (
+        Membership(session, layout.MASTERS, "right", {}),
+        Membership(session, layout.MASTERS, "odd", {"clock_ahead_s": "a lot"}),
+        Membership(session, layout.WORKERS, "wrong", {}, clock=OwnClock(an_hour_ahead)) as wrong,
+    ):
+        await wrong.update({"load": 1})
+        async for view in api.services.workers.changes():
+            if any(worker.clock_ahead_s for worker in view.values()):
+                break
+        health = (await api.client.get(f"{PREFIX}/health")).json()
+        found = (await api.client.get(f"{PREFIX}/cluster")).json()
+    [difference] = health["clock_differences"]
+    assert difference["clock"] == "worker wrong"
+    assert difference["ahead_s"] == pytest.approx(3600.0, abs=60.0)
+    assert not any("clock" in trouble for trouble in health["master_troubles"])
+    assert found["workers"][0]["clock_ahead_s"] == difference["ahead_s"]
+    assert {master["clock_ahead_s"] for master in found["masters"]} == {None}

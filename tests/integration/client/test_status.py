@@ -102,9 +102,9 @@ def server(shoal: Shoal, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedSe
         yield server
 
 
-def show(server: ScriptedServer, found: dict[str, Any]) -> None:
+def show(server: ScriptedServer, found: dict[str, Any], **health: Any) -> None:
     def answer(request: Request) -> Answer:
-        return Answer(200, HEALTH if request.path.endswith("/health") else found)
+        return Answer(200, HEALTH | health if request.path.endswith("/health") else found)
 
     server.answer = answer
 
@@ -147,6 +147,17 @@ def test_worker_that_cannot_reach_a_master_is_shown(shoal: Shoal, server: Script
     show(server, found)
     shown = f"{MASTERS[0]} (127.0.0.1:40001), 10.0.0.9:1: takes none of its tasks"
     assert f"✗ {WORKER} cannot reach master {shown}" in shoal("status").out
+
+
+def test_clocks_that_are_off_are_named_but_no_failure(shoal: Shoal, server: ScriptedServer) -> None:
+    off = [
+        {"clock": f"worker {WORKER}", "ahead_s": -3600.2},
+        {"clock": "the database", "ahead_s": 12.0},
+    ]
+    show(server, cluster(), clock_differences=off)
+    done = shoal("status")
+    assert f"the clock of worker {WORKER} is 3,600.2 s behind: synchronise it" in done.out
+    assert "the clock of the database is 12.0 s ahead" in done.out
 
 
 def test_members_are_shown_without_the_database(shoal: Shoal, server: ScriptedServer) -> None:

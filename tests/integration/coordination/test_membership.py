@@ -4,6 +4,9 @@ import asyncio
 
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import Members, Membership, NoNode, ZkSession
+from shoal.coordination.cluster_clock import read_clocks
+from shoal.coordination.own_clock import OwnClock
+from shoal.core.cluster_time import Shown
 from tests.integration.coordination.conftest import appears, connect, create_request
 from tests.proxy import TcpProxy
 from tests.waiting import DEADLINE_S, eventually
@@ -32,6 +35,29 @@ async def test_changed_data_is_seen_at_the_next_reading(session: ZkSession) -> N
     ):
         await member.update({"load": 2})
         await eventually(lambda: members.current()["a"].data == {"load": 2})
+
+
+async def test_a_member_whose_clock_is_set_says_so_unasked(session: ZkSession) -> None:
+    off_s = 0.0
+
+    def read() -> Shown:
+        true = read_clocks()
+        return Shown(true.wall_s + off_s, true.since_boot_s)
+
+    def ahead_s() -> float:
+        return members.current()["a"].clock_ahead_s or 0.0
+
+    clock = OwnClock(read)
+    async with (
+        Membership(session, "/workers", "a", {"load": 1}, reread_s=0.05, clock=clock),
+        Members(session, "/workers", reread_s=0.05) as members,
+    ):
+        assert ahead_s() == 0.0
+        off_s = 3600.0
+        await eventually(lambda: abs(ahead_s() - 3600.0) < 60.0)
+        assert members.current()["a"].data == {"load": 1}
+        off_s = 0.0
+        await eventually(lambda: ahead_s() == 0.0)
 
 
 async def test_changes_yields_the_present_view_and_then_each_new_one(session: ZkSession) -> None:

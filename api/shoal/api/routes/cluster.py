@@ -9,6 +9,7 @@ from typing import Any
 
 import structlog
 
+from shoal.api.clocks import member_ahead_s
 from shoal.api.master_database import database_trouble
 from shoal.api.route import strict_router
 from shoal.api.schemas.cluster import (
@@ -132,7 +133,7 @@ def _masters(
     members = shoal.masters.current()
     return [
         MasterOut(
-            **_announced(members[member]),
+            **_announced(shoal, members[member]),
             partitions=owned[member],
             leads=member == leader,
             database=database_trouble(members, member),
@@ -149,7 +150,7 @@ def _workers(shoal: Services) -> list[WorkerOut]:
         paused, unreachable = data.get("paused"), data.get("unreachable")
         found.append(
             WorkerOut(
-                **_announced(members[member]),
+                **_announced(shoal, members[member]),
                 group=str(data.get("group", "")),
                 slots=_count(data.get("slots")),
                 running=_count(data.get("running")),
@@ -160,7 +161,7 @@ def _workers(shoal: Services) -> list[WorkerOut]:
     return found
 
 
-def _announced(member: MemberInfo) -> dict[str, Any]:
+def _announced(shoal: Services, member: MemberInfo) -> dict[str, Any]:
     """What members of both kinds say of themselves. They may run another version than we do."""
     host = member.data.get("host")
     return {
@@ -168,6 +169,7 @@ def _announced(member: MemberInfo) -> dict[str, Any]:
         "address": str(member.data.get("address", "")),
         "host": host if isinstance(host, str) else None,
         "started_at": _instant(member.data.get("started_at")),
+        "clock_ahead_s": member_ahead_s(shoal, member),
     }
 
 

@@ -4,10 +4,11 @@ import asyncio
 
 from fastapi import APIRouter, Response
 
+from shoal.api.clocks import differences
 from shoal.api.master_database import troubles
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
-from shoal.api.schemas.health import Check, Checks, Health, Live
+from shoal.api.schemas.health import Check, Checks, ClockDifference, Health, Live
 from shoal.api.services import Services, Shoal
 from shoal.api.unowned import LONG_S
 from shoal.coordination import quarantine
@@ -74,6 +75,9 @@ async def _look(shoal: Services) -> Health:
         workers=workers,
         version=shoal.version,
         master_troubles=without_database,
+        clock_differences=[
+            ClockDifference(clock=clock, ahead_s=by_s) for clock, by_s in differences(shoal).items()
+        ],
     )
 
 

@@ -21,6 +21,11 @@ class MasterOut(BaseModel):
         default=None,
         description="What is wrong between it and the database; null while it is answered.",
     )
+    clock_ahead_s: float | None = Field(
+        default=None,
+        description="How far its wall clock is ahead of the cluster's time (negative: behind); "
+        "null if it is right to within 2 s.",
+    )
 
 
 class WorkerOut(BaseModel):
@@ -37,6 +42,11 @@ class WorkerOut(BaseModel):
     unreachable: list[str] = Field(
         default=[],
         description="Addresses of masters that do not answer it: it takes none of theirs.",
+    )
+    clock_ahead_s: float | None = Field(
+        default=None,
+        description="How far its wall clock is ahead of the cluster's time (negative: behind); "
+        "null if it is right to within 2 s.",
     )
 
 
@@ -127,6 +137,7 @@ class ClusterOut(BaseModel):
                     "partitions": [0, 2],
                     "leads": True,
                     "database": None,
+                    "clock_ahead_s": None,
                 }
             ],
             "workers": [
@@ -140,6 +151,7 @@ class ClusterOut(BaseModel):
                     "started_at": TIME,
                     "paused": None,
                     "unreachable": [],
+                    "clock_ahead_s": None,
                 }
             ],
             "group": {

@@ -38,6 +38,13 @@ class Checks(BaseModel):
     )
 
 
+class ClockDifference(BaseModel):
+    """A wall clock that is off by more than 2 s. What is due goes by the cluster's time."""
+
+    clock: str = Field(description="Whose it is.")
+    ahead_s: float = Field(description="Seconds ahead of the cluster's time; negative: behind.")
+
+
 class Health(BaseModel):
     """Whether the cluster can do its work."""
 
@@ -58,6 +65,7 @@ class Health(BaseModel):
             "workers": 2,
             "version": "0.1.0",
             "master_troubles": [],
+            "clock_differences": [],
         }
     )
 
@@ -68,4 +76,9 @@ class Health(BaseModel):
     version: str
     master_troubles: list[str] = Field(
         default=[], description="Masters that the database does not answer, in words."
+    )
+    clock_differences: list[ClockDifference] = Field(
+        default=[],
+        description="Clocks that should be synchronised. They do not make the status degraded: "
+        "the cluster's time does not follow them.",
     )

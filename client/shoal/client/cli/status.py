@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from shoal.client.cli.tables import Grid
     from shoal.client.find import Api
-    from shoal.client.rest_types import CheckJson, ClusterJson, HealthJson
+    from shoal.client.rest_types import CheckJson, ClockDifferenceJson, ClusterJson, HealthJson
 
 
 _MOST_SET_ASIDE = 10
@@ -76,6 +76,8 @@ def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partition
         console.print(shown if grid.rows else Text(f"no {what} is running", "red"))
     for trouble in health.get("master_troubles", []):
         console.print(_check(False, trouble), soft_wrap=True)
+    for clock in health.get("clock_differences", []):
+        console.print(Text(_off(clock), "yellow"), soft_wrap=True)
     for worker in cluster["workers"]:
         if worker["paused"]:
             console.print(_check(False, f"{worker['id']} takes no tasks: {worker['paused']}"))
@@ -94,6 +96,16 @@ def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partition
     if partitions:
         console.print()
         console.print(_partitions(cluster).table(console.width))
+
+
+def _off(clock: "ClockDifferenceJson") -> str:
+    from shoal.client.cli.terminal_text import harmless
+
+    by_s = clock["ahead_s"]
+    text = (
+        f"the clock of {clock['clock']} is {abs(by_s):,.1f} s {'ahead' if by_s > 0 else 'behind'}"
+    )
+    return harmless(f"{text}: synchronise it (NTP); what is due goes by the cluster's time")
 
 
 def _partitions_check(health: "HealthJson") -> "list[tuple[str, CheckJson]]":
