@@ -164,27 +164,45 @@ class MasterRpc(MasterServiceServicer):
     ) -> pb.ReportResponse:
         """Store reports; the verdicts say which ones the worker may forget.
 
-        What stands right behind those that have ended is granted with the answer.
+        What stands right behind those that have ended is granted with the answer. Each report is
+        answered by itself: one that cannot be is to come again, and holds up no other.
         """
         worker, offer = request.worker_id, _offer(request)
         time = WorkerTime(self._clock(), request.sent_at)
         handed = [(report, self._take(worker, report, time, offer)) for report in request.reports]
         answer = pb.ReportResponse()
         for report, taken in handed:
-            verdict, run = await _verdict(worker, report, taken)
-            answer.verdicts.append(verdict)
-            if offer is not None and run is not None and report.kind in _ENDS:
-                await self._hand_on(answer, worker, run, report.attempt.task_instance_id)
+            part = pb.ReportResponse()
+            try:
+                verdict, run = await _verdict(worker, report, taken)
+                if offer is not None and run is not None and report.kind in _ENDS:
+                    granted = answer.ByteSize()
+                    await self._hand_on(part, granted, worker, run, verdict.task_instance_id)
+            except Exception:  # whatever is wrong with its run, others wait for theirs
+                ref = report.attempt
+                log.exception(
+                    "report not answered", run=ref.workflow_instance_id, task=ref.task_instance_id
+                )
+                part = pb.ReportResponse()
+                verdict = _again(report)
+            part.verdicts.append(verdict)
+            answer.MergeFrom(part)
         failpoints.hit("report.before_reply")
         return answer
 
     async def _hand_on(
-        self, answer: pb.ReportResponse, worker: str, run: Run, task_instance_id: int
+        self,
+        answer: pb.ReportResponse,
+        granted: int,
+        worker: str,
+        run: Run,
+        task_instance_id: int,
     ) -> None:
         """Grant what the worker holds behind an attempt: what was stored just now, or before.
 
-        It has to learn of all of it, for it lets go of the claim before with this answer. What
-        hinders a payload is the matter of its fetching.
+        It has to learn of all of it, for it lets go of the claim before with this answer; so
+        whoever cannot be told all of it has to report again. What hinders a payload is the matter
+        of its fetching. ``granted``: bytes that were granted before.
         """
         for attempt in list(behind(run, task_instance_id, worker)):
             grant = pb.Grant(
@@ -195,15 +213,19 @@ class MasterRpc(MasterServiceServicer):
             except Exception as error:  # noqa: BLE001 - as in Fetch, which tells what it is
                 log.info("payload not made yet", task_instance=attempt.id, why=str(error))
             else:
-                if answer.ByteSize() + made.ByteSize() <= _MOST_GRANTED:
+                if granted + answer.ByteSize() + made.ByteSize() <= _MOST_GRANTED:
                     grant.payload.CopyFrom(made)
             answer.grants.append(grant)
 
     def _take(
         self, worker: str, report: pb.Report, time: WorkerTime, offer: Offer | None
     ) -> asyncio.Future[Run] | None:
-        """Hand over what a report says; None if its kind is unknown."""
-        event = _event(worker, report, time)
+        """Hand over what a report says; None if its kind is unknown, or it cannot be read."""
+        try:
+            event = _event(worker, report, time)
+        except Exception:
+            log.exception("report not read", worker=worker, task=report.attempt.task_instance_id)
+            return None
         if event is None:  # of a newer worker: a newer master will understand it
             log.warning("report of an unknown kind", worker=worker, kind=report.kind)
             return None
@@ -219,10 +241,9 @@ async def _verdict(
 ) -> tuple[pb.ReportVerdict, Run | None]:
     """Return the verdict, and the run if the report is COMMITTED."""
     ref = report.attempt
-    verdict = pb.ReportVerdict(task_instance_id=ref.task_instance_id)
     if taken is None:
-        verdict.kind = pb.ReportVerdict.RETRY
-        return verdict, None
+        return _again(report), None
+    verdict = pb.ReportVerdict(task_instance_id=ref.task_instance_id)
     try:
         run = await taken
     except NotOwner:
@@ -239,6 +260,11 @@ async def _verdict(
         verdict.kind = pb.ReportVerdict.COMMITTED if mine else pb.ReportVerdict.SUPERSEDED
         return verdict, run if mine else None
     return verdict, None
+
+
+def _again(report: pb.Report) -> pb.ReportVerdict:
+    number = report.attempt.task_instance_id
+    return pb.ReportVerdict(task_instance_id=number, kind=pb.ReportVerdict.RETRY)
 
 
 def _offer(request: pb.ReportRequest) -> Offer | None:

@@ -106,6 +106,33 @@ async def test_lost_answer_is_given_again_by_whoever_owns_the_partition(bench: B
     assert {t.attempt for t in await bench.tasks(instance.id, all_attempts=True)} == {1}
 
 
+async def test_report_that_cannot_be_answered_holds_up_no_other_of_the_same_call(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workflow = await bench.publish(CHAIN)
+    async with bench.master():
+        bad, good = await bench.start(workflow, "bad"), await bench.start(workflow, "good")
+        worker = await bench.worker("w")
+        claims = {each.entry.workflow_instance_id: each for each in await worker.claim(2)}
+        await worker.fetch(list(claims.values()))
+
+        def place(run: Run, attempt: Attempt) -> pb.Place:
+            if run.id == bad.id:
+                raise ValueError("junk that nobody foresaw")
+            return place_of(run, attempt)
+
+        place_of = rpc._place
+        with monkeypatch.context() as patch:
+            patch.setattr(rpc, "_place", place)
+            verdicts, grants = await worker.report_together([claims[bad.id], claims[good.id]], 2)
+        assert verdicts == [pb.ReportVerdict.RETRY, pb.ReportVerdict.COMMITTED]
+        assert [grant.attempt.workflow_instance_id for grant in grants] == [good.id]
+        # Nothing is lost: what is held behind the bad one is told as soon as that can be.
+        assert (await states(bench, bad.id))["b"] == "CLAIMED"
+        (told,) = await worker.report_and_take(claims[bad.id], room=0)
+        assert told.attempt.workflow_instance_id == bad.id
+
+
 async def test_what_was_handed_on_dies_with_its_worker(bench: Bench, zk_chroot: str) -> None:
     workflow = await bench.publish(CHAIN)
     async with bench.master(sweep_interval_s=0.02):
