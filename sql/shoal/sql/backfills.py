@@ -16,7 +16,7 @@ from shoal.sql import tables
 from shoal.sql.connection import Connection, batched
 from shoal.sql.errors import NotFound, StaleRow
 from shoal.sql.events import Events, NewEvent
-from shoal.sql.reading import enough, readable
+from shoal.sql.reading import OnUnreadable, enough, readable, refuse
 from shoal.sql.shapes import selection_of
 from shoal.sql.tables import (
     IS_ACTIVE_BACKFILL,
@@ -198,8 +198,10 @@ class Backfills:
         query = select(r.workflow_id).where(r.backfill_id == backfill_id).distinct()
         return {row.workflow_id for row in await self._connection.rows(query)}
 
-    async def counts(self, ids: Collection[int]) -> dict[int, dict[BackfillRunState, int]]:
-        """Return how many runs of each backfill are in each state."""
+    async def counts(
+        self, ids: Collection[int], on_unreadable: OnUnreadable = refuse
+    ) -> dict[int, dict[BackfillRunState, int]]:
+        """Return how many runs of each backfill are in each state that there is."""
         r = backfill_run.c
         query = (
             select(r.backfill_id, r.state, func.count().label("runs"))
@@ -207,8 +209,14 @@ class Backfills:
             .group_by(r.backfill_id, r.state)
         )
         counts: dict[int, dict[BackfillRunState, int]] = {one: {} for one in ids}
-        for row in await self._connection.rows(query):
-            counts[row.backfill_id][BackfillRunState(row.state)] = row.runs
+        rows = await self._connection.rows(query)
+
+        def read(row: Row[Any]) -> tuple[int, BackfillRunState, int]:
+            return row.backfill_id, BackfillRunState(row.state), row.runs
+
+        found = readable(rows, read, "run of a backfill", on_unreadable, key="backfill_id")
+        for backfill_id, state, runs in found:
+            counts[backfill_id][state] = runs
         return counts
 
     async def outcomes(

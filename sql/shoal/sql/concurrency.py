@@ -30,6 +30,7 @@ from shoal.core.states import TaskState
 from shoal.sql.connection import Connection
 from shoal.sql.errors import ConcurrencyGroupInUse, NotFound
 from shoal.sql.projects import Projects
+from shoal.sql.reading import enough, leave_out, readable, require_numbers
 from shoal.sql.tables import (
     IS_BLOCKED,
     SLOT_ORDER,
@@ -119,7 +120,7 @@ class ConcurrencyGroups:
         row = await self._connection.first(_named(_groups(), home, name))
         if row is None:
             raise NotFound("concurrency group", qualified(home, name))
-        return _group(row)
+        return readable([row], _group, "concurrency group", key="name")[0]
 
     async def list(
         self,
@@ -128,12 +129,18 @@ class ConcurrencyGroups:
         limit: int = 50,
     ) -> _GroupList:
         """Return groups by (project, name), starting behind ``after``."""
-        query = _groups().order_by(project.c.name, concurrency_group.c.name).limit(limit)
+        query = _groups().order_by(project.c.name, concurrency_group.c.name)
         if home is not None:
             query = query.where(project.c.name == home)
         if after is not None:
             query = query.where(tuple_(project.c.name, concurrency_group.c.name) > after)
-        return [_group(row) for row in await self._connection.rows(query)]
+        return await enough(
+            lambda wanted: self._connection.rows(query.limit(wanted)),
+            _group,
+            "concurrency group",
+            limit,
+            key="name",
+        )
 
     async def holders(self, home: str, name: str, limit: int = 100) -> _UserList:
         """Return the attempts that have a slot, those first that have it longest."""
@@ -149,7 +156,7 @@ class ConcurrencyGroups:
             .order_by(concurrency_lease.c.granted_at, task_instance.c.id)
         )
         rows = await self._connection.rows(_named(query, home, name).limit(limit))
-        return [_user(row) for row in rows]
+        return readable(rows, _user, "task instance", leave_out)
 
     async def waiters(self, home: str, name: str, limit: int = 100) -> _UserList:
         """Return the attempts that wait, in the order in which they get a slot."""
@@ -161,7 +168,7 @@ class ConcurrencyGroups:
             .order_by(*SLOT_ORDER)
             .limit(limit)
         )
-        return [_user(row) for row in rows]
+        return readable(rows, _user, "task instance", leave_out)
 
     async def delete(self, home: str, name: str) -> None:
         """Delete a group. Raises NotFound, and ConcurrencyGroupInUse while anybody needs it."""
@@ -269,6 +276,7 @@ def _named(query: Select[Any], home: str, name: str) -> Select[Any]:
 
 
 def _group(row: Row[Any]) -> ConcurrencyGroup:
+    require_numbers(row, "slots")
     return ConcurrencyGroup(
         row.project,
         row.name,

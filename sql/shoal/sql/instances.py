@@ -224,12 +224,18 @@ class Instances:
             walks = [[home.column == i, c.state == state, *period] for i, state in pairs]
         elif states:
             walks = [[c.state == state, *period] for state in sorted(set(states))]
-        found = await walk_newest(self._connection, [c.created_at, c.id], walks, limit)
-        if not found:
-            return []
-        rows = await self._connection.rows(_WITH_IDS, {"ids": [row.id for row in found]})
-        instances = readable(rows, _instance, _KIND, leave_out)
-        return sorted(instances, key=attrgetter("created_at", "id"), reverse=True)
+        walks, wanted = list(walks), limit
+        while True:
+            found = await walk_newest(self._connection, [c.created_at, c.id], walks, wanted)
+            if not found:
+                return []
+            rows = await self._connection.rows(_WITH_IDS, {"ids": [row.id for row in found]})
+            instances = readable(rows, _instance, _KIND, leave_out)
+            # A page that is short for what was left out would be taken for the last one.
+            if len(instances) >= limit or len(found) < wanted:
+                instances.sort(key=attrgetter("created_at", "id"), reverse=True)
+                return instances[:limit]
+            wanted = 2 * wanted + limit
 
     async def counts(self, project: str | None = None) -> dict[WorkflowState, int]:
         """Return how many instances are in each state; states without any are missing."""
@@ -251,12 +257,22 @@ class Instances:
         return {row.partition: row.instances for row in await self._connection.rows(query)}
 
     async def task_counts(self, ids: Collection[int]) -> dict[int, dict[TaskState, int]]:
-        """Return how many tasks of each instance are in each state, by their newest attempts."""
+        """Return how many tasks of each instance are in each state, by their newest attempts.
+
+        Tasks in a state that there is not are left out.
+        """
         counts: dict[int, dict[TaskState, int]] = {instance_id: {} for instance_id in ids}
         if counts:
-            for row in await self._connection.rows(_TASK_COUNTS, {"ids": sorted(counts)}):
-                counts[row.workflow_instance_id][TaskState(row.state)] = row.tasks
+            rows = await self._connection.rows(_TASK_COUNTS, {"ids": sorted(counts)})
+            for instance_id, state, tasks in readable(
+                rows, _task_count, "tasks of workflow instance", leave_out, "workflow_instance_id"
+            ):
+                counts[instance_id][state] = tasks
         return counts
+
+
+def _task_count(row: Row[Any]) -> tuple[int, TaskState, int]:
+    return row.workflow_instance_id, TaskState(row.state), row.tasks
 
 
 def _task_counts() -> Select[Any]:

@@ -49,12 +49,11 @@ class Projects:
     async def parameters(self, name: str) -> Mapping[str, str]:
         """Return the definitions of a project's parameters. Raises NotFound."""
         row = await self._connection.first(
-            select(project.c.parameters).where(project.c.name == name)
+            select(project.c.name, project.c.parameters).where(project.c.name == name)
         )
         if row is None:
             raise NotFound("project", name)
-        found: Mapping[str, str] = row.parameters
-        return found
+        return readable([row], _parameters, "project", key="name")[0]
 
     async def change_parameter(self, name: str, parameter: str, value: str | None) -> bool:
         """Set one parameter of a project, or remove it (None). Runs keep what they started with.
@@ -62,11 +61,12 @@ class Projects:
         Returns whether it was there before. Raises NotFound for an unknown project.
         """
         # The row is locked, so that two who change different parameters lose neither change.
-        query = select(project.c.parameters).where(project.c.name == name).with_for_update()
+        query = select(project.c.name, project.c.parameters).where(project.c.name == name)
+        query = query.with_for_update()
         row = await self._connection.first(query)
         if row is None:
             raise NotFound("project", name)
-        found = dict(row.parameters)
+        found = dict(readable([row], _parameters, "project", key="name")[0])
         known = found.pop(parameter, None) is not None
         if value is not None:
             found[parameter] = value
@@ -92,6 +92,12 @@ def _projects() -> Select[Any]:
         .scalar_subquery()
     )
     return select(project, count.label("workflows"))
+
+
+def _parameters(row: Row[Any]) -> Mapping[str, str]:
+    check_texts(row.parameters)
+    found: Mapping[str, str] = row.parameters
+    return found
 
 
 def _project(row: Row[Any]) -> Project:

@@ -20,6 +20,7 @@ from sqlalchemy import (
 
 from shoal.sql.connection import Connection
 from shoal.sql.errors import NotFound
+from shoal.sql.reading import leave_out, readable
 from shoal.sql.tables import IS_OPEN_PART, project, purge, purge_part, workflow
 from shoal.sql.types import UtcDateTime
 
@@ -98,7 +99,7 @@ class Purges:
         row = await self._connection.first(_purges().where(purge.c.id == purge_id))
         if row is None:
             raise NotFound("purge", purge_id)
-        return _purge(row)
+        return readable([row], _purge, "purge")[0]
 
     async def list(self, limit: int = 20) -> _PurgeList:
         """Return the newest purges, newest first."""
@@ -106,7 +107,7 @@ class Purges:
         rows = await self._connection.rows(
             _purges().where(purge.c.id.in_(newest)).order_by(purge.c.id.desc())
         )
-        return [_purge(row) for row in rows]
+        return readable(rows, _purge, "purge", leave_out)
 
     async def unfinished(self, partitions: Collection[int]) -> dict[int, set[int]]:
         """Return which of these partitions each purge still waits for, oldest purge first."""

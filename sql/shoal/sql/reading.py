@@ -62,6 +62,14 @@ def check_values(row: Row[Any]) -> None:
             raise ValueError(f"column {name}: {value.reason}")
 
 
+def require_numbers(row: Row[Any], *names: str) -> None:
+    """Raise ValueError unless the columns hold numbers: SQLite stores anything in any column."""
+    for name in names:
+        value = getattr(row, name)
+        if not isinstance(value, int):
+            raise ValueError(f"column {name} holds {value!r:.50}, not a number")
+
+
 def unreadable(kind: str, row: Row[Any], error: Exception, key: str = "id") -> UnreadableRow:
     """Return the error that tells of a row; its ``partition`` is -1 if it names none."""
     if isinstance(error, UnreadableRow):

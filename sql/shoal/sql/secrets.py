@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Row, delete, insert, select, update
 
 from shoal.core.records import SecretInfo
 from shoal.sql.connection import Connection
 from shoal.sql.errors import NotFound
+from shoal.sql.reading import leave_out, readable
 from shoal.sql.tables import project, secret
 
 _SecretList = list[SecretInfo]
@@ -52,10 +54,8 @@ class Secrets:
         """Return what may be known of a project's secrets, by name. Raises NotFound."""
         project_id = await self._project_id(of)
         query = select(secret).where(secret.c.project_id == project_id).order_by(secret.c.name)
-        return [
-            SecretInfo(row.name, row.created_at, row.updated_at)
-            for row in await self._connection.rows(query)
-        ]
+        rows = await self._connection.rows(query)
+        return readable(rows, _info, "secret", leave_out, key="name")
 
     async def ciphertexts(self, of: str) -> Mapping[str, str]:
         """Return the ciphertexts of all secrets of a project, by name."""
@@ -78,3 +78,7 @@ class Secrets:
             raise NotFound("project", name)
         found: int = row.id
         return found
+
+
+def _info(row: Row[Any]) -> SecretInfo:
+    return SecretInfo(row.name, row.created_at, row.updated_at)

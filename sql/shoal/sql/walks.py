@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Row, Select, select, union_all
 
 from shoal.sql.connection import Connection, batched
+from shoal.sql.types import Unreadable
 
 _TOGETHER = 50  # walks in one statement
 
@@ -27,14 +28,20 @@ async def walk_newest(
 ) -> list[Row[Any]]:
     """Return ``order`` and ``also`` of the ``limit`` newest rows that fulfil one of ``walks``.
 
-    Rows are in falling ``order``. No row may belong to two walks, and an index must serve each:
-    of the columns that its conditions compare with ``==``, and then of ``order``.
+    Rows are in falling ``order``, those that hold an ``Unreadable`` before all others. No row may
+    belong to two walks, and an index must serve each: of the columns that its conditions compare with ``==``, and then of ``order``.
     """
     found: list[Row[Any]] = []
     for some in batched(walks, _TOGETHER):
         found += await connection.rows(_query(order, also, some, limit))
-    found.sort(key=lambda row: row[: len(order)], reverse=True)
-    return found[:limit]
+    bad = [row for row in found if _is_unreadable(row)]
+    good = [row for row in found if not _is_unreadable(row)] if bad else found
+    good.sort(key=lambda row: row[: len(order)], reverse=True)
+    return [*bad, *good][:limit]
+
+
+def _is_unreadable(row: Row[Any]) -> bool:
+    return Unreadable.made and any(isinstance(value, Unreadable) for value in row)
 
 
 def _query(

@@ -17,6 +17,7 @@ from shoal.sql.errors import NotFound, OpenInstances
 from shoal.sql.events import Events, NewEvent
 from shoal.sql.plans import PlanCache
 from shoal.sql.projects import Projects
+from shoal.sql.reading import enough, leave_out, readable, require_numbers
 from shoal.sql.schedules import Schedules
 from shoal.sql.tables import HAS_NOT_ENDED, workflow, workflow_instance, workflow_version
 
@@ -141,7 +142,7 @@ class Workflows:
         row = await self._connection.first(_named(_workflows(), project, name))
         if row is None:
             raise NotFound("workflow", f"{project}/{name}")
-        return _workflow(row)
+        return readable([row], _workflow, "workflow", key="name")[0]
 
     async def version(self, workflow_id: int, version: int | None = None) -> WorkflowVersion:
         """Return a version; None: the newest. Raises NotFound.
@@ -188,6 +189,7 @@ class Workflows:
             raise NotFound("workflow", label)
         [row] = rows
         key = (row.workflow_id, row.version)
+        readable([row], _version_info, "workflow version", key="version")
         spec = (await self._plans.get(self._connection, [key]))[key].plan.spec
         return WorkflowVersion(
             row.workflow_id, row.project, row.name, row.version, spec, row.digest, row.created_at
@@ -222,7 +224,7 @@ class Workflows:
         rows = await self._connection.rows(query.order_by(workflow_version.c.version.desc()))
         if not rows:
             raise NotFound("workflow", f"{project}/{name}")
-        return [VersionInfo(row.version, row.digest, row.created_at) for row in rows]
+        return readable(rows, _version_info, "workflow version", leave_out, key="version")
 
     async def list(
         self,
@@ -235,7 +237,7 @@ class Workflows:
 
         ``search``: text that the name or the description must contain, in any case.
         """
-        query = _workflows().order_by(tables.project.c.name, workflow.c.name).limit(limit)
+        query = _workflows().order_by(tables.project.c.name, workflow.c.name)
         if project is not None:
             query = query.where(tables.project.c.name == project)
         if search:
@@ -248,7 +250,13 @@ class Workflows:
             )
         if after is not None:
             query = query.where(tuple_(tables.project.c.name, workflow.c.name) > after)
-        return [_workflow(row) for row in await self._connection.rows(query)]
+        return await enough(
+            lambda wanted: self._connection.rows(query.limit(wanted)),
+            _workflow,
+            "workflow",
+            limit,
+            key="name",
+        )
 
 
 def _workflows() -> Select[Any]:
@@ -304,7 +312,12 @@ _NEWEST_BY_ID, _NUMBERED_BY_ID = _BY_ID.where(_IS_NEWEST), _BY_ID.where(_IS_NUMB
 _NEWEST_BY_NAME, _NUMBERED_BY_NAME = _BY_NAME.where(_IS_NEWEST), _BY_NAME.where(_IS_NUMBERED)
 
 
+def _version_info(row: Row[Any]) -> VersionInfo:
+    return VersionInfo(row.version, row.digest, row.created_at)
+
+
 def _workflow(row: Row[Any]) -> Workflow:
+    require_numbers(row, "version", "tasks")
     return Workflow(
         row.id,
         row.project,

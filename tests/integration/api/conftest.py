@@ -92,6 +92,10 @@ class Api:
     async def run(self, name: str = "daily", project: str = "p", **parameters: str) -> Run:
         """Publish, start and do what a master does with the command: create the instance."""
         await self.publish(name, project)
+        return await self.started(name, project, **parameters)
+
+    async def started(self, name: str, project: str, **parameters: str) -> Run:
+        """Start what is published, and create the instance."""
         command = await self.command(type="START", project=project, workflow=name)
         now = datetime.now(UTC)
         async with self.services.database.unit_of_work() as uow:

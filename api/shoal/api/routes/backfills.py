@@ -9,6 +9,7 @@ from fastapi import Body, Path, Query, Response
 
 from shoal.api.commanding import REQUESTED_BY
 from shoal.api.errors import FieldError, InvalidRequest
+from shoal.api.legible import by_id, legible, shown
 from shoal.api.paging import MAX_ID, Cursor, Limit, before_id, decode_cursor, encode_cursor, page
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
@@ -32,10 +33,12 @@ from shoal.core.backfill import (
     BackfillState,
 )
 from shoal.core.backfill_plan import Plan
+from shoal.core.backfill_window import BackfillRun
 from shoal.core.commands import CommandType, NewCommand
 from shoal.core.cron import InvalidCron
 from shoal.sql import UnitOfWork
 from shoal.sql.backfill_planning import plan_of
+from shoal.sql.reading import leave_out
 
 router = strict_router("backfills")
 
@@ -128,9 +131,9 @@ async def list_backfills(
             limit=limit + 1,
         )
         items, more = page(found, limit)
-        counts = await uow.backfills.counts([item.id for item in items])
+        counts = await uow.backfills.counts([item.id for item in items], leave_out)
     return Page(
-        items=[_out(item, counts[item.id]) for item in items],
+        items=shown("backfill", items, lambda item: _out(item, counts[item.id]), by_id),
         next=encode_cursor("backfills", items[-1].id) if more else None,
     )
 
@@ -140,8 +143,9 @@ async def get_backfill(shoal: Shoal, backfill_id: BackfillId) -> BackfillOut:
     """A backfill and how many of its dates are in which state."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.backfills.get(backfill_id)
-        counts = await uow.backfills.counts([backfill_id])
-    return _out(found, counts[backfill_id])
+        counts = await uow.backfills.counts([backfill_id], leave_out)
+    with legible("backfill", backfill_id):
+        return _out(found, counts[backfill_id])
 
 
 @router.get(
@@ -167,19 +171,7 @@ async def list_backfill_runs(
         )
     items, more = page(found, limit)
     return Page(
-        items=[
-            BackfillRunOut(
-                position=run.position,
-                project=project,
-                workflow=workflow,
-                logical_time=run.logical_time,
-                state=run.state,
-                reason=run.reason,
-                tries=run.tries,
-                instance_id=run.instance_id,
-            )
-            for run, project, workflow in items
-        ],
+        items=shown("run of a backfill", items, _run, lambda item: item[0].position),
         next=encode_cursor("backfill-runs", items[-1][0].position) if more else None,
     )
 
@@ -249,4 +241,18 @@ def _out(backfill: Backfill, counts: Mapping[BackfillRunState, int]) -> Backfill
         command_id=backfill.command_id,
         created_at=backfill.created_at,
         finished_at=backfill.finished_at,
+    )
+
+
+def _run(item: tuple[BackfillRun, str, str]) -> BackfillRunOut:
+    run, project, workflow = item
+    return BackfillRunOut(
+        position=run.position,
+        project=project,
+        workflow=workflow,
+        logical_time=run.logical_time,
+        state=run.state,
+        reason=run.reason,
+        tries=run.tries,
+        instance_id=run.instance_id,
     )

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
+from shoal.api.legible import by_name, shown
 from shoal.api.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
@@ -29,7 +30,7 @@ async def list_calendars(
         found = await uow.calendars.list(project, position, limit + 1)
     items, more = page(found, limit)
     return Page(
-        items=[CalendarOut.model_validate(item) for item in items],
+        items=shown("calendar", items, CalendarOut.model_validate, by_name),
         next=encode_cursor("calendars", items[-1].name) if more else None,
     )
 

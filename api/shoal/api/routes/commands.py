@@ -8,6 +8,7 @@ from fastapi import Body, Header, Path, Query, Response
 
 from shoal.api.commanding import check_shape, new_command, same_request
 from shoal.api.errors import KeyReused
+from shoal.api.legible import legible
 from shoal.api.paging import MAX_ID
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
@@ -86,7 +87,8 @@ async def get_command(
             command = await uow.commands.get(command_id)
         left_s = deadline_s - time.monotonic()
         if command.state is not CommandState.PENDING or left_s <= 0 or shoal.stopping.is_set():
-            return _out(command)
+            with legible("command", command_id):
+                return _out(command)
         await asyncio.sleep(min(pause_s, left_s))
         pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)
 

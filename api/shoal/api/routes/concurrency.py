@@ -6,6 +6,7 @@ from typing import Annotated
 import structlog
 from fastapi import Body, Path, Response
 
+from shoal.api.legible import by_name, legible, shown
 from shoal.api.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
@@ -20,6 +21,7 @@ from shoal.api.schemas.concurrency import (
 from shoal.api.services import Services, Shoal
 from shoal.coordination.bell import ring
 from shoal.core.errors import ShoalError
+from shoal.sql.concurrency import SlotUser
 
 log = structlog.get_logger()
 
@@ -45,7 +47,12 @@ async def list_groups(
         found = await uow.concurrency.list(project, position, limit + 1)
     items, more = page(found, limit)
     return Page(
-        items=[ConcurrencyGroupOut.model_validate(vars(item)) for item in items],
+        items=shown(
+            "concurrency group",
+            items,
+            lambda item: ConcurrencyGroupOut.model_validate(vars(item)),
+            by_name,
+        ),
         next=encode_cursor("concurrency-groups", items[-1].name) if more else None,
     )
 
@@ -61,11 +68,20 @@ async def get_group(shoal: Shoal, project: ProjectName, name: GroupName) -> Conc
         group = await uow.concurrency.get(project, name)
         holders = await uow.concurrency.holders(project, name)
         waiters = await uow.concurrency.waiters(project, name)
-    return ConcurrencyGroupDetail(
-        **vars(group),
-        holders=[SlotUserOut.model_validate(vars(one)) for one in holders],
-        waiters=[SlotUserOut.model_validate(vars(one)) for one in waiters],
-    )
+    with legible("concurrency group", name):
+        return ConcurrencyGroupDetail(
+            **vars(group),
+            holders=shown("task instance", holders, _user, _by_task),
+            waiters=shown("task instance", waiters, _user, _by_task),
+        )
+
+
+def _user(user: SlotUser) -> SlotUserOut:
+    return SlotUserOut.model_validate(vars(user))
+
+
+def _by_task(user: SlotUser) -> int:
+    return user.task_instance_id
 
 
 @router.put(

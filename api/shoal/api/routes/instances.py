@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query
 
+from shoal.api.legible import by_id, legible, shown
 from shoal.api.paging import MAX_ID, Cursor, Limit, bad_cursor, decode_cursor, encode_cursor, page
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
@@ -48,7 +49,12 @@ async def list_instances(
         items, more = page(found, limit)
         counts = await uow.instances.task_counts([item.id for item in items])
     return Page(
-        items=[InstanceOut(**_values(item, counts[item.id])) for item in items],
+        items=shown(
+            "workflow instance",
+            items,
+            lambda item: InstanceOut(**_values(item, counts[item.id])),
+            by_id,
+        ),
         next=_cursor(items[-1]) if more else None,
     )
 
@@ -84,10 +90,16 @@ async def get_instance(
         tasks = await uow.tasks.of_instance(instance_id, attempts == "all")
         counts = await uow.instances.task_counts([instance_id])
     depends_on = {task.name: list(task.depends_on) for task in version.spec.tasks}
-    return InstanceDetail(
-        **_values(instance, counts[instance_id]),
-        tasks=[InstanceTask(**vars(task), depends_on=depends_on[task.task]) for task in tasks],
-    )
+    with legible("workflow instance", instance_id):
+        return InstanceDetail(
+            **_values(instance, counts[instance_id]),
+            tasks=shown(
+                "task instance",
+                tasks,
+                lambda task: InstanceTask(**vars(task), depends_on=depends_on[task.task]),
+                by_id,
+            ),
+        )
 
 
 def _values(instance: Instance, counts: Mapping[TaskState, int]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
+from shoal.api.legible import by_name, shown
 from shoal.api.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
@@ -27,7 +28,7 @@ async def list_projects(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) 
         found = await uow.projects.list(after[0] if after else None, limit + 1)
     items, more = page(found, limit)
     return Page(
-        items=[ProjectOut.model_validate(item) for item in items],
+        items=shown("project", items, ProjectOut.model_validate, by_name),
         next=encode_cursor("projects", items[-1].name) if more else None,
     )
 

@@ -6,6 +6,7 @@ from fastapi import Body, Path, Query
 
 from shoal.api.commanding import REQUESTED_BY
 from shoal.api.errors import FieldError, InvalidRequest
+from shoal.api.legible import by_id, shown
 from shoal.api.paging import MAX_ID
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
@@ -61,7 +62,7 @@ async def list_purges(
 ) -> list[PurgeOut]:
     """The newest purges, newest first. They are forgotten after 30 days."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        return [_out(one) for one in await uow.purges.list(limit)]
+        return shown("purge", await uow.purges.list(limit), _out, by_id)
 
 
 @router.get("/purges/{purge_id}", summary="Show a purge", responses=documented(404))

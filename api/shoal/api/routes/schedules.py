@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Body, Path, Query
 
 from shoal.api.errors import FieldError, InvalidRequest
+from shoal.api.legible import by_id, shown
 from shoal.api.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
@@ -21,6 +22,7 @@ from shoal.core.fire_times import Timetable, instant
 from shoal.core.priority import Priority
 from shoal.core.records import Schedule
 from shoal.sql import UnitOfWork
+from shoal.sql.reading import leave_out
 
 router = strict_router("schedules")
 
@@ -43,7 +45,7 @@ async def list_all_schedules(
         items, more = page(found, limit)
         days = await _days(uow, items)
     return Page(
-        items=[_schedule(item, days) for item in items],
+        items=shown("schedule", items, lambda item: _schedule(item, days), by_id),
         next=encode_cursor("schedules", items[-1].id) if more else None,
     )
 
@@ -63,7 +65,7 @@ async def list_schedules(
         await uow.workflows.get(project, name)
         found = await uow.schedules.of_workflow(project, name)
         days = await _days(uow, found)
-    return Page(items=[_schedule(item, days) for item in found])
+    return Page(items=shown("schedule", found, lambda item: _schedule(item, days), by_id))
 
 
 @router.get(
@@ -85,7 +87,8 @@ async def preview_schedule(
         days = await _days(uow, [found])
     timetable = _timetable(found, days)
     if timetable is None:
-        reason = "cannot be read by this version: its time zone or its expression is unknown"
+        unknown = "its time zone, its expression or its calendar is unknown"
+        reason = f"cannot be read by this version: {unknown}"
         raise InvalidRequest([FieldError("schedule_id", reason)])
     return _preview(timetable, shoal.clock(), n)
 
@@ -115,14 +118,21 @@ async def preview_expression(shoal: Shoal, body: Annotated[PreviewIn, Body()]) -
 
 async def _days(uow: UnitOfWork, schedules: Iterable[Schedule]) -> _Days:
     return await uow.calendars.days(
-        {(one.project, one.calendar) for one in schedules if one.calendar}
+        {(one.project, one.calendar) for one in schedules if one.calendar}, leave_out
     )
 
 
 def _timetable(schedule: Schedule, days: _Days) -> Timetable | None:
-    """Return the timetable; None if it cannot be read here, as it cannot fire then."""
+    """Return the timetable; None if it cannot be read here, as it cannot fire then.
+
+    Nor can it while its calendar cannot be read.
+    """
     try:
-        return Timetable.of(schedule, days.get((schedule.project, schedule.calendar or ""), ()))
+        left_out = days[schedule.project, schedule.calendar] if schedule.calendar else ()
+    except KeyError:
+        return None
+    try:
+        return Timetable.of(schedule, left_out)
     except InvalidCron:
         return None
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
+from shoal.api.legible import by_id, legible, shown
 from shoal.api.paging import MAX_ID, Cursor, Limit, before_id, encode_cursor
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
@@ -44,7 +45,7 @@ async def list_task_instances(
             limit=limit,
         )
     return Page(
-        items=[TaskOut.model_validate(item) for item in items],
+        items=shown("task instance", items, TaskOut.model_validate, by_id),
         next=None if before is None else encode_cursor("task-instances", before),
     )
 
@@ -55,4 +56,6 @@ async def list_task_instances(
 async def get_task_instance(shoal: Shoal, task_instance_id: TaskInstanceId) -> TaskDetail:
     """One attempt of one task, with its outputs."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        return TaskDetail.model_validate(await uow.tasks.get(task_instance_id))
+        found = await uow.tasks.get(task_instance_id)
+    with legible("task instance", task_instance_id):
+        return TaskDetail.model_validate(found)

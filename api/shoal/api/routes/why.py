@@ -1,6 +1,7 @@
 """Why is it not running? One answer that walks through all layers."""
 
 from shoal.api import explaining
+from shoal.api.legible import legible
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
 from shoal.api.routes.instances import InstanceId
@@ -18,7 +19,8 @@ router = strict_router("instances")
 )
 async def why_instance(shoal: Shoal, instance_id: InstanceId) -> WhyOut:
     """What every layer says: overlap, partition, its open tasks and what each of them waits for."""
-    facts, findings = await explaining.of_instance(shoal, instance_id)
+    with legible("workflow instance", instance_id):
+        facts, findings = await explaining.of_instance(shoal, instance_id)
     return WhyOut(
         instance_id=facts.instance.id,
         task_instance_id=None,
@@ -37,7 +39,8 @@ async def why_instance(shoal: Shoal, instance_id: InstanceId) -> WhyOut:
 )
 async def why_task(shoal: Shoal, task_instance_id: TaskInstanceId) -> WhyOut:
     """What every layer says about one attempt, or why it ended as it has."""
-    facts, attempt, findings = await explaining.of_task(shoal, task_instance_id)
+    with legible("task instance", task_instance_id):
+        facts, attempt, findings = await explaining.of_task(shoal, task_instance_id)
     return WhyOut(
         instance_id=facts.instance.id,
         task_instance_id=attempt.id,

@@ -7,6 +7,7 @@ from fastapi import Body, Path, Query, Response
 
 from shoal.api.diff import diff
 from shoal.api.errors import FieldError, InvalidRequest
+from shoal.api.legible import by_name, shown
 from shoal.api.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.problems import documented
 from shoal.api.route import strict_router
@@ -55,7 +56,7 @@ async def list_workflows(
         )
     items, more = page(found, limit)
     return Page(
-        items=[WorkflowOut.model_validate(item) for item in items],
+        items=shown("workflow", items, WorkflowOut.model_validate, by_name),
         next=encode_cursor("workflows", items[-1].project, items[-1].name) if more else None,
     )
 
