@@ -33,6 +33,7 @@ class TcpProxy:
         self._thawed.set()
         self.port = 0
         self.swallow_replies = self.refusing = False
+        self.refused = 0  # connections that were closed at once
         self.swallow_from: bytes | None = None
         self.freeze_from: bytes | None = None
         self.late: Callable[[], float] | None = None
@@ -87,6 +88,7 @@ class TcpProxy:
         pumps: list[asyncio.Task[None]] = []
         try:
             if self.refusing:
+                self.refused += 1
                 return
             if self.ignoring:
                 self.ignoring -= 1

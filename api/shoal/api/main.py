@@ -26,12 +26,14 @@ from shoal.coordination.membership import Members
 from shoal.coordination.owners import Owners
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session import ZkSession
+from shoal.coordination.starting import connect_when_there
 from shoal.coordination.tree import TreeKeeper
 from shoal.core.settings import ClusterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles
 from shoal.proto.vault import Vault
 from shoal.sql import Database, Patience
+from shoal.sql.starting import migrate_when_there
 
 log = structlog.get_logger()
 
@@ -92,15 +94,16 @@ async def open_services(
     tls = TlsFiles.of(cluster)
     patience = Patience.of(cluster.database_silence_s)
     database = await stack.enter_async_context(Database(cluster.database, patience=patience))
-    await database.migrate()
-    session = await stack.enter_async_context(
-        ZkSession(
+    await migrate_when_there(database)
+    session = await connect_when_there(
+        lambda: ZkSession(
             cluster.zookeeper,
             session_timeout_s=cluster.session_timeout_s,
             name="api",
             credential=cluster.zookeeper_credential,
         )
     )
+    stack.push_async_exit(session)
     partitions = await layout.prepare(session, cluster.partitions)
     await stack.enter_async_context(TreeKeeper(session, partitions))
     async with database.unit_of_work() as uow:

@@ -24,6 +24,7 @@ from shoal.coordination import (
 )
 from shoal.coordination.assignors import cooperative_sticky
 from shoal.coordination.bell import ring
+from shoal.coordination.starting import connect_when_there
 from shoal.core.errors import ShoalError
 from shoal.core.settings import ClusterSettings
 from shoal.master.admission import Admission
@@ -50,6 +51,7 @@ from shoal.proto.shoal_pb2_grpc import add_MasterServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
 from shoal.proto.vault import Vault
 from shoal.sql import Database, Patience
+from shoal.sql.starting import migrate_when_there
 
 log = structlog.get_logger()
 
@@ -71,26 +73,53 @@ async def serve(
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     master_id = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    opened = asyncio.Event()
+    working = asyncio.create_task(
+        _open_and_work(settings, cluster, stop, opened, master_id), name="master"
+    )
+    told = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({working, told}, return_when=asyncio.FIRST_COMPLETED)
+        if opened.is_set():  # it heeds ``stop`` from then on, and leaves in order
+            await asyncio.wait({working})
+    finally:
+        told.cancel()
+        working.cancel()
+        await asyncio.wait({working})
+    if not (working.cancelled() and stop.is_set()):
+        working.result()
+    log.info("master stopped", master=master_id)
+
+
+async def _open_and_work(
+    settings: MasterSettings,
+    cluster: ClusterSettings,
+    stop: asyncio.Event,
+    opened: asyncio.Event,
+    master_id: str,
+) -> None:
+    """Open what a master works with, waiting for what is away; then work until ``stop``."""
     async with contextlib.AsyncExitStack() as stack:
         patience = Patience.of(cluster.database_silence_s)
         database = await stack.enter_async_context(Database(cluster.database, patience=patience))
-        await database.migrate()
-        session = await stack.enter_async_context(
-            ZkSession(
+        await migrate_when_there(database)
+        session = await connect_when_there(
+            lambda: ZkSession(
                 cluster.zookeeper,
                 session_timeout_s=cluster.session_timeout_s,
                 name=master_id,
                 credential=cluster.zookeeper_credential,
             )
         )
+        stack.push_async_exit(session)
         partitions = await layout.prepare(session, cluster.partitions)
         await stack.enter_async_context(TreeKeeper(session, partitions))
         async with database.unit_of_work() as uow:
             await uow.partitions.ensure(partitions)
             await uow.commit()
         clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
+        opened.set()
         await _work(stack, stop, settings, cluster, database, session, clock, partitions, master_id)
-    log.info("master stopped", master=master_id)
 
 
 async def _work(

@@ -82,6 +82,11 @@ class Database:
         """sqlite or postgresql."""
         return self._url.get_backend_name()
 
+    @property
+    def address(self) -> str:
+        """The URL without its password."""
+        return self._url.render_as_string(hide_password=True)
+
     async def __aenter__(self) -> Self:
         if self.kind == "sqlite":
             assert self._url.database is not None

@@ -5,6 +5,7 @@
     ShoalError
     └── SqlError
         ├── DatabaseUnavailable   no connection, or it was lost (retriable)
+        │   └── DatabaseRefused       user, password or name are wrong
         ├── DatabaseDamaged       the SQLite file is damaged or no database at all
         ├── TransactionConflict   deadlock, lock not granted in time (retriable)
         ├── Fenced                another process owns these partitions now
@@ -48,6 +49,10 @@ class DatabaseUnavailable(SqlError):
     """
 
     retriable: ClassVar[bool] = True
+
+
+class DatabaseRefused(DatabaseUnavailable):
+    """The server lets nobody in with this user, this password, or to a database of this name."""
 
 
 class DatabaseDamaged(SqlError):

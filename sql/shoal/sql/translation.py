@@ -1,5 +1,6 @@
 """How the errors of SQLAlchemy and of the drivers become Shoal's."""
 
+import re
 import sqlite3
 from collections.abc import Mapping
 
@@ -13,6 +14,7 @@ from shoal.sql.errors import (
     AlreadyExists,
     BrokenReference,
     DatabaseDamaged,
+    DatabaseRefused,
     DatabaseUnavailable,
     IntegrityViolated,
     InvalidValue,
@@ -54,6 +56,11 @@ _BY_SQLITE_CODE: Mapping[int, type[SqlError]] = {
     sqlite3.SQLITE_CORRUPT: DatabaseDamaged,
     sqlite3.SQLITE_NOTADB: DatabaseDamaged,
 }
+# What PostgreSQL says to whom it never lets in; while it starts or stops it says other things.
+_REFUSAL = re.compile(
+    r"FATAL:\s+(\w+ authentication failed|(role|database) .* does not exist|no pg_hba.conf entry)"
+    r"|no password supplied"
+)
 _SQLITE_UNIQUE = frozenset({sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY})
 
 
@@ -110,5 +117,6 @@ def _class_of(error: BaseException, original: BaseException | None) -> type[SqlE
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return DatabaseUnavailable
     if isinstance(error, SqlOperationalError) and sqlstate is None and code is None:
-        return DatabaseUnavailable  # the driver gave up before the database could answer
+        # The driver gave up before the database could answer.
+        return DatabaseRefused if _REFUSAL.search(str(original)) else DatabaseUnavailable
     return StatementFailed

@@ -29,7 +29,8 @@ async def walk_newest(
     """Return ``order`` and ``also`` of the ``limit`` newest rows that fulfil one of ``walks``.
 
     Rows are in falling ``order``, those that hold an ``Unreadable`` before all others. No row may
-    belong to two walks, and an index must serve each: of the columns that its conditions compare with ``==``, and then of ``order``.
+    belong to two walks, and an index must serve each: of the columns that its conditions compare
+    with ``==``, and then of ``order``.
     """
     found: list[Row[Any]] = []
     for some in batched(walks, _TOGETHER):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 import pytest
+from structlog.testing import capture_logs
 
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import (
@@ -27,7 +28,8 @@ from shoal.coordination import (
     ZkSession,
 )
 from shoal.coordination.errors import BadVersion, NotEmpty, PathError
-from tests.integration.coordination.conftest import appears, connect
+from shoal.coordination.starting import connect_when_there
+from tests.integration.coordination.conftest import TIMEOUT_S, appears, connect
 from tests.proxy import TcpProxy
 from tests.waiting import DEADLINE_S, eventually
 from tests.zookeeper import expire_session
@@ -303,3 +305,32 @@ async def test_closing_is_bounded_when_the_server_is_silent(
         zk_proxy.freeze()
         began = time.monotonic()
     assert time.monotonic() - began < session.timeout_s / 2  # kazoo would wait for the timeout
+
+
+async def test_who_starts_before_zookeeper_waits_for_it_and_says_so_once(
+    zk_proxy: TcpProxy, zk_proxied: str
+) -> None:
+    zk_proxy.cut()
+    made: list[ZkSession] = []
+
+    def make() -> ZkSession:
+        made.append(
+            ZkSession(zk_proxied, session_timeout_s=TIMEOUT_S, connect_timeout_s=0.2, name="early")
+        )
+        return made[-1]
+
+    with capture_logs() as logs:
+        starting = asyncio.create_task(connect_when_there(make))
+        await eventually(lambda: len(made) > 2)
+        assert not starting.done()
+        told = [line for line in logs if line["event"].startswith("waiting for ZooKeeper")]
+        assert [line["zookeeper"] for line in told] == [zk_proxied.partition("/")[0]]
+        starting.cancel()  # as whoever is told to stop does
+        await asyncio.wait({starting}, timeout=DEADLINE_S)
+        assert starting.cancelled()
+        starting = asyncio.create_task(connect_when_there(make))
+        zk_proxy.heal()
+        async with asyncio.timeout(DEADLINE_S):
+            session = await starting
+        assert session.state is SessionState.CONNECTED
+        await session.__aexit__(None, None, None)

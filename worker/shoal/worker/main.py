@@ -22,6 +22,7 @@ from shoal.coordination import (
     layout,
     prepare,
 )
+from shoal.coordination.starting import connect_when_there
 from shoal.core.settings import ClusterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
@@ -142,14 +143,15 @@ async def _run(
 ) -> None:
     worker_id = f"{home.name}-{secrets.token_hex(4)}"  # unique for each start
     tls = TlsFiles.of(cluster)
-    session = await stack.enter_async_context(
-        ZkSession(
+    session = await connect_when_there(
+        lambda: ZkSession(
             cluster.zookeeper,
             session_timeout_s=cluster.session_timeout_s,
             name=worker_id,
             credential=cluster.zookeeper_credential,
         )
     )
+    stack.push_async_exit(session)
     partitions = await prepare(session, cluster.partitions)
     await stack.enter_async_context(TreeKeeper(session, partitions))
     channels = await stack.enter_async_context(Channels(tls))
