@@ -6,13 +6,16 @@ import math
 from typing import Any
 
 from fastapi import Request
+from fastapi._compat import ModelField
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 from pydantic_core import from_json
 
 from shoal.api.errors import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, NotJson
 from shoal.core.errors import shortened
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
-_INLINE_BYTES = 64 * 1024  # larger bodies are parsed in a thread
+_INLINE_BYTES = 64 * 1024  # larger bodies are parsed and validated in a thread
 _INT64 = 2**63
 
 
@@ -32,10 +35,27 @@ class JsonRequest(Request):
             return
         if not _is_json(self.headers.get("content-type", "")):
             raise NotJson("send the body with the header 'Content-Type: application/json'")
-        if len(self._content) <= _INLINE_BYTES:
-            self._value = _parse(self._content)
-        else:
+        if self._is_large:
             self._value = await asyncio.to_thread(_parse, self._content)
+        else:
+            self._value = _parse(self._content)
+
+    async def validate_large(self, field: ModelField) -> None:
+        """Validate a large body as FastAPI would, but beside the event loop.
+
+        Raises RequestValidationError. FastAPI takes the model that comes of it as it is.
+        """
+        if not self._is_large:
+            return
+        value, errors = await asyncio.to_thread(field.validate, self._value, {}, loc=("body",))
+        if errors:
+            raise RequestValidationError(errors, body=self._value)
+        if isinstance(value, BaseModel):
+            self._value = value
+
+    @property
+    def _is_large(self) -> bool:
+        return len(self._content) > _INLINE_BYTES
 
     async def _read(self) -> bytes:
         length = self.headers.get("content-length", "")

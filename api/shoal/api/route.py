@@ -26,14 +26,16 @@ class StrictRoute(APIRoute):
         """Return FastAPI's handler behind our checks."""
         handler = super().get_route_handler()
         known = set(_query_names(self.dependant))
-        has_body = self.body_field is not None
+        body_field, is_whole = self.body_field, not self._embed_body_fields
 
         async def strict(request: Request) -> Response:
             check_token(request)
             _check_query(request, known)
             checked = JsonRequest(request.scope, request.receive)
-            if has_body:
+            if body_field is not None:
                 await checked.read_json()
+                if is_whole:
+                    await checked.validate_large(body_field)
             return await handler(checked)
 
         return strict

@@ -4,10 +4,15 @@ import asyncio
 import threading
 from typing import Any
 
+import httpx
 import pytest
+from pydantic import BaseModel, field_validator
 
 from shoal.api import commanding
+from shoal.api.app import create_app
+from shoal.api.route import strict_router
 from shoal.api.routes import parameters
+from shoal.api.services import Services
 from tests.integration.api.conftest import PREFIX, Api, definition, fields_of, problem_of
 from tests.waiting import DEADLINE_S
 
@@ -112,3 +117,46 @@ async def test_others_are_answered_while_a_large_body_is_checked(
     assert (await api.client.get(f"{PREFIX}/health/live")).status_code == 200
     answered.set()
     assert (await checking).status_code in (201, 202)
+
+
+async def test_large_bodies_are_validated_beside_the_event_loop(services: Services) -> None:
+    seen: list[int] = []
+
+    class Body(BaseModel):
+        texts: list[str]
+
+        @field_validator("texts")
+        @classmethod
+        def _note(cls, texts: list[str]) -> list[str]:
+            seen.append(threading.get_ident())
+            if texts[0] == "bad":
+                raise ValueError("nobody wants this")
+            return texts
+
+    router = strict_router("probe")
+
+    @router.post("/probe")
+    async def probe(body: Body) -> int:
+        return len(body.texts)
+
+    app = create_app(services)
+    app.include_router(router, prefix=PREFIX)
+    headers = {"Authorization": f"Bearer {services.token}"}
+    transport = httpx.ASGITransport(app)
+    large = ["x" * 1000] * 100
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://shoal", headers=headers
+    ) as client:
+        answer = await client.post(f"{PREFIX}/probe", json={"texts": ["small"]})
+        assert (answer.json(), seen) == (1, [threading.get_ident()])
+        seen.clear()
+        answer = await client.post(f"{PREFIX}/probe", json={"texts": large})
+        assert answer.json() == 100
+        assert len(seen) == 1  # once
+        assert seen != [threading.get_ident()]
+        answer = await client.post(f"{PREFIX}/probe", json={"texts": ["bad", *large]})
+        assert fields_of(problem_of(answer, 422, "invalid-request")) == {
+            "texts": "nobody wants this"
+        }
+        answer = await client.post(f"{PREFIX}/probe", json={"texts": [*large, 7]})
+        assert fields_of(problem_of(answer, 422, "invalid-request")).keys() == {"texts[100]"}
