@@ -26,7 +26,18 @@ from bench.engine_cli import DATABASES, RESULTS
 from bench.quiet import log_warnings_to_stderr
 from bench.report import machine
 from bench.rest import Rest
-from bench.week_samples import DISK, HOURLY, ROWS, Sample, markdown, memory, size_of, trends
+from bench.week_samples import (
+    DISK,
+    HOURLY,
+    MEMORY,
+    MIB,
+    ROWS,
+    Sample,
+    markdown,
+    memory,
+    size_of,
+    trends,
+)
 from shoal.sql.engine import read_url
 from tests.postgresql import DURABLE
 
@@ -41,6 +52,10 @@ POSTGRESQL = (
     "autovacuum_vacuum_cost_delay=0",
     "shared_buffers=16MB",
 )
+# A connection's server process keeps the plans of 100 statements at most (psycopg's prepared_max),
+# each some 45 KiB, which come to their fifth execution, and so to a plan, over many minutes.
+CONNECTION_BYTES = 8.0 * MIB
+CONNECTIONS = f"{ROWS}: connections"
 SWITCHED = "week-switched"
 RUN = "week-run"
 _DAY_S = 86_400.0
@@ -170,7 +185,10 @@ def sample(cluster: Running, at_s: float, runs: int) -> Sample:
         f"{DISK}: logs of the roles": size_of([folder / "logs"]),
     }
     url = os.environ.get("SHOAL_DATABASE_URL") or f"sqlite:///{folder / 'shoal.db'}"
-    return Sample(at_s, runs, found | _of_database(url), bounds)
+    found |= _of_database(url)
+    if CONNECTIONS in found:
+        bounds[f"{MEMORY}: PostgreSQL"] = CONNECTION_BYTES * found[CONNECTIONS]
+    return Sample(at_s, runs, found, bounds)
 
 
 def _of_database(url: str) -> dict[str, float]:
@@ -187,7 +205,7 @@ def _of_database(url: str) -> dict[str, float]:
                 size = text("SELECT pg_database_size(current_database())")
                 rows[f"{DISK}: database"] = float(connection.execute(size).scalar_one())
                 clients = text("SELECT count(*) FROM pg_stat_activity WHERE datname IS NOT NULL")
-                rows[f"{ROWS}: connections"] = float(connection.execute(clients).scalar_one())
+                rows[CONNECTIONS] = float(connection.execute(clients).scalar_one())
     finally:
         engine.dispose()
     return rows
