@@ -77,6 +77,7 @@ def create_app(services: Services) -> FastAPI:
     app.add_middleware(Exchange)
     for router in _ROUTERS:
         app.include_router(router, prefix=PREFIX)
+    app.state.routes = [(PREFIX, route) for router in _ROUTERS for route in router.routes]
     app.include_router(_pages(app))
     return app
 

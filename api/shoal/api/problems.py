@@ -279,8 +279,21 @@ async def _http_error(request: Request, error: Exception) -> ProblemResponse:
         slug=_HTTP_SLUGS.get(error.status_code, title.lower().replace(" ", "-")),
         title=title,
         detail=detail,
-        headers=error.headers,
+        headers=_allowed(request) if error.status_code == 405 else error.headers,
     )
+
+
+def _allowed(request: Request) -> dict[str, str]:
+    """Return the header with all methods of a path: each of its routes knows its own alone.
+
+    ``create_app`` puts the routes there.
+    """
+    found: set[str] = set()
+    for prefix, route in request.app.state.routes:
+        path = request.url.path
+        if path.startswith(prefix) and route.path_regex.match(path.removeprefix(prefix)):
+            found |= route.methods
+    return {"Allow": ", ".join(sorted(found or {"GET"}))}
 
 
 def unexpected(request: Request, error: Exception) -> ProblemResponse:

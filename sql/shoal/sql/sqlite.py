@@ -4,7 +4,9 @@ To hand a statement to a thread, and its result back, costs several times the st
 what can take long goes to a thread: connecting, commits (they wait for the disk), statements with
 many rows of values, and queries that are not through after ``SHORT_S``: those are stopped, and
 done again in the thread, on the same snapshot. Nothing waits for a lock in SQLite itself: who
-finds one taken sleeps and tries again.
+finds one taken sleeps and tries again. That is not fair between processes, but nobody starves:
+beside three processes that commit without a pause, on a busy machine, a fourth waited 10 ms as a
+rule and 0.5 s at most, of the 30 s after which it would give up.
 """
 
 import asyncio

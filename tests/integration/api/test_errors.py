@@ -356,3 +356,12 @@ async def _failing(services: Services, error: Exception) -> httpx.Response:
         transport=httpx.ASGITransport(app), base_url="http://shoal"
     ) as client:
         return await client.get("/fail")
+
+
+@pytest.mark.parametrize("method", ["PATCH", "OPTIONS"])
+async def test_a_method_that_a_path_does_not_have_is_told_all_that_it_has(
+    api: Api, method: str
+) -> None:
+    answer = await api.client.request(method, f"{PREFIX}/projects/p/calendars/c")
+    problem_of(answer, 405, "method-not-allowed")
+    assert answer.headers["allow"] == "DELETE, GET, PUT"
