@@ -3,6 +3,7 @@
 ::
 
     CoordinationError
+    ├── BadAddress           what is no address never works
     ├── CannotConnect        no server answered in time            (retriable)
     ├── ConnectionLoss       no answer: it may or may not be done  (retriable)
     ├── SessionLost          the session ended, with all its ephemeral nodes
@@ -41,6 +42,14 @@ class CannotConnect(CoordinationError):
         super().__init__(
             f"no ZooKeeper server at {hosts} gave us a session within {timeout_s:g} s; "
             "check that it runs and that the address is right"
+        )
+
+
+class BadAddress(CoordinationError):
+    def __init__(self, hosts: str, why: str) -> None:
+        super().__init__(
+            f"{hosts!r} is no address of ZooKeeper ({why}); write host:port, several with commas "
+            "between, in the setting `zookeeper`"
         )
 
 

@@ -21,6 +21,7 @@ import structlog
 from shoal.coordination import wire
 from shoal.coordination.boottime import boottime
 from shoal.coordination.errors import (
+    BadAddress,
     CannotConnect,
     ConnectionLoss,
     CoordinationError,
@@ -104,9 +105,12 @@ class ZkSession(Requests):
     # ------------------------------------------------------------------ life
 
     async def __aenter__(self) -> Self:
-        """Connect, create the chroot, prove the session. Raises CannotConnect."""
+        """Connect, create the chroot, prove the session. Raises CannotConnect, BadAddress."""
         self._loop = asyncio.get_running_loop()
-        self._client = wire.Client(self._servers, self.timeout_s, self._credential)
+        try:
+            self._client = wire.Client(self._servers, self.timeout_s, self._credential)
+        except ValueError as error:
+            raise BadAddress(self._servers, str(error)) from error
         self._heartbeat = Heartbeat(
             self._client, self._full("/"), self.name, self._post, self._was_proved
         )

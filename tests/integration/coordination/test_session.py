@@ -27,7 +27,7 @@ from shoal.coordination import (
     WatchEvent,
     ZkSession,
 )
-from shoal.coordination.errors import BadVersion, NotEmpty, PathError
+from shoal.coordination.errors import BadAddress, BadVersion, NotEmpty, PathError
 from shoal.coordination.starting import connect_when_there
 from tests.integration.coordination.conftest import TIMEOUT_S, appears, connect
 from tests.proxy import TcpProxy
@@ -334,3 +334,9 @@ async def test_who_starts_before_zookeeper_waits_for_it_and_says_so_once(
             session = await starting
         assert session.state is SessionState.CONNECTED
         await session.__aexit__(None, None, None)
+
+
+@pytest.mark.parametrize("hosts", ["host:notaport"])
+async def test_what_is_no_address_is_refused_at_once(hosts: str) -> None:
+    with pytest.raises(BadAddress, match="host:notaport"):
+        await connect_when_there(lambda: ZkSession(hosts))

@@ -9,10 +9,12 @@ from pathlib import Path
 import psycopg
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import (
     DatabaseDamaged,
+    DatabaseRefused,
     DatabaseUnavailable,
     InvalidDatabaseUrl,
     InvalidValue,
@@ -20,6 +22,7 @@ from shoal.sql.errors import (
     StatementFailed,
     TransactionConflict,
 )
+from shoal.sql.translation import translate
 from tests.integration.sql.given import NOW, definition, published
 from tests.waiting import DEADLINE_S
 
@@ -303,3 +306,23 @@ async def test_file_that_cannot_be_used_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DatabaseUnavailable, match="proc"):
         async with Database("sqlite:////proc/nowhere/shoal.db"):
             pass
+
+
+@pytest.mark.parametrize(
+    ("said", "is_refused"),
+    [
+        ('FATAL:  password authentication failed for user "shoal"', True),
+        ('FATAL:  role "nobody" does not exist', True),
+        ('FATAL:  database "unknown" does not exist', True),
+        ('FATAL:  no pg_hba.conf entry for host "10.0.0.1", user "shoal"', True),
+        ("fe_sendauth: no password supplied", True),
+        ("FATAL:  the database system is starting up", False),
+        ("FATAL:  sorry, too many clients already", False),
+        ("Connection refused", False),
+    ],
+)
+def test_who_is_never_let_in_is_told_from_who_comes_too_early(said: str, is_refused: bool) -> None:
+    text = f'connection failed: connection to server at "127.0.0.1", port 5432 failed: {said}'
+    found = translate(OperationalError("", {}, psycopg.OperationalError(text)))
+    assert isinstance(found, DatabaseUnavailable)
+    assert isinstance(found, DatabaseRefused) is is_refused
