@@ -21,6 +21,8 @@ class TcpProxy:
     - ``swallow_replies``: requests pass, answers are thrown away. ``swallow_from`` starts that
       with the first request that has these bytes in it.
     - ``refusing``: new connections are closed at once.
+    - ``spoil_reply``: the next answer has the number of no request.
+    - ``heard``: if it is a list, what is sent to the server is written down there.
     - ``ignoring``: how many of the next connections are accepted and then get no answer.
     - ``drop()`` closes what is open; ``cut()`` drops and refuses; ``heal()`` ends all of it.
     """
@@ -38,6 +40,8 @@ class TcpProxy:
         self.freeze_from: bytes | None = None
         self.late: Callable[[], float] | None = None
         self.ignoring = 0
+        self.spoil_reply = False
+        self.heard: list[bytes] | None = None
         self._drops = self._strandings = 0
 
     @property
@@ -131,6 +135,11 @@ class TcpProxy:
                     return
                 if not replies and self.swallow_from and self.swallow_from in data:
                     self.swallow_replies, self.swallow_from = True, None
+                if self.heard is not None and not replies:
+                    self.heard.append(data)
+                if replies and self.spoil_reply:
+                    self.spoil_reply = False
+                    data = data[:4] + b"\x00\x12\xd6\x87" + data[8:]
                 if not (replies and self.swallow_replies):
                     writer.write(data)
                     await writer.drain()

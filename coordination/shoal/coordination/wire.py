@@ -10,6 +10,10 @@ of its recipes are used, and none of its blocking calls. What differs from the s
 - All requests that wait go out with one system call, and answers that arrived together are read
   with one.
 - The negotiated session timeout is kept, and a multi tells the zxid of what it created.
+- The numbers of requests go on from one connection to the next. A server may still be at work on
+  requests of the connection before, and takes those of the new one for them if they have the same
+  numbers: answers come in a wrong order then. (The Java client does so, too.)
+- An answer that cannot be understood ends the connection, not the thread that keeps it.
 - A server that accepts a connection and then says nothing costs a third of the session timeout;
   with a single server, the stock client waits for it until the session is over.
 
@@ -32,6 +36,7 @@ from kazoo.client import KazooClient
 from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol import serialization as wire
 from kazoo.protocol.connection import ConnectionDropped, ConnectionHandler
+from kazoo.protocol.states import KeeperState
 from kazoo.retry import KazooRetry
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, make_digest_acl
 
@@ -171,9 +176,17 @@ class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
 
 class _Connection(ConnectionHandler):  # type: ignore[misc]
-    _xid: int
+    _sequence = 0  # the number of the last request, on all connections so far
     _received = b""  # and not looked at yet
     _refused_since: float | None = None  # servers close our connections without an answer
+
+    def _connect_attempt(self, *args: Any) -> Any:
+        try:
+            return super()._connect_attempt(*args)
+        except Exception:  # noqa: BLE001 - it is in the log; the next connection may be better
+            if self.client._state != KeeperState.CONNECTING:
+                self.client._session_callback(KeeperState.CONNECTING)
+            return None
 
     def _connect(self, host: str, hostip: str, port: int) -> tuple[int, int]:
         self._received = b""
@@ -209,11 +222,11 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]
         messages: list[bytes] = []
         while waiting:
             request, answer = waiting.popleft()
-            self._xid = self._xid % 0x7FFFFFFF + 1
+            self._sequence = self._sequence % 0x7FFFFFFF + 1
             # From here on it may have been sent: it is not sent again after a reconnect.
-            pending.append((request, answer, self._xid))
+            pending.append((request, answer, self._sequence))
             body = request.serialize()
-            messages += _REQUEST.pack(8 + len(body), self._xid, request.type), body
+            messages += _REQUEST.pack(8 + len(body), self._sequence, request.type), body
         self._write(b"".join(messages), connect_timeout)
 
     def _write(self, message: bytes, timeout: float) -> None:

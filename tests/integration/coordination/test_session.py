@@ -4,6 +4,7 @@ import asyncio
 import socket
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import pytest
 from structlog.testing import capture_logs
@@ -13,6 +14,7 @@ from shoal.coordination import (
     CannotConnect,
     Check,
     ConnectionLoss,
+    CoordinationError,
     Create,
     Created,
     Delete,
@@ -169,6 +171,38 @@ async def test_server_that_says_nothing_does_not_cost_the_session(
     await eventually(lambda: not zk_proxy.ignoring)
     assert (await proxied.retry(lambda: proxied.get("/mine"))).stat.session_id
     assert proxied.generation == 1
+
+
+async def test_answer_to_no_request_costs_the_connection_and_nothing_else(
+    proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    await proxied.create("/mine", ephemeral=True)
+    zk_proxy.spoil_reply = True
+    with suppress(CoordinationError):  # its own answer, or that to a heartbeat before it
+        await proxied.get("/mine")
+    await eventually(lambda: not zk_proxy.spoil_reply)
+    again = await proxied.retry(lambda: proxied.get("/mine"), timeout_s=DEADLINE_S)
+    assert again.stat.session_id
+    assert proxied.generation == 1
+
+
+async def test_numbers_of_requests_go_on_after_a_reconnect(
+    proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    zk_proxy.heard = []
+    await proxied.create("/before")
+    zk_proxy.drop()
+    await eventually(lambda: proxied.state is not SessionState.CONNECTED)
+    first, zk_proxy.heard = zk_proxy.heard, []
+    await proxied.retry(lambda: proxied.create("/after"))
+
+    def number(path: bytes, sent: list[bytes]) -> int:
+        """Return the number of the create of ``path``, which stands in front of kind and length."""
+        stream = b"".join(sent)
+        at = stream.index(path) - 12 - len(proxied._chroot)
+        return int.from_bytes(stream[at : at + 4], "big")
+
+    assert number(b"/after", zk_proxy.heard) > number(b"/before", first) > 1
 
 
 async def test_lost_connection_ends_calls_and_watches_but_not_the_session(

@@ -109,6 +109,30 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_TESTS}/test_session.py::test_server_that_says_nothing_does_not_cost_the_session",),
     ),
     mutation(
+        "an answer that cannot be understood ends the thread of the connection",
+        Promise.PROGRESS,
+        f"{_COORDINATION}/wire.py",
+        (
+            "                self.client._session_callback(KeeperState.CONNECTING)\n"
+            "            return None",
+            "                pass\n            raise",
+        ),
+        (
+            f"{_TESTS}/test_session.py::"
+            "test_answer_to_no_request_costs_the_connection_and_nothing_else",
+        ),
+    ),
+    mutation(
+        "requests of a new connection are numbered as those of the one before",
+        Promise.PROGRESS,
+        f"{_COORDINATION}/wire.py",
+        (
+            '        self._received = b""\n        refused_since',
+            '        self._received, self._sequence = b"", 0\n        refused_since',
+        ),
+        (f"{_TESTS}/test_session.py::test_numbers_of_requests_go_on_after_a_reconnect",),
+    ),
+    mutation(
         "somebody else's tree is repaired",
         Promise.NOTHING_LOST,
         f"{_COORDINATION}/layout.py",
