@@ -7,7 +7,6 @@ own imports; the local cluster starts its processes that way.
 
 import argparse
 import asyncio
-import gc
 import os
 import sys
 import zoneinfo
@@ -17,6 +16,7 @@ from typing import Any
 
 import uvloop
 
+from shoal.client.local.garbage import collect_in_pieces
 from shoal.client.local.lean_structlog import structlog
 from shoal.client.local.log_setup import configure_logging
 from shoal.client.local.state import find_zookeeper_credential, read_state
@@ -44,9 +44,8 @@ def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
         if points := failpoints.armed():
             log.warning("failpoints are armed: this process will hurt itself", points=points)
         serving = _serving(role, cluster, overrides)
-        # What is loaded by now stays: collections of garbage, during which everything stands
-        # still, need not look through it each time.
-        gc.freeze()
+        # What is loaded by now stays: collections of garbage need not look through it each time.
+        collect_in_pieces()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serving)
     except ShoalError as error:
