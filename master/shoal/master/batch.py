@@ -1,15 +1,19 @@
 """What goes through the engine: events on their way, what a batch of them decides, what it ends."""
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from itertools import chain
+from typing import Protocol, TypeVar
 
 from shoal.coordination.queue.entry import Place
 from shoal.core.commands import Command
 from shoal.core.errors import ShoalError
 from shoal.core.events import Event
-from shoal.core.run import Decision, Run
+from shoal.core.run import Attempt, AttemptKey, Decision, Run
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -57,32 +61,52 @@ class Change:
     """All decisions of one batch about one run, merged."""
 
     run: Run
-    decision: Decision = field(default_factory=Decision)
-    _is_empty: bool = True
+    _decisions: list[Decision] = field(default_factory=list)
 
     def add(self, decision: Decision) -> None:
-        """Merge: later attempts win, the first ``previous`` state is the guard."""
-        if self._is_empty:
-            self.decision, self._is_empty = decision, False
-            return
-        before = self.decision
-        moved = decision.state is not None
-        self.decision = Decision(
-            attempts={**before.attempts, **decision.attempts},
-            moved=before.moved | decision.moved,
-            state=decision.state if moved else before.state,
-            previous=decision.previous if before.state is None else before.previous,
-            reason=decision.reason if moved else before.reason,
-            started_at=before.started_at or decision.started_at,
-            finished_at=decision.finished_at if moved else before.finished_at,
-            actions=before.actions + decision.actions,
-            messages=before.messages + decision.messages,
-            admitted_at=decision.admitted_at or before.admitted_at,
-            warned_at=decision.warned_at or before.warned_at,
-            timed_out=decision.timed_out or before.timed_out,
-            overdue=before.overdue + decision.overdue,
-            parent=decision.parent or before.parent,
-        )
+        """Add what was decided after all others."""
+        self._decisions.append(decision)
+
+    @property
+    def decision(self) -> Decision:
+        """All of them as one: later attempts win, the first ``previous`` state is the guard."""
+        # Merged once, when all are there: one may be about all tasks, and hundreds follow it.
+        if len(self._decisions) != 1:
+            self._decisions = [_merged(self._decisions)]
+        return self._decisions[0]
+
+
+def _merged(decisions: Sequence[Decision]) -> Decision:
+    attempts: dict[AttemptKey, Attempt] = {}
+    for one in decisions:
+        attempts.update(one.attempts)
+    moves = [one for one in decisions if one.state is not None]
+    return Decision(
+        attempts=attempts,
+        moved=frozenset[AttemptKey]().union(*(one.moved for one in decisions)),
+        state=moves[-1].state if moves else None,
+        previous=moves[0].previous if moves else None,
+        reason=moves[-1].reason if moves else None,
+        started_at=_first(one.started_at for one in decisions),
+        finished_at=moves[-1].finished_at if moves else None,
+        actions=tuple(chain.from_iterable(one.actions for one in decisions)),
+        messages=tuple(chain.from_iterable(one.messages for one in decisions)),
+        admitted_at=_last(one.admitted_at for one in decisions),
+        warned_at=_last(one.warned_at for one in decisions),
+        timed_out=any(one.timed_out for one in decisions),
+        overdue=tuple(chain.from_iterable(one.overdue for one in decisions)),
+        parent=_last(one.parent for one in decisions),
+    )
+
+
+def _first(values: Iterable[T | None]) -> T | None:
+    """Return the first that is there."""
+    return next((one for one in values if one is not None), None)
+
+
+def _last(values: Iterable[T | None]) -> T | None:
+    """Return the last that is there."""
+    return _first(reversed(list(values)))
 
 
 class Ending(Protocol):

@@ -25,7 +25,7 @@ import structlog
 from shoal.core import failpoints
 from shoal.core.commands import Command
 from shoal.core.concurrency import slots_taken
-from shoal.core.decide import decide
+from shoal.core.decide import LongDecision, decide
 from shoal.core.errors import ShoalError
 from shoal.core.events import (
     Begun,
@@ -352,10 +352,11 @@ class Engine:
         for item in items:
             item.answer(self.runs[item.instance_id])
         for change in changes.values():
-            self._tell_stored(change.run, change.decision)
+            decision = change.decision
+            self._tell_stored(change.run, decision)
             if change.run.state not in OPEN_WORKFLOW:
                 self.runs.pop(change.run.id, None)
-            if change.decision.finished_at is not None:
+            if decision.finished_at is not None:
                 for told in self.on_end:
                     told(change.run)
             await turns.pause()
@@ -388,6 +389,8 @@ class Engine:
         await self._process([i for i in items if i.instance_id not in first])
 
     def _is_ours(self, item: Item) -> bool:
+        if item.failed:
+            return False  # put back, and then refused with the batch that it came from
         if item.partition not in self.epochs:
             item.fail(NotOwner(item.partition))
         elif not self.quarantine.holds(Kind.INSTANCE, item.instance_id):
@@ -436,47 +439,62 @@ class Engine:
                 item.fail(NotOwner(item.partition))
 
     async def _decide_all(self, items: list[Item]) -> tuple[dict[int, Change], dict[int, str]]:
+        """Decide event by event, until that is about enough tasks; ``items`` are cut there."""
         changes: dict[int, Change] = {}
         refusals: dict[int, str] = {}
         turns = Turns()
-        for item in items:
+        tasks = 0  # that were decided about
+        for number, item in enumerate(items):
+            if tasks > MOST_TASKS:
+                self._put_back(items, number)
+                break
             await turns.pause()
             run = self.runs[item.instance_id]
             if self.quarantine.holds(Kind.INSTANCE, run.id):
                 item.fail(self._quarantined(run.id))  # by an event before
                 continue
             try:
-                if len(run.attempts) > _MOST_AT_ONCE and self._tasks_of(item) > 1:
-                    decision = await self._decide_slowly(item.event, changes, run)
-                else:
-                    decision = self._decide(item.event, changes, run)
+                decision = await self._decide(item.event, changes, run)
                 if isinstance(item.event, TaskEnded) and item.offer is not None:
                     ended = item.event.task_instance_id
                     for taken in taken_by(item.offer, run, ended, decision):
                         claim = TaskClaimed(taken, item.offer.worker, self._clock())
-                        self._decide(claim, changes, run)
+                        await self._decide(claim, changes, run)
             except Exception as error:  # noqa: BLE001 - one bad run must not stop all others
                 self._quarantine(item, error)
                 continue
+            tasks += len(decision.attempts)
             if decision.refusal is not None and item.command is not None:
                 refusals[item.command.id] = decision.refusal
         return changes, refusals
 
-    @staticmethod
-    async def _decide_slowly(event: Event, changes: dict[int, Change], run: Run) -> Decision:
-        """Decide about many tasks. Nothing but a batch changes a run, and this one waits."""
-        decision = await asyncio.to_thread(decide, run, event)
-        for some in batched(decision.attempts.values(), _MOST_AT_ONCE):
-            run.replace(some)
-            await asyncio.sleep(0)
-        run.apply(replace(decision, attempts={}))
-        changes.setdefault(run.id, Change(run)).add(decision)
-        return decision
+    def _put_back(self, items: list[Item], first: int) -> None:
+        """Leave the events from ``first`` on to the next batch: before what came later."""
+        self._inbox.extendleft(reversed(items[first:]))
+        self._news.set()
+        del items[first:]
 
     @staticmethod
-    def _decide(event: Event, changes: dict[int, Change], run: Run) -> Decision:
-        decision = decide(run, event)
-        run.apply(decision)
+    async def _decide(event: Event, changes: dict[int, Change], run: Run) -> Decision:
+        """Decide and apply; about many tasks in a thread, and piece by piece.
+
+        Nothing but a batch changes a run, and this one waits.
+        """
+        is_long = len(run.attempts) > _MOST_AT_ONCE and not isinstance(event, _ABOUT_ONE_TASK)
+        if not is_long:
+            try:
+                decision = decide(run, event, _MOST_AT_ONCE)
+            except LongDecision:  # the end of one task may be the beginning of all others
+                is_long = True
+        if is_long:
+            decision = await asyncio.to_thread(decide, run, event)
+        if len(decision.attempts) > _MOST_AT_ONCE:
+            for some in batched(decision.attempts.values(), _MOST_AT_ONCE):
+                run.replace(some)
+                await asyncio.sleep(0)
+            run.apply(replace(decision, attempts={}))
+        else:
+            run.apply(decision)
         changes.setdefault(run.id, Change(run)).add(decision)
         return decision
 

@@ -22,12 +22,12 @@ Handing on overtakes nobody: the worker tells the first entry that it knows to w
 and gets nothing that comes behind it; of what it has no room for the rest goes into the queue.
 """
 
+import heapq
 from collections.abc import Iterator
 
 from shoal.core.run import Attempt, Decision, Run
 from shoal.core.states import TaskState
 from shoal.master.batch import Offer
-from shoal.master.perform import queue_entry
 
 
 def taken_by(offer: Offer, run: Run, task_instance_id: int, decision: Decision) -> list[int]:
@@ -41,17 +41,24 @@ def taken_by(offer: Offer, run: Run, task_instance_id: int, decision: Decision) 
     if ended is None or ended.state is not TaskState.SUCCEEDED or offer.room_left <= 0:
         return []
     queued = (run.attempts[task] for task in run.plan.downstream[ended.task])
-    entries = sorted(
-        queue_entry(run, attempt)
-        for attempt in queued
-        if attempt.state is TaskState.QUEUED
-        and attempt.id is not None  # else it is known to nobody yet
-        and (attempt.task, attempt.number) in decision.moved
-        and run.plan.tasks[attempt.task].worker_group == offer.group
+    tasks = run.plan.tasks
+    # The first few of what may be all tasks of a large run.
+    first = heapq.nsmallest(
+        offer.room_left,
+        (
+            (int(tasks[attempt.task].priority), attempt.id)
+            for attempt in queued
+            if attempt.state is TaskState.QUEUED
+            and attempt.id is not None  # else it is known to nobody yet
+            and (attempt.task, attempt.number) in decision.moved
+            and tasks[attempt.task].worker_group == offer.group
+        ),
     )
-    if offer.before is not None:
-        entries = [entry for entry in entries if entry.place < offer.before]
-    ids = [entry.task_instance_id for entry in entries[: offer.room_left]]
+    ids = [
+        own
+        for priority, own in first
+        if offer.before is None or (run.priority, run.id, priority, own) < offer.before
+    ]
     if ids:
         offer.taken[task_instance_id] = len(ids)
     return ids

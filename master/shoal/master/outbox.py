@@ -13,11 +13,13 @@ Perform = Callable[[Performed], Awaitable[None]]
 
 log = structlog.get_logger()
 
+MOST_ACTIONS = 2_000  # performed by one call, unless they are of a single run
+
 
 class Outbox:
     """Has actions performed in the order in which their decisions were stored.
 
-    One call at a time: what comes meanwhile goes out together with the next one. What is of a
+    One call at a time: what comes meanwhile goes out together with the next ones. What is of a
     partition that was given up is left out, since its next owner derives it from what is stored.
     """
 
@@ -51,10 +53,21 @@ class Outbox:
         """Run for ever."""
         while True:
             await self._news.wait()
-            self._news.clear()
-            waiting, self._waiting = self._waiting, []
-            if ours := [one for one in waiting if one[0].partition in self._partitions]:
+            if ours := [one for one in self._next() if one[0].partition in self._partitions]:
                 await self._perform_all(ours)
+
+    def _next(self) -> Performed:
+        """Take what waits: so many actions at most, unless one run has more."""
+        actions, count = 0, 0
+        for _, some in self._waiting:
+            actions += len(some)
+            if count and actions > MOST_ACTIONS:
+                break
+            count += 1
+        waiting, self._waiting = self._waiting[:count], self._waiting[count:]
+        if not self._waiting:
+            self._news.clear()
+        return waiting
 
     async def _perform_all(self, performed: Performed) -> None:
         """Perform together; what fails is found out run by run. Repeated actions do no harm."""

@@ -23,7 +23,7 @@ its puts, too, come after the removal, or the removal is refused with the sessio
 import asyncio
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
 
 import structlog
@@ -39,6 +39,7 @@ from shoal.master.engine import Clock, Engine
 from shoal.master.hand_on import held_before
 from shoal.master.perform import queue_entry
 from shoal.master.trouble import Trouble
+from shoal.master.turns import Turns
 
 log = structlog.get_logger()
 
@@ -118,16 +119,24 @@ class Sweeper:
         now = self._clock()
         queued = [
             (run, a)
-            for run, a in self._some_queued()
+            async for run, a in self._attempts_of(self._some_queued(), TaskState.QUEUED)
             # One from the future is old, too: the clock was set back.
             if a.queued_at is None or not now - _SETTLED <= a.queued_at <= now
         ]
         # Tasks that the master runs are held by nobody whose claim could be gone.
-        held = [(run, a) for run, a in self._attempts(*HELD_BY_WORKER) if a.worker is not None]
+        held = [
+            (run, a)
+            async for run, a in self._attempts_of(list(self._engine.runs), *HELD_BY_WORKER)
+            if a.worker is not None
+        ]
         # A claim moves an entry from the queue to the claims in one transaction, so an attempt
         # that is in neither, read in this order, was in neither for good.
-        entries = {a.id: queue_entry(run, a) for run, a in queued}
-        present = await self._queue.contains(list(entries.values()))
+        turns = Turns()
+        entries: dict[int | None, Entry] = {}
+        for run, a in queued:
+            entries[a.id] = queue_entry(run, a)
+            await turns.pause()
+        present = await self._queue.contains(entries.values())
         absent = [(run, a) for run, a in queued if entries[a.id] not in present]
         ids = [a.id for _, a in (*absent, *held) if a.id is not None]
         claimed = await self._queue.claimed(ids)
@@ -154,28 +163,27 @@ class Sweeper:
         claimed = await self._queue.claimed(before)
         return claimed | {own for own, some in before.items() if standing.intersection(some)}
 
-    def _attempts(self, *states: TaskState) -> list[tuple[Run, Attempt]]:
-        """Stored newest attempts in ``states`` of all open runs of this master."""
-        return [
-            (run, attempt)
-            for run in self._engine.runs.values()
-            if any(run.counts[state] for state in states)
-            for attempt in _in_states(run, *states)
-        ]
+    async def _attempts_of(
+        self, instance_ids: Sequence[int], *states: TaskState
+    ) -> AsyncIterator[tuple[Run, Attempt]]:
+        """Yield stored newest attempts in ``states`` of runs, as far as these are open still."""
+        turns = Turns()
+        for instance_id in instance_ids:
+            run = self._engine.runs.get(instance_id)
+            if run is not None and any(run.counts[state] for state in states):
+                for attempt in _in_states(run, *states):
+                    yield run, attempt
+            await turns.pause()
 
-    def _some_queued(self) -> list[tuple[Run, Attempt]]:
-        """Queued attempts whose turn it is to be looked for, each once."""
+    def _some_queued(self) -> list[int]:
+        """Return the runs whose turn it is that their queued attempts are looked for, each once."""
         runs = self._engine.runs
         waiting = sorted((r.priority, r.id) for r in runs.values() if r.counts[TaskState.QUEUED])
         first = self._take(waiting, _FIRST_ATTEMPTS, _FIRST_RUNS)
         rest = waiting[max(len(first), bisect_right(waiting, self._looked_up_to)) :]
         then = self._take(rest, _ATTEMPTS, _RUNS)
         self._looked_up_to = then[-1] if len(then) < len(rest) else _FIRST
-        return [
-            (runs[run_id], attempt)
-            for _, run_id in (*first, *then)
-            for attempt in _in_states(runs[run_id], TaskState.QUEUED)
-        ]
+        return [run_id for _, run_id in (*first, *then)]
 
     def _take(self, waiting: Sequence[_Key], attempts: int, most: int) -> Sequence[_Key]:
         """Return the first runs of ``waiting`` with so many attempts, at most ``most`` runs."""
@@ -226,11 +234,12 @@ class Sweeper:
         for entry in entries:
             if entry.partition in self._engine.epochs:
                 of_run[entry.workflow_instance_id].append(entry)
-        suspects = {
-            run_id: not_queued
-            for run_id, some in of_run.items()
-            if (not_queued := _not_queued(self._engine.runs.get(run_id), some))
-        }
+        turns = Turns()
+        suspects: dict[int, list[Entry]] = {}
+        for run_id, some in of_run.items():
+            if not_queued := _not_queued(self._engine.runs.get(run_id), some):
+                suspects[run_id] = not_queued
+            await turns.pause()
         runs = list(suspects)
         for start in range(0, len(runs), _SUSPECT_RUNS):
             batch = runs[start : start + _SUSPECT_RUNS]
@@ -239,12 +248,15 @@ class Sweeper:
     async def _remove_if_stale(self, suspects: Sequence[Entry]) -> None:
         """Remove those of ``suspects`` that are stale while nothing is decided: see above."""
         async with self._engine.stored({e.workflow_instance_id for e in suspects}) as runs:
-            stale = [
-                entry
-                for entry in suspects
-                if entry.partition in self._engine.epochs
-                and _not_queued(runs.get(entry.workflow_instance_id), [entry])
-            ]
+            of_run: defaultdict[int, list[Entry]] = defaultdict(list)
+            for entry in suspects:
+                if entry.partition in self._engine.epochs:
+                    of_run[entry.workflow_instance_id].append(entry)
+            turns = Turns()
+            stale: list[Entry] = []
+            for run_id, some in of_run.items():
+                stale += _not_queued(runs.get(run_id), some)
+                await turns.pause()
             if stale:
                 log.info("removing stale entries from the queue", count=len(stale))
                 await self._queue.remove(stale)

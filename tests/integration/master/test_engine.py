@@ -1,7 +1,9 @@
 """The engine with a real database: what a failed store and a bad run must not cost."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +14,9 @@ import pytest
 from sqlalchemy import update
 
 from shoal.core.commands import Command, CommandState, CommandType, NewCommand
+from shoal.core.decide import decide
 from shoal.core.events import (
+    Event,
     PauseRequested,
     ResumeRequested,
     StopRequested,
@@ -23,8 +27,9 @@ from shoal.core.events import (
 from shoal.core.model import WorkflowSpec
 from shoal.core.quarantine import Kind
 from shoal.core.records import NewInstance
-from shoal.core.run import Action, Enqueue, Run, Withdraw
+from shoal.core.run import Action, Attempt, Decision, Enqueue, Run, Withdraw
 from shoal.core.states import TaskSignal, TaskState, WorkflowState
+from shoal.master import engine
 from shoal.master.engine import Engine
 from shoal.master.errors import NotOwner, NotStored, Quarantined
 from shoal.master.rpc import MasterRpc
@@ -83,7 +88,7 @@ class Site:
             await asyncio.gather(work, return_exceptions=True)
 
     async def publish(self, **fields: object) -> int:
-        """Publish workflow "w" with one task; return its id."""
+        """Publish workflow "w", with one task if nothing else is said; return its id."""
         task = {"name": "a", "type": "SHELL", "params": {"script": "true"}}
         spec = WorkflowSpec.model_validate({"name": "w", "tasks": [task], **fields})
         async with self.database.unit_of_work() as uow:
@@ -104,9 +109,9 @@ class Site:
         async with self.database.unit_of_work(read_only=True) as uow:
             return await uow.commands.get(command.id)
 
-    async def runs(self, count: int) -> list[Run]:
+    async def runs(self, count: int, **fields: object) -> list[Run]:
         """Create instances in partition 0 that no engine knows yet."""
-        workflow_id = await self.publish()
+        workflow_id = await self.publish(**fields)
         now = utc_now()
         async with self.database.unit_of_work() as uow:
             keys = [NewCommand(CommandType.START, 0, f"k{n}", workflow_id) for n in range(count)]
@@ -450,3 +455,87 @@ async def test_events_put_back_after_a_fence_keep_their_order(
     await site.engine._process(batch)
     assert isinstance(lost.exception(), NotOwner)
     assert list(site.engine._inbox) == [first, later]
+
+
+async def fans(site: Site, count: int, width: int) -> list[Run]:
+    """Let the engine hold runs whose first task is claimed, with ``width`` others behind it."""
+    names = ["a", *(f"t{number}" for number in range(width))]
+    tasks = [
+        {
+            "name": name,
+            "type": "SHELL",
+            "params": {"script": "true"},
+            "depends_on": [] if name == "a" else ["a"],
+        }
+        for name in names
+    ]
+    runs = await site.runs(count, tasks=tasks)
+    await site.engine.take({0: 1}, "m")
+    for run in runs:
+        attempt = run.attempts["a"].id or 0
+        await site.engine.submit(0, run.id, TaskClaimed(attempt, "w", utc_now()))
+    return [site.engine.runs[run.id] for run in runs]
+
+
+def end_of(run: Run, task: str) -> TaskEnded:
+    return TaskEnded(run.attempts[task].id or 0, TaskSignal.SUCCEED, utc_now(), "w")
+
+
+async def test_what_is_about_many_tasks_is_not_decided_in_the_event_loop(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_MOST_AT_ONCE", 10)
+    here: list[int] = []  # attempts of each decision that was made in the loop's own thread
+    elsewhere: list[int] = []
+    pieces: list[int] = []  # applied without a turn for others
+    loop = threading.current_thread()
+
+    def decided(run: Run, event: Event, most: int = sys.maxsize) -> Decision:
+        made = decide(run, event, most)
+        where = here if threading.current_thread() is loop else elsewhere
+        where.append(len(made.attempts))
+        return made
+
+    def replaced(run: Run, attempts: Iterable[Attempt]) -> None:
+        some = list(attempts)
+        pieces.append(len(some))
+        replace(run, some)
+
+    async with site.working():
+        monkeypatch.setattr(engine, "decide", decided)
+        (run,) = await fans(site, 1, 40)
+        replace = Run.replace
+        monkeypatch.setattr(Run, "replace", replaced)
+        await site.engine.submit(0, run.id, end_of(run, "a"))
+        await site.engine.submit(0, run.id, StopRequested(utc_now()))
+    assert max(here) <= 10
+    assert elsewhere[-2:] == [41, 40]  # the end with what it starts, and the stop
+    assert max(pieces) <= 10
+    assert all(one.state is TaskState.KILLED for one in [*run.attempts.values()][1:])
+
+
+async def test_batch_ends_when_it_is_about_enough_tasks(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "MOST_TASKS", 10)
+    async with site.working():
+        runs = await fans(site, 5, 6)
+        stored: list[set[int]] = []
+        site.engine.on_stored.append(lambda run, _: stored[-1].add(run.id))
+        store = site.engine._store
+
+        async def noted(*batch: Any) -> None:
+            stored.append(set())
+            await store(*batch)
+
+        monkeypatch.setattr(site.engine, "_store", noted)
+        ends = [site.engine.hand_over(0, run.id, end_of(run, "a")) for run in runs]
+        later = []  # of each run, in this order; the second batch has them
+        for run in runs:
+            event = TaskClaimed(run.attempts["t0"].id or 0, "w", utc_now())
+            later.append(site.engine.hand_over(0, run.id, event))
+        later += [site.engine.hand_over(0, run.id, end_of(run, "t0")) for run in runs]
+        await asyncio.gather(*ends, *later)
+    ids = [run.id for run in runs]
+    assert stored[:2] == [set(ids[:2]), set(ids[2:4])]  # seven tasks each
+    assert [run.attempts["t0"].state for run in runs] == [TaskState.SUCCEEDED] * 5

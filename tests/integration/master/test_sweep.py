@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -212,3 +213,26 @@ async def test_nothing_is_dropped_while_stored_runs_are_looked_at(bench: Bench) 
         assert 0 in engine.epochs
     await dropping
     assert 0 not in engine.epochs
+
+
+async def test_run_is_looked_through_once_however_many_stale_entries_it_has(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_with_queued(1, 40)
+    entries = [queue_entry(run, attempt) for attempt in run.attempts.values()]
+    run.replace([replace(run.attempts["t0"], state=TaskState.RUNNING)])
+    engine = await engine_of(bench, run)
+    queue = TaskQueue(bench.session)
+    await queue.put(entries)
+    run.replace([replace(a, state=TaskState.PAUSED) for a in [*run.attempts.values()][1:39]])
+    looks, real = 0, sweep._in_states
+
+    def counted(one: Run, *states: TaskState) -> list[Attempt]:
+        nonlocal looks
+        looks += 1
+        return real(one, *states)
+
+    monkeypatch.setattr(sweep, "_in_states", counted)
+    await Sweeper(engine, queue, utc_now, 60.0, lambda _: None).sweep()
+    assert await queue.contains(entries) == {entries[39]}
+    assert looks <= 4  # queued ones and held ones that are missing, stale ones twice

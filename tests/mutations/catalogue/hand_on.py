@@ -55,14 +55,17 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a task that is handed on overtakes what waits",
         Promise.PROGRESS,
         _MASTER,
-        ("if entry.place < offer.before]", "if True]"),
+        (
+            "if offer.before is None or (run.priority, run.id, priority, own) < offer.before",
+            "",
+        ),
         (f"{_OF_MASTER}::test_nothing_overtakes_what_waits_in_the_queue",),
     ),
     mutation(
         "more is handed on than there is room for",
         Promise.ROOM,
         _MASTER,
-        ("entries[: offer.room_left]]", "entries]"),
+        ("        offer.room_left,\n", "        len(run.attempts),\n"),
         (f"{_OF_MASTER}::test_no_more_is_taken_than_there_is_room_for",),
     ),
     mutation(

@@ -317,9 +317,17 @@ MUTATIONS: tuple[Mutation, ...] = (
         "entries of another master's partitions are removed",
         Promise.NOTHING_LOST,
         _SWEEP,
-        ("            if entry.partition in self._engine.epochs:\n", "            if True:\n"),
+        (
+            "if entry.partition in self._engine.epochs:\n                of_run",
+            "if True:\n                of_run",
+        ),
         (f"{_TESTS}/test_sweep.py::test_entries_of_other_masters_are_left_alone[sqlite]",),
-        also={_SWEEP: ("                if entry.partition in self._engine.epochs\n", "if True\n")},
+        also={
+            _SWEEP: (
+                "if entry.partition in self._engine.epochs:\n                    of_run",
+                "if True:\n                    of_run",
+            )
+        },
     ),
     mutation(
         "commands are looked for only when a bell rings",
@@ -329,6 +337,43 @@ MUTATIONS: tuple[Mutation, ...] = (
         (
             f"{_TESTS}/test_engine.py::"
             "test_bells_of_others_do_not_put_off_a_command_that_rang_unheard[sqlite]",
+        ),
+    ),
+    mutation(
+        "the end of one task is decided in the event loop, whatever it starts",
+        Promise.PROGRESS,
+        _ENGINE,
+        ("decision = decide(run, event, _MOST_AT_ONCE)", "decision = decide(run, event)"),
+        (
+            f"{_TESTS}/test_engine.py::"
+            "test_what_is_about_many_tasks_is_not_decided_in_the_event_loop[sqlite]",
+        ),
+    ),
+    mutation(
+        "a batch goes on, about however many tasks it is",
+        Promise.PROGRESS,
+        _ENGINE,
+        ("            if tasks > MOST_TASKS:\n", "            if False:\n"),
+        (f"{_TESTS}/test_engine.py::test_batch_ends_when_it_is_about_enough_tasks[sqlite]",),
+    ),
+    mutation(
+        "events that a batch leaves come after those that came later",
+        Promise.NOTHING_LOST,
+        _ENGINE,
+        (
+            "self._inbox.extendleft(reversed(items[first:]))",
+            "self._inbox.extend(items[first:])",
+        ),
+        (f"{_TESTS}/test_engine.py::test_batch_ends_when_it_is_about_enough_tasks[sqlite]",),
+    ),
+    mutation(
+        "actions go out together, however many have come",
+        Promise.PROGRESS,
+        "master/shoal/master/outbox.py",
+        ("if count and actions > MOST_ACTIONS:", "if False:"),
+        (
+            "tests/unit/master/test_outbox.py::"
+            "test_call_is_about_so_many_actions_unless_one_run_has_more",
         ),
     ),
 )

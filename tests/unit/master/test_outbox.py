@@ -3,6 +3,8 @@
 import asyncio
 from datetime import UTC, datetime
 
+import pytest
+
 from shoal.core.errors import ShoalError
 from shoal.core.model import WorkflowSpec
 from shoal.core.run import Attempt, Enqueue, Plan, Run, WakeAt
@@ -93,4 +95,24 @@ async def test_each_run_is_told_of_by_what_became_of_its_actions() -> None:
     trouble[1] = Away("nobody is there")  # which is not the matter of the run
     outbox.add(run(1), (FIRST,))
     await eventually(lambda: told[3:] == [(1, "performed")])
+    work.cancel()
+
+
+async def test_call_is_about_so_many_actions_unless_one_run_has_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shoal.master.outbox.MOST_ACTIONS", 3)
+    performer = Performer()
+    performer.gate.set()
+    outbox = Outbox(performer, {0})
+    for number, actions in ((1, 2), (2, 1), (3, 1), (4, 5), (5, 1)):
+        outbox.add(run(number), (FIRST,) * actions)
+    work = asyncio.create_task(outbox.work())
+    await eventually(lambda: sum(map(len, performer.calls)) == 10)
+    assert [[number for number, _ in call] for call in performer.calls] == [
+        [1, 1, 2],
+        [3],
+        [4] * 5,
+        [5],
+    ]
     work.cancel()

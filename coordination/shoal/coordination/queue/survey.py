@@ -17,8 +17,9 @@ from shoal.coordination.session import ZkSession
 
 T = TypeVar("T")
 
-AT_ONCE = 2000  # single requests in flight
-LISTS_AT_ONCE = 50  # lists of a bucket, with up to 1000 names each, in flight
+AT_ONCE = 500  # single requests in flight, and names that are read without a turn for others
+LISTS_AT_ONCE = 50  # buckets that are counted, in flight
+PAGE_LISTS_AT_ONCE = 10  # lists of a bucket, with up to 1000 names each, in flight
 MOST_LISTS = 1000  # in one page
 COUNTED_BUCKETS = 1000  # one by one; of more a sample of so many is counted
 DIGITS = 2  # of a number that was reckoned from a sample
@@ -99,7 +100,7 @@ async def claims(session: ZkSession) -> dict[int, str]:
 async def page(session: ZkSession, after: Position, most: int) -> tuple[list[Entry], Position]:
     """Return entries of all groups that follow ``after``: see TaskQueue.page."""
     entries: list[Entry] = []
-    lists = 0
+    lists = paused_at = 0
     for element in sorted(await _names(session, layout.QUEUE)):
         if element < after.group:
             continue
@@ -110,13 +111,16 @@ async def page(session: ZkSession, after: Position, most: int) -> tuple[list[Ent
                 continue
             inners = sorted(await _names(session, f"{root}/{outer}"))
             inners = [name for name in inners if (element, outer, name) > after]
-            for some in _batches(inners, LISTS_AT_ONCE):
+            for some in _batches(inners, PAGE_LISTS_AT_ONCE):
                 read = [session.children(f"{root}/{outer}/{inner}") for inner in some]
                 for inner, found in zip(some, await _gather(read, Children), strict=True):
                     entries += _parsed(group, outer, inner, found.names if found else [])
-                lists += len(some)
-                if len(entries) >= most or lists >= MOST_LISTS:
-                    return entries, Position(element, outer, some[-1])
+                    lists += 1
+                    if len(entries) >= most or lists >= MOST_LISTS:
+                        return entries, Position(element, outer, inner)
+                    if len(entries) - paused_at >= AT_ONCE:
+                        paused_at = len(entries)
+                        await asyncio.sleep(0)
     return entries, START
 
 

@@ -32,8 +32,10 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import suppress
+from dataclasses import fields
 from itertools import groupby
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import structlog
 
@@ -56,11 +58,14 @@ from shoal.coordination.session import ZkSession
 
 log = structlog.get_logger()
 
+T = TypeVar("T")
+
 BATCH = 250  # entries in one multi
 BATCHES_AT_ONCE = 8
-AT_ONCE = 2000  # single requests in flight
+AT_ONCE = 500  # single requests in flight, and entries that are looked at, without a turn
 TIMER_S = 0.001  # a timer may ring so much too early
-LISTS_AT_ONCE = 200  # lists of a bucket, with up to 1000 names each, in flight
+LISTS_AT_ONCE = 50  # lists of a bucket, with up to 1000 names each, in flight
+_IN_ORDER = attrgetter(*(each.name for each in fields(Entry)))
 
 
 class TaskQueue:
@@ -80,7 +85,9 @@ class TaskQueue:
 
     async def put(self, entries: Iterable[Entry]) -> None:
         """Add ``entries`` and ring the bells of their groups. Those already queued are fine."""
-        for group, members in groupby(sorted(entries), key=lambda entry: entry.group):
+        # Their own comparison would make two tuples each time.
+        ordered = sorted(entries, key=_IN_ORDER)
+        for group, members in groupby(ordered, key=attrgetter("group")):
             queued = list(members)
             batches = [queued[start : start + BATCH] for start in range(0, len(queued), BATCH)]
             for start in range(0, len(batches), BATCHES_AT_ONCE):
@@ -89,25 +96,36 @@ class TaskQueue:
 
     async def remove(self, entries: Collection[Entry]) -> None:
         """Take ``entries`` out of the queue; those already gone are fine."""
-        await self._each(self._session.submit_delete, [entry.path for entry in entries], NoNode)
-        inners = {entry.inner for entry in entries}
-        outers = {entry.outer for entry in entries}
+        inners: set[str] = set()
+        outers: set[str] = set()
+        for some in _batches(list(entries), AT_ONCE):
+            paths = [entry.path for entry in some]
+            inners.update(path.rpartition("/")[0] for path in paths)
+            await self._each(self._session.submit_delete, paths, NoNode)
+        outers.update(inner.rpartition("/")[0] for inner in inners)
         await self._each(self._session.submit_delete, [*inners, *outers], (NoNode, NotEmpty))
         self._putter.forget(inners | outers)
 
     async def contains(self, entries: Collection[Entry]) -> set[Entry]:
         """Return those of ``entries`` that are in the queue, as of this call or later."""
         in_bucket: defaultdict[str, list[Entry]] = defaultdict(list)
-        for entry in entries:
+        for number, entry in enumerate(entries, 1):
             in_bucket[entry.inner].append(entry)
+            if number % AT_ONCE == 0:
+                await asyncio.sleep(0)
         found: set[Entry] = set()
         if in_bucket:
             await self._session.sync("/")  # our server may lag behind
+        looked_at = 0  # since others had their turn
         for buckets in _batches(list(in_bucket), LISTS_AT_ONCE):
             lists = await asyncio.gather(*(self._names(bucket) for bucket in buckets))
             for bucket, names in zip(buckets, lists, strict=True):
                 present = set(names)
                 found.update(entry for entry in in_bucket[bucket] if entry.name in present)
+                looked_at += len(in_bucket[bucket])
+                if looked_at >= AT_ONCE:
+                    looked_at = 0
+                    await asyncio.sleep(0)
         return found
 
     async def claimed(self, task_instance_ids: Collection[int]) -> set[int]:
@@ -325,5 +343,5 @@ class TaskQueue:
                     raise error
 
 
-def _batches(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (items[start : start + size] for start in range(0, len(items), size))

@@ -10,8 +10,10 @@ wait for then, ``ending`` what follows from results, ``logic`` what the tasks do
 runs, ``requests`` what people may ask for, ``clock`` what time brings, ``settling`` the end.
 """
 
+import sys
+
 from shoal.core.decide import clock, ending, logic, readiness, requests, starting
-from shoal.core.decide.draft import Draft
+from shoal.core.decide.draft import Draft, LongDecision
 from shoal.core.decide.ending import MAX_LOSSES
 from shoal.core.decide.settling import settle
 from shoal.core.events import (
@@ -36,12 +38,16 @@ from shoal.core.events import (
 )
 from shoal.core.run import Decision, Run
 
-__all__ = ["MAX_LOSSES", "decide"]
+__all__ = ["MAX_LOSSES", "LongDecision", "decide"]
 
 
-def decide(run: Run, event: Event) -> Decision:
-    """Return what ``event`` changes and what to do next. No IO, no clock, ``run`` untouched."""
-    draft = Draft(run, event.at)
+def decide(run: Run, event: Event, most: int = sys.maxsize) -> Decision:
+    """Return what ``event`` changes and what to do next. No IO, no clock, ``run`` untouched.
+
+    Raises LongDecision as soon as it is about more than ``most`` attempts; then it may be asked
+    again where it may take its time.
+    """
+    draft = Draft(run, event.at, most)
     match event:
         case Begun():
             starting.begin(draft)

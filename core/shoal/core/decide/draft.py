@@ -4,6 +4,7 @@ The run below is only read. Reads see the overlay first, so one decision can cas
 graph; the cost is in what changed, not in the size of the graph.
 """
 
+import sys
 from collections import ChainMap, defaultdict
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -41,12 +42,20 @@ FAILURES = frozenset({TaskState.FAILED, TaskState.LOST, TaskState.KILLED})
 _WORTH_TELLING = FINISHED_WORKFLOW | {WorkflowState.PAUSED, WorkflowState.RUNNING}
 
 
-class Draft:
-    """Changes to ``run`` as of ``at``; ``decision()`` returns them."""
+class LongDecision(Exception):
+    """More follows from an event than it was allowed to; nothing has happened."""
 
-    def __init__(self, run: Run, at: datetime) -> None:
+
+class Draft:
+    """Changes to ``run`` as of ``at``; ``decision()`` returns them.
+
+    Raises LongDecision as soon as more than ``most`` attempts change, or have to be judged.
+    """
+
+    def __init__(self, run: Run, at: datetime, most: int = sys.maxsize) -> None:
         self.run = run
         self.at = at
+        self._most = most
         self.state = run.state
         self.reason: str | None = None
         self.parent = run.parent
@@ -228,6 +237,8 @@ class Draft:
                 self._unresolved[child] = self._unresolved.get(child, 0) + step
                 if after.finished:
                     self.to_judge.append((child, task))
+        if len(self._written) + len(self.to_judge) > self._most:
+            raise LongDecision
 
     # -- the result --------------------------------------------------------------------------
 
