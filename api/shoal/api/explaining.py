@@ -90,7 +90,8 @@ async def _facts(uow: UnitOfWork, instance_id: int) -> Facts:
     instance = await uow.instances.get(instance_id)
     version = await uow.workflows.version(instance.workflow_id, instance.version)
     tasks = await uow.tasks.of_instance(instance_id)
-    return Facts(instance, Plan.of(version.spec), {task.task: task for task in tasks})
+    plan = await asyncio.to_thread(Plan.of, version.spec)  # of thousands of tasks, perhaps
+    return Facts(instance, plan, {task.task: task for task in tasks})
 
 
 async def _of_instance(uow: UnitOfWork, facts: Facts) -> AsyncIterator[Finding]:

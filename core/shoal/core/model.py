@@ -5,13 +5,13 @@ files may write "90s" or "10m". Types of tasks are plugins; see ``task_types``.
 """
 
 import hashlib
-import json
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Literal, Self
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, field_validator, model_validator
 
-from shoal.core import cron
+from shoal.core import cron, long_json
 from shoal.core.fields import (
     Day,
     Duration,
@@ -198,9 +198,21 @@ class WorkflowSpec(Strict):
 
     def canonical(self) -> dict[str, Any]:
         """Return the definition as plain JSON values without defaults, for storing and diffs."""
-        return self.model_dump(mode="json", exclude_defaults=True)
+        content = self.model_dump(mode="json", exclude_defaults=True, exclude={"tasks"})
+        # One by one: thousands of them are long work, which may be done in a thread.
+        content["tasks"] = [
+            one.model_dump(mode="json", exclude_defaults=True) for one in self.tasks
+        ]
+        return content
 
     def digest(self) -> str:
         """SHA-256 of the canonical form (hex): equal digests mean nothing changed."""
-        text = json.dumps(self.canonical(), sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest_of(self.canonical())
+
+
+def digest_of(canonical: Mapping[str, Any]) -> str:
+    """Return the digest of a definition's canonical form."""
+    found = hashlib.sha256()
+    for piece in long_json.pieces(canonical):
+        found.update(piece.encode())
+    return found.hexdigest()

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Table, bindparam, func, insert, select, update
 
-from shoal.core.run import Decision, Run
+from shoal.core.run import Attempt, Decision, Run
 from shoal.core.states import WorkflowState
 from shoal.sql.attempts import changing_values, new_values
 from shoal.sql.connection import Connection, batched
@@ -56,45 +56,26 @@ class InstanceChanges:
         the database, or an instance is not in the state from which its decision leads: then
         roll back and load the runs again. The caller has fenced the partitions.
         """
-        new_attempts, new_ids = await self._new_attempts(changes)
+        new = list(_new(changes))
+        ids: Sequence[int] = []
+        if new:
+            [ids] = await self._connection.reserve_ids({task_instance: len(new)})
         if sum(len(decision.attempts) for _, decision in changes) > _MOST_AT_ONCE:
-            made = await asyncio.to_thread(_rows, changes, new_ids, at)
+            made = await asyncio.to_thread(_Rows, changes, new, ids, at)
         else:
-            made = _rows(changes, new_ids, at)
-        attempts, instances, events = made
+            made = _Rows(changes, new, ids, at)
         _, changed_attempts, changed_instances, _ = await self._connection.change(
             [
-                (INSERT_ATTEMPT, new_attempts),
-                (_UPDATE_ATTEMPT, attempts),
-                (_UPDATE_INSTANCE, instances),
-                (INSERT_EVENT, events),
+                (INSERT_ATTEMPT, made.new_attempts),
+                (_UPDATE_ATTEMPT, made.attempts),
+                (_UPDATE_INSTANCE, made.instances),
+                (INSERT_EVENT, made.events),
             ]
         )
-        await self._require(task_instance, attempts, changed_attempts)
-        await self._require(workflow_instance, instances, changed_instances)
+        await self._require(task_instance, made.attempts, changed_attempts)
+        await self._require(workflow_instance, made.instances, changed_instances)
         await self._update_marks(changes)
-        return new_ids
-
-    async def _new_attempts(self, changes: Sequence[Change]) -> tuple[list[_Row], NewIds]:
-        new = [
-            (run, attempt)
-            for run, decision in changes
-            for attempt in decision.attempts.values()
-            if attempt.id is None
-        ]
-        if not new:
-            return [], {}
-        [ids] = await self._connection.reserve_ids({task_instance: len(new)})
-        plans = {run.id: run.plan for run, _ in new}  # each looked through once
-        positions = {
-            run_id: {task: i for i, task in enumerate(plan.tasks)} for run_id, plan in plans.items()
-        }
-        rows = [
-            new_values(row_id, run, positions[run.id][attempt.task], attempt)
-            for (run, attempt), row_id in zip(new, ids, strict=True)
-        ]
-        keys = [(run.id, attempt.task, attempt.number) for run, attempt in new]
-        return rows, dict(zip(keys, ids, strict=True))
+        return made.new_ids
 
     async def _update_marks(self, changes: Sequence[Change]) -> None:
         """Write what changes beside the state: the timeout that was reached, the parent."""
@@ -124,12 +105,40 @@ class InstanceChanges:
         return {row_id for row_id, state in wanted.items() if stored.get(row_id) != state}
 
 
-def _rows(
-    changes: Sequence[Change], new_ids: NewIds, at: datetime
-) -> tuple[list[_Row], list[_Row], list[_Row]]:
-    """Return the rows of attempts, instances and events. On any thread."""
-    events = [vars(event) for one in changes for event in events_of(one, new_ids, at)]
-    return list(_attempts(changes)), list(_instances(changes)), events
+class _Rows:
+    """The rows of attempts, instances and events. Made on any thread."""
+
+    def __init__(
+        self,
+        changes: Sequence[Change],
+        new: Sequence[tuple[Run, Attempt]],
+        ids: Sequence[int],
+        at: datetime,
+    ) -> None:
+        """``new``: the attempts that get ``ids``."""
+        self.new_attempts = list(_new_rows(new, ids))
+        keys = [(run.id, attempt.task, attempt.number) for run, attempt in new]
+        self.new_ids: NewIds = dict(zip(keys, ids, strict=True))
+        self.events = [vars(event) for one in changes for event in events_of(one, self.new_ids, at)]
+        self.attempts = list(_attempts(changes))
+        self.instances = list(_instances(changes))
+
+
+def _new(changes: Iterable[Change]) -> Iterator[tuple[Run, Attempt]]:
+    """Yield the attempts that have no ids yet, each with its run."""
+    for run, decision in changes:
+        for attempt in decision.attempts.values():
+            if attempt.id is None:
+                yield run, attempt
+
+
+def _new_rows(new: Sequence[tuple[Run, Attempt]], ids: Sequence[int]) -> Iterator[_Row]:
+    plans = {run.id: run.plan for run, _ in new}  # each looked through once
+    positions = {
+        run_id: {task: i for i, task in enumerate(plan.tasks)} for run_id, plan in plans.items()
+    }
+    for (run, attempt), row_id in zip(new, ids, strict=True):
+        yield new_values(row_id, run, positions[run.id][attempt.task], attempt)
 
 
 def _attempts(changes: Iterable[Change]) -> Iterator[_Row]:

@@ -43,8 +43,7 @@ from shoal.sql.walks import Conditions, walk_newest
 _InstanceList = list[Instance]
 _KIND = "workflow instance"
 _IDS_PER_QUERY = 500
-_ROWS_AT_ONCE = 3_000  # of attempts, read by one query
-_RUNS_AT_ONCE = 50
+_ROWS_AT_ONCE = 1_000  # of attempts, read by one query
 _MOST_AT_ONCE = 500  # tasks whose rows are made in the event loop's own thread
 _INSERT_INSTANCE = insert(workflow_instance)
 
@@ -160,8 +159,10 @@ class Instances:
         )
         attempts = await self._attempts(conditions)
         runs: list[Run] = []
+        made = 0  # attempts, since others had their turn
         for row in rows:
             key, some = (row.workflow_id, row.version), attempts.pop(row.id, [])
+            made += len(some)
             try:
                 if key in unusable:
                     raise UnreadableRow(_KIND, row.id, str(unusable[key]), row.partition)
@@ -171,7 +172,8 @@ class Instances:
                     runs.append(_run(row, plans[key], some))
             except Exception as error:  # noqa: BLE001 - of one instance: the others can be read
                 on_unreadable(unreadable(_KIND, row, error))
-            if len(runs) % _RUNS_AT_ONCE == 0:
+            if made > _MOST_AT_ONCE:
+                made = 0
                 await asyncio.sleep(0)
         return runs
 

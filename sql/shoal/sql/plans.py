@@ -4,10 +4,10 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import Text, and_, or_, select, type_coerce
 
+from shoal.core import long_json
 from shoal.core.model import WorkflowSpec
 from shoal.core.run import Plan
 from shoal.sql.connection import Connection, batched
@@ -20,7 +20,8 @@ VersionKey = tuple[int, int]  # (workflow id, version)
 # A plan of 1,000 tasks takes some 2 MB; the bound is on tasks, not on versions.
 MAX_CACHED_TASKS = 100_000
 _KEYS_PER_QUERY = 100
-MOST_TASKS_AT_ONCE = 200  # of a definition that is parsed in the event loop's own thread
+MOST_TASKS_AT_ONCE = 200  # of a definition that the event loop's own thread works with
+_LONG_TEXT = 50_000  # characters of a definition that is read in another thread
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,9 @@ async def _read(
     connection: Connection, keys: Collection[VersionKey]
 ) -> tuple[dict[VersionKey, StoredPlan], dict[VersionKey, SqlError]]:
     v = workflow_version.c
-    query = select(v.workflow_id, v.version, v.spec, workflow.c.project_id).join_from(
-        workflow_version, workflow
-    )
+    query = select(
+        v.workflow_id, v.version, type_coerce(v.spec, Text).label("spec"), workflow.c.project_id
+    ).join_from(workflow_version, workflow)
     found: dict[VersionKey, StoredPlan] = {}
     errors: dict[VersionKey, SqlError] = {}
     for chunk in batched(sorted(keys), _KEYS_PER_QUERY):
@@ -98,7 +99,7 @@ async def _read(
             key = (row.workflow_id, row.version)
             try:
                 check_values(row)
-                if _size(row.spec) > MOST_TASKS_AT_ONCE:
+                if len(row.spec) > _LONG_TEXT:
                     plan = await asyncio.to_thread(_plan, row.spec)
                 else:
                     plan = _plan(row.spec)
@@ -109,9 +110,10 @@ async def _read(
     return found, errors
 
 
-def _size(spec: Any) -> int:
-    return len(spec["tasks"])
-
-
-def _plan(spec: Any) -> Plan:
+def _plan(text: str) -> Plan:
+    """Return the plan of a stored definition. On any thread."""
+    try:
+        spec = long_json.read(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"column spec: {error}") from None
     return Plan.of(WorkflowSpec.model_validate(spec))

@@ -97,6 +97,10 @@ class Prose(TypeDecorator[str]):
         return None if value is None else storable(value)
 
 
+class JsonText(str):
+    """The text of a JSON value, to be stored as it is: it was too long to be made here."""
+
+
 class Json(TypeDecorator[Any]):
     """JSON values as text: no database's own JSON rules come into play. None is NULL."""
 
@@ -106,7 +110,7 @@ class Json(TypeDecorator[Any]):
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         if value is None:
             return None
-        return storable(_ENCODE(value))
+        return storable(value if isinstance(value, JsonText) else _ENCODE(value))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         if value is None:

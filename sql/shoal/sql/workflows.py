@@ -1,5 +1,6 @@
 """Workflows and their published versions."""
 
+import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -7,7 +8,8 @@ from typing import Any
 
 from sqlalchemy import Row, Select, and_, bindparam, func, insert, or_, select, tuple_, update
 
-from shoal.core.model import WorkflowSpec
+from shoal.core import long_json
+from shoal.core.model import WorkflowSpec, digest_of
 from shoal.core.records import Workflow, WorkflowVersion
 from shoal.sql import tables
 from shoal.sql.among import Among, numbers
@@ -15,11 +17,12 @@ from shoal.sql.concurrency import ConcurrencyGroups
 from shoal.sql.connection import Connection
 from shoal.sql.errors import NotFound, OpenInstances
 from shoal.sql.events import Events, NewEvent
-from shoal.sql.plans import PlanCache
+from shoal.sql.plans import MOST_TASKS_AT_ONCE, PlanCache
 from shoal.sql.projects import Projects
 from shoal.sql.reading import enough, leave_out, readable, require_numbers
 from shoal.sql.schedules import Schedules
 from shoal.sql.tables import HAS_NOT_ENDED, workflow, workflow_instance, workflow_version
+from shoal.sql.types import JsonText
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,10 @@ class Workflows:
         publishers of one workflow wait for each other. Raises InvalidDefinition for a calendar
         or a concurrency group that the project does not have.
         """
-        digest = spec.digest()
+        if len(spec.tasks) > MOST_TASKS_AT_ONCE:
+            text, digest = await asyncio.to_thread(_texts, spec)
+        else:
+            text, digest = _texts(spec)
         row = await self._locked(spec, at)
         if row.deleted_at is None and row.digest == digest:
             return Published(await self.version(row.id, row.version), created=False)
@@ -92,7 +98,7 @@ class Workflows:
             insert(workflow_version).values(
                 workflow_id=row.id,
                 version=version,
-                spec=spec.canonical(),
+                spec=text,
                 digest=digest,
                 created_at=at,
             )
@@ -257,6 +263,12 @@ class Workflows:
             limit,
             key="name",
         )
+
+
+def _texts(spec: WorkflowSpec) -> tuple[JsonText, str]:
+    """Return a definition as it is stored, and its digest. On any thread."""
+    canonical = spec.canonical()
+    return JsonText(long_json.compact(canonical)), digest_of(canonical)
 
 
 def _workflows() -> Select[Any]:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import Path, Query
+from fastapi import Path, Query, Response
 
+from shoal.api.answers import answer
 from shoal.api.legible import by_id, legible, shown
 from shoal.api.paging import MAX_ID, Cursor, Limit, bad_cursor, decode_cursor, encode_cursor, page
 from shoal.api.problems import documented
@@ -75,31 +76,40 @@ def _position(cursor: str | None) -> tuple[datetime, int] | None:
     return created_at, position[1]
 
 
-@router.get("/instances/{instance_id}", summary="Show an instance", responses=documented(404))
+@router.get(
+    "/instances/{instance_id}",
+    summary="Show an instance",
+    response_model=InstanceDetail,
+    responses=documented(404),
+)
 async def get_instance(
     shoal: Shoal,
     instance_id: InstanceId,
     attempts: Annotated[
         Literal["newest", "all"], Query(description="all: earlier attempts of each task as well.")
     ] = "newest",
-) -> InstanceDetail:
+) -> Response:
     """An instance with its tasks in the order of the definition."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         instance = await uow.instances.get(instance_id)
         version = await uow.workflows.version(instance.workflow_id, instance.version)
         tasks = await uow.tasks.of_instance(instance_id, attempts == "all")
         counts = await uow.instances.task_counts([instance_id])
-    depends_on = {task.name: list(task.depends_on) for task in version.spec.tasks}
-    with legible("workflow instance", instance_id):
-        return InstanceDetail(
-            **_values(instance, counts[instance_id]),
-            tasks=shown(
-                "task instance",
-                tasks,
-                lambda task: InstanceTask(**vars(task), depends_on=depends_on[task.task]),
-                by_id,
-            ),
-        )
+
+    def made() -> InstanceDetail:
+        depends_on = {task.name: list(task.depends_on) for task in version.spec.tasks}
+        with legible("workflow instance", instance_id):
+            return InstanceDetail(
+                **_values(instance, counts[instance_id]),
+                tasks=shown(
+                    "task instance",
+                    tasks,
+                    lambda task: InstanceTask(**vars(task), depends_on=depends_on[task.task]),
+                    by_id,
+                ),
+            )
+
+    return await answer(made, len(tasks))
 
 
 def _values(instance: Instance, counts: Mapping[TaskState, int]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import Body, Path, Query, Response
 
+from shoal.api.answers import answer
 from shoal.api.diff import diff
 from shoal.api.errors import FieldError, InvalidRequest
 from shoal.api.legible import by_name, shown
@@ -64,6 +65,7 @@ async def list_workflows(
 @router.put(
     "/projects/{project}/workflows/{name}",
     summary="Publish a definition",
+    response_model=PublishOut,
     responses={
         201: {"model": PublishOut, "description": "A new version was published."},
         **documented(400, 409, 413, 415),
@@ -74,9 +76,8 @@ async def publish(
     project: ProjectName,
     name: WorkflowName,
     definition: Definition,
-    response: Response,
     dry_run: Annotated[bool, Query(description="Only check, and say what would happen.")] = False,
-) -> PublishOut:
+) -> Response:
     """Checks the whole definition and reports all problems at once.
 
     A new version is made only if something differs from the newest one. Everything happens in
@@ -86,26 +87,31 @@ async def publish(
     async with shoal.database.unit_of_work() as uow:
         done = await uow.workflows.publish(spec, shoal.clock())
         version = done.version
-        before: dict[str, Any] = {}
+        before: WorkflowSpec | None = None
         if done.created and version.version > 1:
             # Read after publishing: it has waited for others who published at the same time.
             previous = await uow.workflows.version(version.workflow_id, version.version - 1)
-            before = previous.spec.canonical()
+            before = previous.spec
         if not dry_run:  # else everything that has been tried is rolled back
             await uow.commit()
-    if done.created and not dry_run:
-        response.status_code = 201
+    is_new = done.created and not dry_run
+    if is_new:
         shoal.feed.look_soon()
-    changes = diff(before, spec.canonical()) if done.created else []
-    return PublishOut(
-        project=spec.project,
-        name=spec.name,
-        version=version.version,
-        created=done.created,
-        dry_run=dry_run,
-        digest=version.digest,
-        diff=[ChangeOut.model_validate(change) for change in changes],
-    )
+
+    def made() -> PublishOut:
+        earlier = {} if before is None else before.canonical()
+        changes = diff(earlier, spec.canonical()) if done.created else []
+        return PublishOut(
+            project=spec.project,
+            name=spec.name,
+            version=version.version,
+            created=done.created,
+            dry_run=dry_run,
+            digest=version.digest,
+            diff=[ChangeOut.model_validate(change) for change in changes],
+        )
+
+    return await answer(made, len(spec.tasks), 201 if is_new else 200)
 
 
 async def _checked(project: str, name: str, definition: dict[str, Any]) -> WorkflowSpec:
@@ -122,16 +128,23 @@ async def _checked(project: str, name: str, definition: dict[str, Any]) -> Workf
 
 
 @router.get(
-    "/projects/{project}/workflows/{name}", summary="Show a workflow", responses=documented(404)
+    "/projects/{project}/workflows/{name}",
+    summary="Show a workflow",
+    response_model=WorkflowDetail,
+    responses=documented(404),
 )
-async def get_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName) -> WorkflowDetail:
+async def get_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName) -> Response:
     """A workflow with its newest definition."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.workflows.get(project, name)
         version = await uow.workflows.version(found.id, found.version)
-    return WorkflowDetail(
-        **WorkflowOut.model_validate(found).model_dump(), definition=version.spec.canonical()
-    )
+
+    def made() -> WorkflowDetail:
+        return WorkflowDetail(
+            **WorkflowOut.model_validate(found).model_dump(), definition=version.spec.canonical()
+        )
+
+    return await answer(made, len(version.spec.tasks))
 
 
 @router.delete(
@@ -178,6 +191,7 @@ async def list_versions(
 @router.get(
     "/projects/{project}/workflows/{name}/versions/{version}",
     summary="Show a version",
+    response_model=VersionDetail,
     responses=documented(404),
 )
 async def get_version(
@@ -185,15 +199,19 @@ async def get_version(
     project: ProjectName,
     name: WorkflowName,
     version: Annotated[int, Path(ge=1, le=2**31 - 1, examples=[4])],
-) -> VersionDetail:
+) -> Response:
     """One version with its definition."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.workflows.version_by_name(project, name, version)
-    return VersionDetail(
-        project=found.project,
-        name=found.name,
-        version=found.version,
-        digest=found.digest,
-        created_at=found.created_at,
-        definition=found.spec.canonical(),
-    )
+
+    def made() -> VersionDetail:
+        return VersionDetail(
+            project=found.project,
+            name=found.name,
+            version=found.version,
+            digest=found.digest,
+            created_at=found.created_at,
+            definition=found.spec.canonical(),
+        )
+
+    return await answer(made, len(found.spec.tasks))
