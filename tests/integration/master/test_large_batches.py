@@ -1,18 +1,22 @@
 """However much there is to start or to take over, no partition is lost to it.
 
-``SHOAL_LARGE_RUNS`` and ``SHOAL_LARGE_TASKS`` make it as large as you like.
+``SHOAL_LARGE_RUNS`` and ``SHOAL_LARGE_TASKS`` make it as large as you like; then give pytest
+``--timeout=0`` as well.
 """
 
 import asyncio
+import gc
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
+import pytest
 import structlog
 from structlog.testing import capture_logs
 
+from shoal.client.local.garbage import Collector
 from shoal.coordination import partition_of
 from shoal.core.commands import CommandType, NewCommand
 from shoal.core.settings import ClusterSettings
@@ -50,6 +54,15 @@ async def lag() -> AsyncIterator[Lag]:
         watching.cancel()
 
 
+@pytest.fixture(autouse=True)
+def garbage_is_collected_as_in_a_master() -> Iterator[None]:
+    """Millions of attempts are looked through in pieces, as ``shoal master`` does."""
+    collector = Collector()
+    gc.callbacks.append(collector)
+    yield
+    gc.callbacks.remove(collector)
+
+
 async def queued(bench: Bench) -> int:
     """Return how many attempts are queued in the database."""
     async with bench.database.unit_of_work(read_only=True) as uow:
@@ -58,8 +71,9 @@ async def queued(bench: Bench) -> int:
 
 async def until_all_are_queued(bench: Bench) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while await queued(bench) < RUNS * TASKS:
-            await asyncio.sleep(0.2)
+        while (count := await queued(bench)) < RUNS * TASKS:
+            log.debug("queued", tasks=count)
+            await asyncio.sleep(0.2 + RUNS / 100)
 
 
 async def accept_starts(bench: Bench, workflow: int) -> None:
