@@ -190,11 +190,16 @@ class Scanner:
     # -- instances ---------------------------------------------------------------------------
 
     async def _create(self, commands: list[Command]) -> None:
-        """Create the instances of a batch; a command that spoils the batch is tried alone."""
-        epochs = dict(self._engine.epochs)  # as they were: the fence finds out what has changed
-        commands = [c for c in commands if c.partition in epochs]
-        if not commands:
-            return
+        """Create the instances of a batch, in as many transactions as that takes."""
+        while commands:
+            epochs = dict(self._engine.epochs)  # as they were: the fence finds out what has changed
+            commands = [c for c in commands if c.partition in epochs]
+            if commands:
+                handled = await self._create_first(commands, epochs)
+                commands = commands[handled:]
+
+    async def _create_first(self, commands: list[Command], epochs: Mapping[int, int]) -> int:
+        """Carry out the first commands; return how many. What spoils them is tried alone."""
         try:
             handled, runs, begun = await self._create_together(commands, epochs)
         except Exception as error:
@@ -207,14 +212,14 @@ class Scanner:
                 await self._try(commands[0], self._refuse(commands[0], str(error)))
             else:
                 self._set_aside(commands[0].id, commands[0].partition, error)
-            return
+            return len(commands)
         for command in commands[:handled]:
             self._engine.quarantine.passed(Kind.COMMAND, command.id)
         for run in runs:
             # Whoever has taken the partition since has found the run in the database.
             if self._engine.epochs.get(run.partition) == epochs[run.partition]:
                 self._engine.adopt(run, begun.get(run.id))
-        await self._create(commands[handled:])
+        return handled
 
     async def _create_together(
         self, commands: list[Command], epochs: Mapping[int, int]

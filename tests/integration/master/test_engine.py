@@ -1,6 +1,7 @@
 """The engine with a real database: what a failed store and a bad run must not cost."""
 
 import asyncio
+import inspect
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -539,3 +540,29 @@ async def test_batch_ends_when_it_is_about_enough_tasks(
     ids = [run.id for run in runs]
     assert stored[:2] == [set(ids[:2]), set(ids[2:4])]  # seven tasks each
     assert [run.attempts["t0"].state for run in runs] == [TaskState.SUCCEEDED] * 5
+
+
+async def test_starts_of_many_transactions_do_not_stand_upon_each_other(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the memory of all of them is given back in one long step, at the end."""
+    monkeypatch.setattr("shoal.master.scan._MOST_TASKS", 1)
+    workflow_id = await site.publish()
+    async with site.database.unit_of_work() as uow:
+        new = [NewCommand(CommandType.START, 0, f"k{n}", workflow_id) for n in range(5)]
+        await uow.commands.add_many(new, utc_now())
+        await uow.commit()
+    depths: list[int] = []
+    scanner = Scanner(site.database, site.engine, utc_now, 60.0, 500)
+    create = scanner._create_together
+
+    async def noted(*given: Any) -> Any:
+        depths.append(len(inspect.stack(0)))
+        return await create(*given)
+
+    monkeypatch.setattr(scanner, "_create_together", noted)
+    async with site.working():
+        await site.engine.take({0: 1}, "m")
+        await scanner.scan({0})
+    assert len(depths) == 5
+    assert len(set(depths[1:])) == 1
