@@ -18,7 +18,7 @@ from sqlalchemy.engine import Engine
 
 from bench.loop_counting import LoopCounts, counting_turns, of_nobody
 from shoal.coordination import ZkSession
-from shoal.worker import launching
+from shoal.worker.execution import launching
 
 _ours = contextvars.ContextVar("ours", default=False)
 # In place of the launcher's start file; leaves a byte in a file for each process that it starts,

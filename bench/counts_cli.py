@@ -29,8 +29,8 @@ from bench.other_work import other_work
 from bench.quiet import log_warnings_to_stderr
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port
-from shoal.core.model import WorkflowSpec
-from shoal.core.settings import ClusterSettings
+from shoal.core.definition.model import WorkflowSpec
+from shoal.runtime.settings import ClusterSettings
 
 SECTION = "counts"
 KINDS = (

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from bench.growth_table import Row
 from bench.hand_engine import line, wide
 from shoal.core.decide import decide
-from shoal.core.events import Begun, Event, TaskClaimed, TaskEnded
-from shoal.core.model import WorkflowSpec
-from shoal.core.run import Attempt, Plan, Run
-from shoal.core.states import TaskSignal, WorkflowState
+from shoal.core.runs.events import Begun, Event, TaskClaimed, TaskEnded
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.states import TaskSignal, WorkflowState
 
 _AT = datetime(2026, 1, 1, tzinfo=UTC)
 _EVENTS = 1_000  # at most; measured behind the first ones

@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from shoal.core.commands import CommandType, NewCommand
-from shoal.core.events import TaskClaimed, TaskEnded
-from shoal.core.model import WorkflowSpec
-from shoal.core.run import Action, Enqueue, Run
-from shoal.core.states import TaskSignal
-from shoal.master.engine import Engine
-from shoal.master.scan import Scanner
+from shoal.core.runs.commands import CommandType, NewCommand
+from shoal.core.runs.events import TaskClaimed, TaskEnded
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.run import Action, Enqueue, Run
+from shoal.core.runs.states import TaskSignal
+from shoal.master.engine.engine import Engine
+from shoal.master.services.scan import Scanner
 from shoal.sql import Database
 
 PARTITIONS = 8

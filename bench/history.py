@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, bindparam, text
 
-from shoal.core.model import WorkflowSpec
+from shoal.core.definition.model import WorkflowSpec
 from shoal.sql import Database
-from shoal.sql.types import UtcDateTime
+from shoal.sql.schema.types import UtcDateTime
 
 TASKS = 5  # of every instance
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)  # an instance every 20 s from then on

@@ -28,7 +28,7 @@ from shoal.client.local.garbage import collect_in_pieces
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port
 from shoal.coordination import ZkSession
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from shoal.master.main import serve
 from shoal.master.settings import MasterSettings
 from shoal.proto.channels import Channels

@@ -12,7 +12,7 @@ import httpx
 
 from bench.loop_steps import Steps
 from shoal.coordination import Claim
-from shoal.core.states import TaskState
+from shoal.core.runs.states import TaskState
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import call
 from shoal.sql import Database

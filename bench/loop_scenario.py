@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, Protocol
 
 from bench.loop_client import BATCH, PREFIX, Client
-from shoal.core.states import TaskState
+from shoal.core.runs.states import TaskState
 from shoal.proto import shoal_pb2 as pb
 
 

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.expression import CTE
 
-from shoal.sql.tables import command, event, task_instance, workflow_instance
+from shoal.sql.schema.tables import command, event, task_instance, workflow_instance
 
 _BLOCK = 50_000  # copies made by one statement
 _TABLES = (command, workflow_instance, task_instance, event)

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from bench.quiet import log_warnings_to_stderr
 from bench.report import machine
-from shoal.core.model import WorkflowSpec
-from shoal.core.run import Action, Run
-from shoal.master.engine import Engine
-from shoal.master.scan import Scanner
-from shoal.master.schedules import Scheduler
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.run import Action, Run
+from shoal.master.engine.engine import Engine
+from shoal.master.services.scan import Scanner
+from shoal.master.services.schedules import Scheduler
 from shoal.sql import Database
 
 PARTITIONS = 128

@@ -16,7 +16,8 @@ from typing import Any, Self
 import grpc
 import grpc.aio
 
-from shoal.coordination import Entry, TaskQueue, ZkSession, layout, prepare
+from shoal.coordination import Entry, TaskQueue, ZkSession, prepare
+from shoal.coordination.cluster import layout
 from shoal.coordination.errors import CoordinationError
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.server import start_server

@@ -11,9 +11,10 @@ from typing import Any, Self, TypeVar
 
 import psycopg
 
-from shoal.coordination import NoNode, ZkSession, layout
+from shoal.coordination import NoNode, ZkSession
+from shoal.coordination.cluster import layout
 from shoal.coordination.errors import CoordinationError
-from shoal.coordination.nodes import Node
+from shoal.coordination.session.nodes import Node
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 
-from shoal.worker.proctree import (
+from shoal.worker.supervisor.proctree import (
     PR_SET_PDEATHSIG,
     become_subreaper,
     kill_child,

@@ -7,10 +7,11 @@ from typing import Any
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse
 
-from shoal.api import docs, problems
-from shoal.api.auth import require_browser
-from shoal.api.description import describe
-from shoal.api.middleware import Exchange
+from shoal.api.web import docs
+from shoal.api.web import problems
+from shoal.api.web.auth import require_browser
+from shoal.api.web.description import describe
+from shoal.api.web.middleware import Exchange
 from shoal.api.routes import (
     backfills,
     calendars,

@@ -11,24 +11,24 @@ import structlog
 import uvicorn
 
 from shoal.api.app import create_app
-from shoal.api.auth import ensure_token
-from shoal.api.errors import AddressInUse, NotLoopback
-from shoal.api.feed import Feed
-from shoal.api.intake import Intake
-from shoal.api.logs import LogProxy
-from shoal.api.protocol import BoundedProtocol
+from shoal.api.web.auth import ensure_token
+from shoal.api.web.errors import AddressInUse, NotLoopback
+from shoal.api.operations.feed import Feed
+from shoal.api.operations.intake import Intake
+from shoal.api.operations.logs import LogProxy
+from shoal.api.web.protocol import BoundedProtocol
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
-from shoal.api.unowned import Unowned
-from shoal.coordination import layout
-from shoal.coordination.cluster_clock import ClusterClock
-from shoal.coordination.membership import Members
-from shoal.coordination.owners import Owners
+from shoal.api.operations.unowned import Unowned
+from shoal.coordination.cluster import layout
+from shoal.coordination.cluster.cluster_clock import ClusterClock
+from shoal.coordination.cluster.membership import Members
+from shoal.coordination.cluster.owners import Owners
 from shoal.coordination.queue import TaskQueue
-from shoal.coordination.session import ZkSession
+from shoal.coordination.session.session import ZkSession
 from shoal.coordination.starting import connect_when_there
-from shoal.coordination.tree import TreeKeeper
-from shoal.core.settings import ClusterSettings
+from shoal.coordination.cluster.tree import TreeKeeper
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles
 from shoal.proto.vault import Vault

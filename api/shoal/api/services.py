@@ -7,16 +7,16 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from shoal.api.feed import Feed
-from shoal.api.intake import Intake
-from shoal.api.logs import LogProxy
+from shoal.api.operations.feed import Feed
+from shoal.api.operations.intake import Intake
+from shoal.api.operations.logs import LogProxy
 from shoal.api.settings import ApiSettings
-from shoal.api.unowned import Unowned
-from shoal.coordination.cluster_clock import ClusterClock
-from shoal.coordination.membership import Members
-from shoal.coordination.owners import Owners
+from shoal.api.operations.unowned import Unowned
+from shoal.coordination.cluster.cluster_clock import ClusterClock
+from shoal.coordination.cluster.membership import Members
+from shoal.coordination.cluster.owners import Owners
 from shoal.coordination.queue import TaskQueue
-from shoal.coordination.session import ZkSession
+from shoal.coordination.session.session import ZkSession
 from shoal.proto.vault import Vault
 from shoal.sql import Database
 

@@ -15,31 +15,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal.client.definitions import Definition as Definition
-    from shoal.client.definitions import load_definitions as load_definitions
+    from shoal.client.sources.definitions import Definition as Definition
+    from shoal.client.sources.definitions import load_definitions as load_definitions
     from shoal.client.errors import ApiProblem as ApiProblem
     from shoal.client.errors import ApiUnreachable as ApiUnreachable
     from shoal.client.errors import AuthoringError as AuthoringError
     from shoal.client.find import find_api as find_api
-    from shoal.client.python_task import python_task as python_task
-    from shoal.client.rest import ShoalClient as ShoalClient
-    from shoal.client.sdk import Parameter as Parameter
-    from shoal.client.sdk import Task as Task
-    from shoal.client.sdk import Workflow as Workflow
-    from shoal.client.sdk_logic import Conditions as Conditions
-    from shoal.client.sdk_logic import Dependent as Dependent
-    from shoal.client.sdk_logic import Map as Map
-    from shoal.client.sdk_logic import SubWorkflow as SubWorkflow
-    from shoal.client.sdk_logic import Switch as Switch
-    from shoal.client.sdk_logic import all_of as all_of
-    from shoal.client.sdk_logic import any_of as any_of
-    from shoal.client.sdk_logic import ended as ended
-    from shoal.client.sdk_logic import none_of as none_of
-    from shoal.client.sdk_logic import ran as ran
-    from shoal.client.sdk_schedules import Schedule as Schedule
-    from shoal.client.sdk_tasks import Python as Python
-    from shoal.client.sdk_tasks import Shell as Shell
-    from shoal.client.sdk_tasks import Spark as Spark
+    from shoal.client.sdk.python_task import python_task as python_task
+    from shoal.client.rest.client import ShoalClient as ShoalClient
+    from shoal.client.sdk.workflow import Parameter as Parameter
+    from shoal.client.sdk.workflow import Task as Task
+    from shoal.client.sdk.workflow import Workflow as Workflow
+    from shoal.client.sdk.logic import Conditions as Conditions
+    from shoal.client.sdk.logic import Dependent as Dependent
+    from shoal.client.sdk.logic import Map as Map
+    from shoal.client.sdk.logic import SubWorkflow as SubWorkflow
+    from shoal.client.sdk.logic import Switch as Switch
+    from shoal.client.sdk.logic import all_of as all_of
+    from shoal.client.sdk.logic import any_of as any_of
+    from shoal.client.sdk.logic import ended as ended
+    from shoal.client.sdk.logic import none_of as none_of
+    from shoal.client.sdk.logic import ran as ran
+    from shoal.client.sdk.schedules import Schedule as Schedule
+    from shoal.client.sdk.tasks import Python as Python
+    from shoal.client.sdk.tasks import Shell as Shell
+    from shoal.client.sdk.tasks import Spark as Spark
 
 __all__ = [
     "ApiProblem",

@@ -23,9 +23,9 @@ after the session is lost, its Party never rejoins, its queues lose items.
 """
 
 from shoal.coordination.assignors import Partition
-from shoal.coordination.bell import Bells, ring
-from shoal.coordination.cluster_clock import ClusterClock
-from shoal.coordination.election import Election, ElectionListener, Leader, leader_of
+from shoal.coordination.cluster.bell import Bells, ring
+from shoal.coordination.cluster.cluster_clock import ClusterClock
+from shoal.coordination.recipes.election import Election, ElectionListener, Leader, leader_of
 from shoal.coordination.errors import (
     CannotConnect,
     ConnectionLoss,
@@ -41,7 +41,7 @@ from shoal.coordination.errors import (
     StaleEpoch,
     TransactionFailed,
 )
-from shoal.coordination.fence import raise_fence
+from shoal.coordination.recipes.fence import raise_fence
 from shoal.coordination.group import (
     Group,
     GroupListener,
@@ -50,11 +50,11 @@ from shoal.coordination.group import (
     delete_group,
     read_group,
 )
-from shoal.coordination.jobs import BalancedJobs
-from shoal.coordination.keys import partition_of
-from shoal.coordination.layout import prepare
-from shoal.coordination.membership import MemberInfo, Members, Membership
-from shoal.coordination.nodes import (
+from shoal.coordination.recipes.jobs import BalancedJobs
+from shoal.coordination.cluster.keys import partition_of
+from shoal.coordination.cluster.layout import prepare
+from shoal.coordination.cluster.membership import MemberInfo, Members, Membership
+from shoal.coordination.session.nodes import (
     Check,
     Create,
     Created,
@@ -65,12 +65,12 @@ from shoal.coordination.nodes import (
     SetData,
     WatchEvent,
 )
-from shoal.coordination.owners import OwnerInfo, Owners
-from shoal.coordination.ownership import Ownership
+from shoal.coordination.cluster.owners import OwnerInfo, Owners
+from shoal.coordination.cluster.ownership import Ownership
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.queue.entry import Claim, Entry
-from shoal.coordination.session import ZkSession
-from shoal.coordination.tree import TreeKeeper
+from shoal.coordination.session.session import ZkSession
+from shoal.coordination.cluster.tree import TreeKeeper
 
 __all__ = [
     "BalancedJobs",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import structlog
 
 from shoal.coordination.errors import CannotConnect
-from shoal.coordination.session import ZkSession
+from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from shoal.core.retention import Hours, Retention
+from shoal.core.runs.retention import Hours, Retention
 
 
 class MasterSettings(BaseSettings):

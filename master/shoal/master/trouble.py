@@ -11,7 +11,7 @@ import structlog
 
 from shoal.core.errors import ShoalError
 from shoal.sql.errors import DatabaseDamaged, SchemaMissing, SchemaTooNew
-from shoal.sql.reading import reason_of
+from shoal.sql.statements.reading import reason_of
 
 log = structlog.get_logger()
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto.errors import InvalidIdentity
 
 # The name that every node certificate carries and every client expects, whatever the address.

@@ -11,9 +11,9 @@
 """
 
 from shoal.sql.engine import Database
-from shoal.sql.event_tail import EventTail
-from shoal.sql.patience import Patience
+from shoal.sql.repositories.runs.event_tail import EventTail
+from shoal.sql.driver.patience import Patience
 from shoal.sql.unit_of_work import UnitOfWork
-from shoal.sql.workflows import Published, VersionInfo
+from shoal.sql.repositories.definitions.workflows import Published, VersionInfo
 
 __all__ = ["Database", "EventTail", "Patience", "Published", "UnitOfWork", "VersionInfo"]

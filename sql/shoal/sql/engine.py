@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Self
 from sqlalchemy import URL, func, make_url, select
 from sqlalchemy.exc import ArgumentError
 
-from shoal.sql.connection import Source
+from shoal.sql.driver.connection import Source
 from shoal.sql.errors import InvalidDatabaseUrl
-from shoal.sql.migrate import upgrade
-from shoal.sql.patience import Patience
-from shoal.sql.plans import PlanCache
-from shoal.sql.sqlite import SqliteConnections
-from shoal.sql.sqlite_file import prepare_file
+from shoal.sql.schema.migrate import upgrade
+from shoal.sql.driver.patience import Patience
+from shoal.sql.repositories.definitions.plans import PlanCache
+from shoal.sql.driver.sqlite.pool import SqliteConnections
+from shoal.sql.driver.sqlite.file import prepare_file
 from shoal.sql.unit_of_work import UnitOfWork
 
 if TYPE_CHECKING:
-    from shoal.sql.postgresql import PostgresqlConnections
+    from shoal.sql.driver.postgresql.pool import PostgresqlConnections
 
 _DRIVERS = {
     "sqlite": "sqlite+pysqlite",
@@ -94,7 +94,7 @@ class Database:
             self._writer = SqliteConnections(self._url, 1, read_only=False)
             self._reader = SqliteConnections(self._url, self._pool_size, read_only=True)
         else:
-            from shoal.sql.postgresql import PostgresqlConnections  # it needs psycopg
+            from shoal.sql.driver.postgresql.pool import PostgresqlConnections  # it needs psycopg
 
             self._pool = PostgresqlConnections.of(self._url, self._pool_size, self._patience)
             self._writer, self._reader = self._pool, self._pool.reading()

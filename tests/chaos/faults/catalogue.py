@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Mapping
 
-from shoal.core import failpoints
+from shoal.runtime import failpoints
 from tests.chaos.faults import (
     clocks,
     disk,

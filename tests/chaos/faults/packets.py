@@ -8,7 +8,7 @@ import random
 from contextlib import suppress
 from typing import ClassVar
 
-from shoal.coordination import layout
+from shoal.coordination.cluster import layout
 from tests.chaos.cluster import Cluster
 from tests.chaos.ensemble import EnsembleMember
 from tests.chaos.faults.fault import Skipped

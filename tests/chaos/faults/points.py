@@ -1,4 +1,4 @@
-"""Deaths and lost answers at named points in the code (``shoal.core.failpoints``)."""
+"""Deaths and lost answers at named points in the code (``shoal.runtime.failpoints``)."""
 
 import asyncio
 import random
@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Mapping
 
-from shoal.core import failpoints
+from shoal.runtime import failpoints
 from tests.chaos.cluster import START_S, Cluster
 from tests.chaos.faults.fault import effects
 from tests.chaos.faults.processes import RoleFault

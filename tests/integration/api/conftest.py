@@ -14,14 +14,14 @@ import httpx
 import pytest
 
 from shoal.api.app import create_app
-from shoal.api.auth import ensure_token
+from shoal.api.web.auth import ensure_token
 from shoal.api.main import listening, open_services, serve_app
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
 from shoal.client.local.zookeeper import ZooKeeperServer
-from shoal.core.records import NewInstance
-from shoal.core.run import Run
-from shoal.core.settings import ClusterSettings
+from shoal.core.runs.records import NewInstance
+from shoal.core.runs.run import Run
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto.tls import TlsFiles, create_identity
 from shoal.sql import UnitOfWork
 from tests.waiting import DEADLINE_S, STEADY_SESSION_S

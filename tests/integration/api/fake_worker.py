@@ -13,9 +13,9 @@ import grpc
 import grpc.aio
 
 from shoal.api.services import Services
-from shoal.coordination import layout
-from shoal.coordination.membership import Membership
-from shoal.core.settings import ClusterSettings
+from shoal.coordination.cluster import layout
+from shoal.coordination.cluster.membership import Membership
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2 import (
     DownloadRequest,

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from shoal.core.backfill import BackfillRequest, BackfillRunState
-from shoal.core.commands import CommandState, CommandType
-from shoal.core.records import NewInstance
-from shoal.sql.backfill_planning import plan_of
+from shoal.core.backfill.request import BackfillRequest, BackfillRunState
+from shoal.core.runs.commands import CommandState, CommandType
+from shoal.core.runs.records import NewInstance
+from shoal.sql.repositories.definitions.backfill_planning import plan_of
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, fields_of, problem_of
 
 RANGE = {"project": "p", "workflow": "daily", "from": "2026-01-01", "to": "2026-01-05"}

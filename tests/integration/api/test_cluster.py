@@ -7,13 +7,13 @@ from contextlib import AsyncExitStack, closing
 import pytest
 
 from shoal.api.services import Services
-from shoal.coordination import layout
-from shoal.coordination.cluster_clock import read_clocks
-from shoal.coordination.membership import Membership
-from shoal.coordination.own_clock import OwnClock
+from shoal.coordination.cluster import layout
+from shoal.coordination.cluster.cluster_clock import read_clocks
+from shoal.coordination.cluster.membership import Membership
+from shoal.coordination.cluster.own_clock import OwnClock
 from shoal.coordination.queue.entry import Entry
-from shoal.core.cluster_time import Shown
-from shoal.core.settings import ClusterSettings
+from shoal.core.timing.cluster_time import Shown
+from shoal.runtime.settings import ClusterSettings
 from shoal.sql.errors import DatabaseUnavailable
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, problem_of
 from tests.integration.api.fake_worker import seen

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shoal.api.services import Services
-from shoal.coordination.bell import Bells
-from shoal.coordination.keys import partition_of
+from shoal.coordination.cluster.bell import Bells
+from shoal.coordination.cluster.keys import partition_of
 from shoal.sql import UnitOfWork
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, fields_of, problem_of
 from tests.waiting import DEADLINE_S

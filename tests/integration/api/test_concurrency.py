@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shoal.core.decide import decide
-from shoal.core.events import Begun
-from shoal.core.run import Run
+from shoal.core.runs.events import Begun
+from shoal.core.runs.run import Run
 from shoal.sql import UnitOfWork
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 

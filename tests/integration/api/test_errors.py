@@ -14,7 +14,7 @@ from shoal.api.app import create_app
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
 from shoal.core.errors import ShoalError
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from shoal.sql.errors import DatabaseUnavailable, TransactionConflict
 from tests.integration.api.conftest import (
     PREFIX,

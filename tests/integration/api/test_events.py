@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from shoal.api import feed
-from shoal.api.feed import Feed, Subscription
+from shoal.api.operations import feed
+from shoal.api.operations.feed import Feed, Subscription
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
-from shoal.core.records import ChangeEvent
-from shoal.core.settings import ClusterSettings
-from shoal.sql.events import NewEvent
+from shoal.core.runs.records import ChangeEvent
+from shoal.runtime.settings import ClusterSettings
+from shoal.sql.repositories.runs.events import NewEvent
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 from tests.integration.api.sse_reader import Reader, stream
 from tests.waiting import DEADLINE_S

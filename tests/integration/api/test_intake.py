@@ -7,10 +7,10 @@ from datetime import datetime
 import pytest
 
 from shoal.api.services import Services
-from shoal.coordination import layout
-from shoal.coordination.wire import Stat
-from shoal.core.commands import Command, CommandType, NewCommand
-from shoal.sql.commands import Commands
+from shoal.coordination.cluster import layout
+from shoal.coordination.session.wire import Stat
+from shoal.core.runs.commands import Command, CommandType, NewCommand
+from shoal.sql.repositories.runs.commands import Commands
 from shoal.sql.errors import BrokenReference
 from tests.integration.api.conftest import Api
 from tests.waiting import eventually

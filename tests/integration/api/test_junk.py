@@ -14,17 +14,17 @@ import pytest
 from sqlalchemy import Column, Table, text
 
 from shoal.api.app import create_app
-from shoal.api.description import describe
-from shoal.core.backfill import BackfillRequest
+from shoal.api.web.description import describe
+from shoal.core.backfill.request import BackfillRequest
 from shoal.core.decide import decide
-from shoal.core.events import Begun
-from shoal.core.run import Run
-from shoal.core.settings import ClusterSettings
+from shoal.core.runs.events import Begun
+from shoal.core.runs.run import Run
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto.vault import create_key
-from shoal.sql import tables
-from shoal.sql.backfill_planning import plan_of
+from shoal.sql.schema import tables
+from shoal.sql.repositories.definitions.backfill_planning import plan_of
 from shoal.sql.errors import SqlError
-from shoal.sql.types import Json, Line, Prose, UtcDateTime
+from shoal.sql.schema.types import Json, Line, Prose, UtcDateTime
 from tests.integration.api.conftest import PREFIX, Api
 
 JSONS = ("not json", "17", '{"a":{"b":[null]}}')

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from shoal.api import answers
+from shoal.api.web import answers
 from tests.integration.api.conftest import PREFIX, Api, definition
 
 PATHS = (

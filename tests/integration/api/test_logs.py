@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
-from shoal.api.logs import LogPart, text_of
+from shoal.api.operations.logs import LogPart, text_of
 from shoal.api.services import Services
-from shoal.core.run import Decision, Run
-from shoal.core.settings import ClusterSettings
-from shoal.core.states import TaskState
+from shoal.core.runs.run import Decision, Run
+from shoal.runtime.settings import ClusterSettings
+from shoal.core.runs.states import TaskState
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 from tests.integration.api.fake_worker import FakeWorker, fake_worker
 from tests.integration.api.sse_reader import Reader, stream

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shoal.api.description import example_of, resolve
+from shoal.api.web.description import example_of, resolve
 from shoal.api.settings import ApiSettings
-from shoal.core.checks import check_workflow
-from shoal.core.settings import ClusterSettings
+from shoal.core.checks.workflow import check_workflow
+from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api, in_process, opened
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api, definition
 from tests.integration.api.sse_reader import stream
 

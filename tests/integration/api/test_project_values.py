@@ -9,7 +9,7 @@ import pytest_asyncio
 import structlog
 
 from shoal.api.settings import ApiSettings
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto.vault import Vault, create_key
 from tests.integration.api.conftest import PREFIX, Api, fields_of, in_process, opened, problem_of
 

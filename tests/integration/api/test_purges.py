@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
-from shoal.api.logs import why_deleted
+from shoal.api.operations.logs import why_deleted
 from shoal.sql import UnitOfWork
-from shoal.sql.purges import Part
+from shoal.sql.repositories.upkeep.purges import Part
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, fields_of, problem_of
 
 PURGES = f"{PREFIX}/purges"

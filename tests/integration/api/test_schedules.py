@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import update
 
 from shoal.sql import UnitOfWork
-from shoal.sql.tables import schedule
+from shoal.sql.schema.tables import schedule
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 
 WORKFLOW = f"{PREFIX}/projects/p/workflows/daily"

@@ -12,11 +12,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from shoal.api.auth import ensure_token
-from shoal.api.errors import AddressInUse, BadToken, NotLoopback
+from shoal.api.web.auth import ensure_token
+from shoal.api.web.errors import AddressInUse, BadToken, NotLoopback
 from shoal.api.main import listening, serve
 from shoal.api.settings import ApiSettings
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api
 from tests.integration.api.sse_reader import stream
 from tests.waiting import DEADLINE_S

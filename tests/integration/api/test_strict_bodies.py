@@ -8,9 +8,9 @@ import httpx
 import pytest
 from pydantic import BaseModel, field_validator
 
-from shoal.api import commanding
+from shoal.api.operations import commanding
 from shoal.api.app import create_app
-from shoal.api.route import strict_router
+from shoal.api.web.route import strict_router
 from shoal.api.routes import parameters
 from shoal.api.services import Services
 from tests.integration.api.conftest import PREFIX, Api, definition, fields_of, problem_of

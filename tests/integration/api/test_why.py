@@ -5,10 +5,10 @@ from typing import Any
 
 from shoal.coordination import Entry
 from shoal.core.decide import decide
-from shoal.core.events import Begun, Event, PauseRequested, TaskClaimed, TaskEnded
-from shoal.core.records import NewInstance
-from shoal.core.run import Run
-from shoal.core.states import TaskSignal
+from shoal.core.runs.events import Begun, Event, PauseRequested, TaskClaimed, TaskEnded
+from shoal.core.runs.records import NewInstance
+from shoal.core.runs.run import Run
+from shoal.core.runs.states import TaskSignal
 from shoal.sql import UnitOfWork
 from tests.integration.api.conftest import PREFIX, Api, problem_of
 
@@ -98,7 +98,7 @@ async def test_run_that_waits_for_others_names_them(api: Api) -> None:
     async def wait(uow: UnitOfWork) -> None:
         from sqlalchemy import update
 
-        from shoal.sql.tables import workflow_instance
+        from shoal.sql.schema.tables import workflow_instance
 
         await uow.connection.execute(
             update(workflow_instance)

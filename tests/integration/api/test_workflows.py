@@ -4,8 +4,8 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
-from shoal.core.run import Decision
-from shoal.core.states import WorkflowState
+from shoal.core.runs.run import Decision
+from shoal.core.runs.states import WorkflowState
 from shoal.sql import UnitOfWork
 from tests.integration.api.conftest import PREFIX, Api, definition, fields_of, problem_of
 

@@ -20,7 +20,7 @@ from bench.counting import (
 )
 from bench.counts_cli import KINDS, SECTION, SESSION_S, measure
 from bench.loop_counting import AGENT, MASTER, PYTHON_CALLS, WAKE_UPS
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 
 LONELY = "CHAIN 20"  # one task at a time, so the counts are nearly the same every time
 TOGETHER = ("WIDE 200", "MANY 40 x 5")

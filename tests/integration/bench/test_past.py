@@ -7,7 +7,7 @@ import pytest
 from bench.growth_engine import FIGURE, past
 from bench.hand_engine import diamond, hand_engine
 from bench.past import multiply
-from shoal.core.states import TaskState, WorkflowState
+from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database
 
 COPIES = 3

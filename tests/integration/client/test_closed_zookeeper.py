@@ -20,7 +20,8 @@ from shoal.client.local.state import (
     zookeeper_credential,
 )
 from shoal.client.local.zookeeper import ZooKeeperServer, four_letter_word, free_port
-from shoal.coordination import Membership, TaskQueue, ZkSession, layout, prepare
+from shoal.coordination import Membership, TaskQueue, ZkSession, prepare
+from shoal.coordination.cluster import layout
 from shoal.coordination.errors import AccessDenied
 from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.test_queue import entry

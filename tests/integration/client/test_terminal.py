@@ -184,7 +184,7 @@ def test_a_question_to_the_api_loads_little(cluster: LocalCluster) -> None:
     assert status == "0", done.stderr
     servers = {"sqlalchemy", "grpc", "fastapi", "starlette", "uvicorn", "kazoo", "pyspark"}
     others = {"yaml", "structlog", "click", "pygments", "markdown_it", "numpy", "pandas"}
-    ours = {"shoal.core.model", "shoal.core.settings", "shoal.client.sdk", "shoal.client.sources"}
+    ours = {"shoal.core.definition.model", "shoal.runtime.settings", "shoal.client.sdk.workflow", "shoal.client.sources.source"}
     roles = {
         f"shoal.{role}" for role in ("sql", "coordination", "proto", "master", "worker", "api")
     }
@@ -196,7 +196,7 @@ def test_help_is_complete_and_loads_nothing_heavy() -> None:
     code = (
         "import sys; from shoal.client.cli import run; status = run(['--help']);"
         "heavy = {'httpx', 'yaml', 'pydantic', 'grpc', 'sqlalchemy', 'fastapi', 'kazoo',"
-        "'shoal.client.rest', 'shoal.client.sdk'};"
+        "'shoal.client.rest.client', 'shoal.client.sdk.workflow'};"
         "print(sorted(heavy & set(sys.modules)), status)"
     )
     done = subprocess.run(

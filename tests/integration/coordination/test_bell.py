@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from shoal.coordination import Bells, ZkSession, ring
-from shoal.coordination.nodes import Node, WatchCallback
+from shoal.coordination.session.nodes import Node, WatchCallback
 from tests.integration.coordination.conftest import get_request
 from tests.proxy import TcpProxy
 from tests.waiting import eventually

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from shoal.coordination import Group, ZkSession, layout, quarantine
+from shoal.coordination import Group, ZkSession
+from shoal.coordination.cluster import layout
+from shoal.coordination.cluster import quarantine
 from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.group_bench import QUICK
 from tests.waiting import eventually

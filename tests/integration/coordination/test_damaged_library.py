@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from shoal.coordination import Election, ElectionListener, ZkSession, layout, leader_of, raise_fence
+from shoal.coordination import Election, ElectionListener, ZkSession, leader_of, raise_fence
+from shoal.coordination.cluster import layout
 from shoal.coordination.messages import Consumer, Producer
 from shoal.coordination.messages.paths import PartitionPaths
 from tests.integration.coordination.group_bench import QUICK

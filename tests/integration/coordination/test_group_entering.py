@@ -5,7 +5,8 @@ import struct
 
 import pytest
 
-from shoal.coordination import Group, GroupSettings, ZkSession, layout, read_group
+from shoal.coordination import Group, GroupSettings, ZkSession, read_group
+from shoal.coordination.cluster import layout
 from tests.integration.coordination.conftest import eventually
 from tests.proxy import TcpProxy
 

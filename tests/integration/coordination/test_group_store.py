@@ -3,7 +3,8 @@ without members can be deleted."""
 
 import pytest
 
-from shoal.coordination import Group, ZkSession, delete_group, layout, read_group
+from shoal.coordination import Group, ZkSession, delete_group, read_group
+from shoal.coordination.cluster import layout
 from shoal.coordination.errors import BadVersion, GroupNotEmpty
 from shoal.coordination.group.model import GroupMetadata
 from shoal.coordination.group.store import GroupStore

@@ -4,9 +4,9 @@ import asyncio
 
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import Members, Membership, NoNode, ZkSession
-from shoal.coordination.cluster_clock import read_clocks
-from shoal.coordination.own_clock import OwnClock
-from shoal.core.cluster_time import Shown
+from shoal.coordination.cluster.cluster_clock import read_clocks
+from shoal.coordination.cluster.own_clock import OwnClock
+from shoal.core.timing.cluster_time import Shown
 from tests.integration.coordination.conftest import appears, connect, create_request
 from tests.proxy import TcpProxy
 from tests.waiting import DEADLINE_S, eventually

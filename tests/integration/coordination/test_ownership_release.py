@@ -2,7 +2,8 @@
 
 import asyncio
 
-from shoal.coordination import Ownership, ZkSession, layout, prepare
+from shoal.coordination import Ownership, ZkSession, prepare
+from shoal.coordination.cluster import layout
 from tests.integration.coordination.conftest import connect
 from tests.waiting import DEADLINE_S
 

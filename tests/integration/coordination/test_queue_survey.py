@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from shoal.coordination import Entry, TaskQueue, ZkSession, layout
+from shoal.coordination import Entry, TaskQueue, ZkSession
+from shoal.coordination.cluster import layout
 from shoal.coordination.queue import survey, task_queue
 from shoal.coordination.queue.entry import parse
 from shoal.coordination.queue.putting import Putter

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from shoal.coordination import ZkSession, prepare
-from shoal.coordination.boottime import boottime
+from shoal.coordination.session.boottime import boottime
 from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.test_ownership import owner
 from tests.proxy import TcpProxy
@@ -109,7 +109,7 @@ async def test_suspended_machine_proves_nothing_when_it_goes_on(
 ) -> None:
     """All waits go on where they were; the clock of leases has gone on meanwhile."""
     ahead_s = 0.0
-    monkeypatch.setattr("shoal.coordination.session.boottime", lambda: boottime() + ahead_s)
+    monkeypatch.setattr("shoal.coordination.session.session.boottime", lambda: boottime() + ahead_s)
     async with connect(zk_chroot, session_timeout_s=40.0) as session:
         await _silence(session)
         assert session.is_proven
@@ -126,7 +126,7 @@ async def test_owner_on_a_suspended_machine_stops_when_it_goes_on(
     zk_chroot: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ahead_s = 0.0
-    monkeypatch.setattr("shoal.coordination.session.boottime", lambda: boottime() + ahead_s)
+    monkeypatch.setattr("shoal.coordination.session.session.boottime", lambda: boottime() + ahead_s)
     async with connect(zk_chroot, session_timeout_s=20.0) as session:
         await prepare(session, 8)
         async with owner(session, "a", [1, 2]) as recorder:

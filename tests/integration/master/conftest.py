@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from shoal.coordination import NoNode, ZkSession, layout, partition_of, ring
-from shoal.core.commands import Command, CommandState, CommandType, NewCommand
-from shoal.core.model import WorkflowSpec
-from shoal.core.records import Instance, TaskInstance
-from shoal.core.settings import ClusterSettings
-from shoal.core.states import FINISHED_WORKFLOW, WorkflowState
+from shoal.coordination import NoNode, ZkSession, partition_of, ring
+from shoal.coordination.cluster import layout
+from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.records import Instance, TaskInstance
+from shoal.runtime.settings import ClusterSettings
+from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
 from shoal.master.main import serve
 from shoal.master.settings import MasterSettings
 from shoal.proto.channels import Channels

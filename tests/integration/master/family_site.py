@@ -10,17 +10,17 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from shoal.coordination import partition_of
-from shoal.core.commands import Command, CommandState, CommandType, NewCommand
+from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
 from shoal.core.errors import ShoalError
-from shoal.core.events import Event, TaskClaimed, TaskEnded, TimeReached
-from shoal.core.model import WorkflowSpec
-from shoal.core.records import Instance, TaskInstance
-from shoal.core.run import Action, Run
-from shoal.core.states import TaskSignal, TaskState, WorkflowState
-from shoal.master.admission import Admission
-from shoal.master.engine import Engine
-from shoal.master.messages import Messenger
-from shoal.master.scan import Scanner
+from shoal.core.runs.events import Event, TaskClaimed, TaskEnded, TimeReached
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.records import Instance, TaskInstance
+from shoal.core.runs.run import Action, Run
+from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
+from shoal.master.services.admission import Admission
+from shoal.master.engine.engine import Engine
+from shoal.master.engine.messages import Messenger
+from shoal.master.services.scan import Scanner
 from shoal.sql import Database
 from tests.clock import utc_now
 from tests.waiting import DEADLINE_S

@@ -7,10 +7,10 @@ from contextlib import AsyncExitStack
 import pytest
 from sqlalchemy import text
 
-from shoal.core.commands import CommandState, CommandType, Parent
-from shoal.core.events import StopRequested, TaskClaimed
-from shoal.core.records import Instance
-from shoal.core.states import TaskSignal, WorkflowState
+from shoal.core.runs.commands import CommandState, CommandType, Parent
+from shoal.core.runs.events import StopRequested, TaskClaimed
+from shoal.core.runs.records import Instance
+from shoal.core.runs.states import TaskSignal, WorkflowState
 from shoal.sql import Database
 from tests.clock import utc_now
 from tests.integration.master.admission_site import PARTITIONS, Master, Site

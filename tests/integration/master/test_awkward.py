@@ -5,14 +5,15 @@ import math
 import time
 from datetime import timedelta
 
-from shoal.coordination import Claim, Members, TaskQueue, layout
-from shoal.core.commands import CommandType
-from shoal.core.run import Attempt, Enqueue, Plan, Run, Withdraw
-from shoal.core.states import TaskState, WorkflowState
-from shoal.master.engine import Engine
-from shoal.master.perform import Performer
-from shoal.master.sweep import Sweeper
-from shoal.master.timers import Timers
+from shoal.coordination import Claim, Members, TaskQueue
+from shoal.coordination.cluster import layout
+from shoal.core.runs.commands import CommandType
+from shoal.core.runs.run import Attempt, Enqueue, Plan, Run, Withdraw
+from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.master.engine.engine import Engine
+from shoal.master.engine.perform import Performer
+from shoal.master.services.sweep import Sweeper
+from shoal.master.engine.timers import Timers
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import call
 from tests.clock import utc_now

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from shoal.core import failpoints
-from shoal.core.backfill import BackfillRunState, BackfillState
-from shoal.core.commands import CommandState, CommandType, NewCommand
-from shoal.core.priority import Priority
-from shoal.core.records import Instance
-from shoal.core.selection import Selection
-from shoal.core.states import TaskSignal, WorkflowState
+from shoal.runtime import failpoints
+from shoal.core.backfill.request import BackfillRunState, BackfillState
+from shoal.core.runs.commands import CommandState, CommandType, NewCommand
+from shoal.core.definition.priority import Priority
+from shoal.core.runs.records import Instance
+from shoal.core.definition.selection import Selection
+from shoal.core.runs.states import TaskSignal, WorkflowState
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
-from shoal.sql.tables import backfill
+from shoal.sql.schema.tables import backfill
 from tests.clock import utc_now
 from tests.databases import migrated_url
 from tests.integration.master.backfill_site import PARTITIONS, Master, Site

@@ -6,15 +6,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import update
 
-from shoal.core.backfill import BackfillRunState
-from shoal.core.commands import CommandState, CommandType, NewCommand
-from shoal.core.model import WorkflowSpec
-from shoal.core.states import WorkflowState
-from shoal.master.engine import Engine
-from shoal.master.schedules import Scheduler
+from shoal.core.backfill.request import BackfillRunState
+from shoal.core.runs.commands import CommandState, CommandType, NewCommand
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.states import WorkflowState
+from shoal.master.engine.engine import Engine
+from shoal.master.services.schedules import Scheduler
 from shoal.sql import Database
-from shoal.sql.commands import own_key
-from shoal.sql.tables import command, schedule, workflow_instance
+from shoal.sql.repositories.runs.commands import own_key
+from shoal.sql.schema.tables import command, schedule, workflow_instance
 from tests.clock import utc_now
 from tests.databases import migrated_url
 from tests.integration.master import admission_site, backfill_site, family_site

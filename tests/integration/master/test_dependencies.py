@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from shoal.core import failpoints
-from shoal.core.commands import CommandType
-from shoal.core.records import Instance, TaskInstance
-from shoal.core.states import TaskState, WorkflowState
+from shoal.runtime import failpoints
+from shoal.core.runs.commands import CommandType
+from shoal.core.runs.records import Instance, TaskInstance
+from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.proto import shoal_pb2 as pb
-from shoal.sql.dependencies import Wait
-from shoal.sql.tables import dependency_wait
+from shoal.sql.repositories.runs.dependencies import Wait
+from shoal.sql.schema.tables import dependency_wait
 from tests.integration.master.conftest import Bench
 from tests.waiting import DEADLINE_S
 

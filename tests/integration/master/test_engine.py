@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from shoal.core.commands import Command, CommandState, CommandType, NewCommand
+from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
 from shoal.core.decide import decide
-from shoal.core.events import (
+from shoal.core.runs.events import (
     Event,
     PauseRequested,
     ResumeRequested,
@@ -25,22 +25,22 @@ from shoal.core.events import (
     TaskEnded,
     TimeReached,
 )
-from shoal.core.model import WorkflowSpec
-from shoal.core.quarantine import Kind
-from shoal.core.records import NewInstance
-from shoal.core.run import Action, Attempt, Decision, Enqueue, Run, Withdraw
-from shoal.core.states import TaskSignal, TaskState, WorkflowState
-from shoal.master import engine
-from shoal.master.engine import Engine
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.records import NewInstance
+from shoal.core.runs.run import Action, Attempt, Decision, Enqueue, Run, Withdraw
+from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
+from shoal.master.engine import engine
+from shoal.master.engine.engine import Engine
 from shoal.master.errors import NotOwner, NotStored, Quarantined
-from shoal.master.rpc import MasterRpc
-from shoal.master.scan import Scanner
-from shoal.master.schedules import Scheduler
+from shoal.master.dispatch.rpc import MasterRpc
+from shoal.master.services.scan import Scanner
+from shoal.master.services.schedules import Scheduler
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.vault import Vault
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import DatabaseUnavailable, Fenced
-from shoal.sql.tables import schedule
+from shoal.sql.schema.tables import schedule
 from tests.clock import utc_now
 from tests.databases import migrated_url
 from tests.integration.master.statements import noted_writes
@@ -400,8 +400,8 @@ async def test_new_instance_that_cannot_be_decided_is_created_and_quarantined(
     def fails(*_: object) -> None:
         raise AssertionError("a defect")
 
-    monkeypatch.setattr("shoal.master.beginning.decide", fails)
-    monkeypatch.setattr("shoal.master.engine.decide", fails)
+    monkeypatch.setattr("shoal.master.engine.beginning.decide", fails)
+    monkeypatch.setattr("shoal.master.engine.engine.decide", fails)
     command = await site.command(CommandType.START)
     await site.engine.take({0: 1}, "m")
     async with site.working():
@@ -546,7 +546,7 @@ async def test_starts_of_many_transactions_do_not_stand_upon_each_other(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the memory of all of them is given back in one long step, at the end."""
-    monkeypatch.setattr("shoal.master.scan._MOST_TASKS", 1)
+    monkeypatch.setattr("shoal.master.services.scan._MOST_TASKS", 1)
     workflow_id = await site.publish()
     async with site.database.unit_of_work() as uow:
         new = [NewCommand(CommandType.START, 0, f"k{n}", workflow_id) for n in range(5)]

@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import update
 
-from shoal.core.commands import CommandState, CommandType
-from shoal.core.events import StopRequested, TaskClaimed
-from shoal.core.states import TaskState, WorkflowState
+from shoal.core.runs.commands import CommandState, CommandType
+from shoal.core.runs.events import StopRequested, TaskClaimed
+from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.errors import NotOwner, NotStored
-from shoal.master.scan import Scanner
-from shoal.master.schedules import Scheduler
+from shoal.master.services.scan import Scanner
+from shoal.master.services.schedules import Scheduler
 from shoal.sql.errors import Fenced
-from shoal.sql.tables import schedule, workflow_instance
+from shoal.sql.schema.tables import schedule, workflow_instance
 from tests.clock import utc_now
 from tests.integration.master.test_engine import Site, Unsteady
 

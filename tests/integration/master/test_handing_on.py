@@ -7,13 +7,13 @@ from typing import Any, cast
 import pytest
 
 from shoal.coordination import Claim, TaskQueue
-from shoal.core.commands import CommandType
-from shoal.core.events import TaskEnded
-from shoal.core.run import Attempt, Plan, Run
-from shoal.core.states import TaskSignal, TaskState, WorkflowState
-from shoal.master import rpc
-from shoal.master.engine import Engine
-from shoal.master.sweep import Sweeper
+from shoal.core.runs.commands import CommandType
+from shoal.core.runs.events import TaskEnded
+from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
+from shoal.master.dispatch import rpc
+from shoal.master.engine.engine import Engine
+from shoal.master.services.sweep import Sweeper
 from shoal.proto import shoal_pb2 as pb
 from tests.clock import utc_now
 from tests.integration.coordination.conftest import connect

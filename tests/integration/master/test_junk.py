@@ -17,14 +17,14 @@ import pytest
 from sqlalchemy import Table, text
 
 from shoal.coordination import partition_of
-from shoal.core.commands import CommandState, CommandType, NewCommand
-from shoal.core.quarantine import Kind, SetAside
-from shoal.core.records import Instance
-from shoal.core.states import WorkflowState
+from shoal.core.runs.commands import CommandState, CommandType, NewCommand
+from shoal.core.runs.quarantine import Kind, SetAside
+from shoal.core.runs.records import Instance
+from shoal.core.runs.states import WorkflowState
 from shoal.proto import shoal_pb2 as pb
-from shoal.sql import tables
+from shoal.sql.schema import tables
 from shoal.sql.errors import SqlError
-from shoal.sql.types import Json, Line, Prose
+from shoal.sql.schema.types import Json, Line, Prose
 from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.waiting import DEADLINE_S
 

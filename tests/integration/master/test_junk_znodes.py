@@ -10,18 +10,12 @@ from typing import Any
 
 import pytest
 
-from shoal.coordination import (
-    Members,
-    Mismatch,
-    Owners,
-    ZkSession,
-    layout,
-    quarantine,
-    read_group,
-)
+from shoal.coordination import Members, Mismatch, Owners, ZkSession, read_group
+from shoal.coordination.cluster import layout
+from shoal.coordination.cluster import quarantine
 from shoal.coordination.errors import NodeExists, NoNode, PathError
 from shoal.coordination.group import GroupState
-from shoal.core.states import WorkflowState
+from shoal.core.runs.states import WorkflowState
 from shoal.master.main import GROUP
 from shoal.worker.main import run_worker
 from shoal.worker.settings import WorkerSettings

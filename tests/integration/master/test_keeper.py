@@ -6,9 +6,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from shoal.coordination import Bells, Partition, ZkSession, layout, prepare
-from shoal.master.engine import Engine
-from shoal.master.partitions import PartitionKeeper
+from shoal.coordination import Bells, Partition, ZkSession, prepare
+from shoal.coordination.cluster import layout
+from shoal.master.engine.engine import Engine
+from shoal.master.membership.partitions import PartitionKeeper
 from shoal.sql import Database
 from tests.clock import utc_now
 from tests.proxy import TcpProxy

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from shoal.coordination import TaskQueue, ZkSession
-from shoal.core.run import Attempt, Run
-from shoal.core.states import TaskState, WorkflowState
-from shoal.master.sweep import Sweeper
+from shoal.core.runs.run import Attempt, Run
+from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.master.services.sweep import Sweeper
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker import agent
-from shoal.worker.agent_masters import Masters
+from shoal.worker.masters import Masters
 from tests.integration.master.conftest import Bench
 from tests.integration.worker.agent_kit import InProcessWorker
 from tests.proxy import TcpProxy

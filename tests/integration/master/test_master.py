@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from shoal.core.commands import CommandState, CommandType
-from shoal.core.states import TaskState, WorkflowState
+from shoal.core.runs.commands import CommandState, CommandType
+from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.proto import shoal_pb2 as pb
 from tests.integration.coordination.conftest import connect
 from tests.integration.master.conftest import Bench

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from shoal.coordination import Claim
-from shoal.core.records import Instance
-from shoal.core.states import WorkflowState
+from shoal.core.runs.records import Instance
+from shoal.core.runs.states import WorkflowState
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import RpcError
 from tests.integration.master.conftest import PARTITIONS, Bench

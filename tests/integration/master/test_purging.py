@@ -15,18 +15,18 @@ import pytest
 from sqlalchemy import func, select, text, update
 
 from shoal.coordination import partition_of
-from shoal.core.backfill import BackfillRunState, BackfillState
-from shoal.core.commands import CommandState, CommandType, NewCommand
-from shoal.core.events import TaskClaimed, TaskEnded
-from shoal.core.records import Instance
-from shoal.core.retention import Hours, Retention
-from shoal.core.states import TaskSignal, WorkflowState
-from shoal.master.purging import Purger
+from shoal.core.backfill.request import BackfillRunState, BackfillState
+from shoal.core.runs.commands import CommandState, CommandType, NewCommand
+from shoal.core.runs.events import TaskClaimed, TaskEnded
+from shoal.core.runs.records import Instance
+from shoal.core.runs.retention import Hours, Retention
+from shoal.core.runs.states import TaskSignal, WorkflowState
+from shoal.master.services.purging import Purger
 from shoal.master.settings import MasterSettings
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
-from shoal.sql.purges import NewPurge, Purge
-from shoal.sql.tables import backfill_run, command, event, task_instance, workflow_instance
+from shoal.sql.repositories.upkeep.purges import NewPurge, Purge
+from shoal.sql.schema.tables import backfill_run, command, event, task_instance, workflow_instance
 from tests.clock import utc_now
 from tests.databases import migrated_url
 from tests.integration.master.backfill_site import PARTITIONS, Master, Site

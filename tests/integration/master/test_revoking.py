@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from shoal.coordination import Claim
-from shoal.core.records import Instance
-from shoal.core.states import TaskState, WorkflowState
+from shoal.core.runs.records import Instance
+from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.proto import shoal_pb2 as pb
 from tests.integration.master.conftest import Bench
 from tests.integration.master.hand_worker import HandWorker

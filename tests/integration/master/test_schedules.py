@@ -11,14 +11,14 @@ import pytest
 from sqlalchemy import func, select, text, update
 from structlog.testing import capture_logs
 
-from shoal.core.commands import Command
-from shoal.core.model import WorkflowSpec
-from shoal.core.quarantine import Kind
-from shoal.core.records import Schedule
-from shoal.master.engine import Engine
-from shoal.master.schedules import Scheduler
+from shoal.core.runs.commands import Command
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.records import Schedule
+from shoal.master.engine.engine import Engine
+from shoal.master.services.schedules import Scheduler
 from shoal.sql import Database
-from shoal.sql.tables import command, schedule
+from shoal.sql.schema.tables import command, schedule
 from tests.databases import migrated_url
 
 PARTITIONS = 8

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import make_url
 
-from shoal.coordination import Members, layout, read_group
-from shoal.core.settings import ClusterSettings
+from shoal.coordination import Members, read_group
+from shoal.coordination.cluster import layout
+from shoal.runtime.settings import ClusterSettings
 from shoal.master.main import GROUP
 from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.integration.master.test_master import DIAMOND

@@ -8,15 +8,15 @@ import pytest
 from sqlalchemy import delete
 
 from shoal.coordination import ring
-from shoal.core import failpoints
-from shoal.core.commands import CommandType
-from shoal.core.events import ResumeRequested, SlotGranted
-from shoal.core.records import Instance
-from shoal.core.states import TaskState, WorkflowState
-from shoal.master.engine import Engine
+from shoal.runtime import failpoints
+from shoal.core.runs.commands import CommandType
+from shoal.core.runs.events import ResumeRequested, SlotGranted
+from shoal.core.runs.records import Instance
+from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.master.engine.engine import Engine
 from shoal.master.errors import NotStored
 from shoal.proto import shoal_pb2 as pb
-from shoal.sql.tables import concurrency_group, concurrency_lease
+from shoal.sql.schema.tables import concurrency_group, concurrency_lease
 from tests.clock import utc_now
 from tests.integration.coordination.conftest import connect
 from tests.integration.master.conftest import PARTITIONS, Bench

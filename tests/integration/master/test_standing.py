@@ -4,12 +4,12 @@ import grpc
 import pytest
 
 from shoal.coordination import Owners, partition_of
-from shoal.core.commands import CommandType
-from shoal.core.states import WorkflowState
+from shoal.core.runs.commands import CommandType
+from shoal.core.runs.states import WorkflowState
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import PeerUnavailable
-from shoal.worker.agent_masters import Masters
-from shoal.worker.log_asking import Asking
+from shoal.worker.masters import Masters
+from shoal.worker.logs.asking import Asking
 from tests.integration.master.conftest import PARTITIONS, Bench
 
 

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import make_url
 from structlog.testing import capture_logs
 
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from shoal.master.main import serve
 from shoal.master.settings import MasterSettings
 from shoal.sql.errors import DatabaseRefused, InvalidDatabaseUrl

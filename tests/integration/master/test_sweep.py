@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from shoal.coordination import Entry, TaskQueue, layout
+from shoal.coordination import Entry, TaskQueue
+from shoal.coordination.cluster import layout
 from shoal.coordination.queue.survey import START as BEGIN
-from shoal.core.commands import CommandType
-from shoal.core.run import Attempt, Plan, Run
-from shoal.core.states import TaskState, WorkflowState
-from shoal.master import sweep
-from shoal.master.engine import Engine
-from shoal.master.perform import queue_entry
-from shoal.master.sweep import Sweeper
+from shoal.core.runs.commands import CommandType
+from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.master.services import sweep
+from shoal.master.engine.engine import Engine
+from shoal.master.engine.perform import queue_entry
+from shoal.master.services.sweep import Sweeper
 from shoal.proto import shoal_pb2 as pb
 from tests.clock import utc_now
 from tests.integration.master.conftest import Bench

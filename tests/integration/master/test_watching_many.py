@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from shoal.core.model import WorkflowSpec
-from shoal.core.run import Action, Run, Watch
-from shoal.core.states import TaskState
-from shoal.master.dependencies import DependencyWatcher
-from shoal.master.engine import Engine
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.run import Action, Run, Watch
+from shoal.core.runs.states import TaskState
+from shoal.master.services.dependencies import DependencyWatcher
+from shoal.master.engine.engine import Engine
 from shoal.sql import Database
-from shoal.sql.dependencies import Wait
+from shoal.sql.repositories.runs.dependencies import Wait
 from tests.clock import utc_now
 from tests.integration.master.statements import noted_reads
 from tests.integration.sql.given import PARTITIONS, created, published

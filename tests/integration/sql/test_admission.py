@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from shoal.core.commands import CommandType, NewCommand
-from shoal.core.events import Begun, StopRequested
-from shoal.core.model import Overlap
-from shoal.core.overlap import Lineup, Policy, Waiter
-from shoal.core.run import Decision, Run
-from shoal.core.states import WorkflowState
+from shoal.core.runs.commands import CommandType, NewCommand
+from shoal.core.runs.events import Begun, StopRequested
+from shoal.core.definition.model import Overlap
+from shoal.core.runs.overlap import Lineup, Policy, Waiter
+from shoal.core.runs.run import Decision, Run
+from shoal.core.runs.states import WorkflowState
 from shoal.sql import Database
-from shoal.sql.admission import supersede_key
+from shoal.sql.repositories.runs.admission import supersede_key
 from tests.integration.sql.given import (
     LATER,
     NOW,

@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from shoal.sql import Database
-from shoal.sql.calendars import Calendar
+from shoal.sql.repositories.definitions.calendars import Calendar
 from shoal.sql.errors import CalendarInUse, NotFound
 from tests.integration.sql.given import LATER, NOW, definition, published
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from shoal.core.decide import decide
-from shoal.core.events import (
+from shoal.core.runs.events import (
     Begun,
     RecoverRequested,
     StopRequested,
@@ -13,8 +13,8 @@ from shoal.core.events import (
     TaskEnded,
     TaskStarted,
 )
-from shoal.core.run import Attempt, Decision, Run
-from shoal.core.states import TaskSignal, TaskState, WorkflowState
+from shoal.core.runs.run import Attempt, Decision, Run
+from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from shoal.sql import Database
 from shoal.sql.errors import BrokenReference, StaleRow
 from tests.integration.sql.given import (

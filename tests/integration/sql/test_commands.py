@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from shoal.core.commands import Command, CommandState, CommandType, NewCommand, Parent
+from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand, Parent
 from shoal.sql import Database
-from shoal.sql.commands import own_key
+from shoal.sql.repositories.runs.commands import own_key
 from shoal.sql.errors import BrokenReference, InvalidValue, KeyTaken, NotFound, StaleRow
 from tests.integration.sql.given import LATER, NOW, accepted, published, start
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from shoal.core.checks import InvalidDefinition
-from shoal.core.events import Begun, PauseRequested, ResumeRequested, SlotGranted, TaskEnded
-from shoal.core.priority import Priority
-from shoal.core.run import Run
-from shoal.core.states import TaskSignal, TaskState
+from shoal.core.checks.workflow import InvalidDefinition
+from shoal.core.runs.events import Begun, PauseRequested, ResumeRequested, SlotGranted, TaskEnded
+from shoal.core.definition.priority import Priority
+from shoal.core.runs.run import Run
+from shoal.core.runs.states import TaskSignal, TaskState
 from shoal.sql import Database
-from shoal.sql.concurrency import ConcurrencyGroup
+from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroup
 from shoal.sql.errors import ConcurrencyGroupInUse, NotFound, StaleRow
-from shoal.sql.slots import Shortage
+from shoal.sql.repositories.runs.slots import Shortage
 from tests.integration.sql.given import LATER, NOW, created, definition, published, stored
 
 GROUP = "demo/gpu"

@@ -3,13 +3,13 @@
 import asyncio
 from datetime import timedelta
 
-from shoal.core.events import Begun, RerunRequested, TaskClaimed, TaskEnded, TaskStarted
+from shoal.core.runs.events import Begun, RerunRequested, TaskClaimed, TaskEnded, TaskStarted
 from shoal.core.logic.judging import TaskRun, WorkflowRun
-from shoal.core.run import Run
-from shoal.core.selection import Selection
-from shoal.core.states import TaskSignal, TaskState, WorkflowState
+from shoal.core.runs.run import Run
+from shoal.core.definition.selection import Selection
+from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from shoal.sql import Database
-from shoal.sql.dependencies import Range, Wait
+from shoal.sql.repositories.runs.dependencies import Range, Wait
 from tests.integration.sql.given import LATER, NOW, created, definition, published, stored
 
 HOUR = timedelta(hours=1)

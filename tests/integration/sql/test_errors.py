@@ -22,7 +22,7 @@ from shoal.sql.errors import (
     StatementFailed,
     TransactionConflict,
 )
-from shoal.sql.translation import translate
+from shoal.sql.driver.translation import translate
 from tests.integration.sql.given import NOW, definition, published
 from tests.waiting import DEADLINE_S
 
@@ -177,7 +177,7 @@ async def test_lock_of_another_process_is_waited_for_but_not_for_ever(
     async with Database(url) as one, Database(url) as two:
         await one.migrate()
         with monkeypatch.context() as patch:
-            patch.setattr("shoal.sql.sqlite.LOCK_PATIENCE_S", 0.2)
+            patch.setattr("shoal.sql.driver.sqlite.pool.LOCK_PATIENCE_S", 0.2)
             async with one.unit_of_work():
                 with pytest.raises(TransactionConflict) as caught:
                     async with two.unit_of_work():

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from shoal.core.records import ChangeEvent
+from shoal.core.runs.records import ChangeEvent
 from shoal.sql import Database, EventTail, UnitOfWork
-from shoal.sql.events import NewEvent
+from shoal.sql.repositories.runs.events import NewEvent
 from tests.integration.sql.given import NOW
 
 

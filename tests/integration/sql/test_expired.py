@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from sqlalchemy import func, insert, select, text, update
 
-from shoal.core.commands import CommandState, CommandType, NewCommand, Parent
-from shoal.core.run import Run
-from shoal.core.states import WorkflowState
+from shoal.core.runs.commands import CommandState, CommandType, NewCommand, Parent
+from shoal.core.runs.run import Run
+from shoal.core.runs.states import WorkflowState
 from shoal.sql import Database
-from shoal.sql.expired import Expired, Scope, without_looked_for
-from shoal.sql.tables import (
+from shoal.sql.repositories.upkeep.expired import Expired, Scope, without_looked_for
+from shoal.sql.schema.tables import (
     backfill,
     backfill_run,
     command,

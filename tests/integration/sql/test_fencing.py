@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from shoal.core.decide import decide
-from shoal.core.events import Begun
-from shoal.core.records import PartitionRow
-from shoal.core.states import WorkflowState
+from shoal.core.runs.events import Begun
+from shoal.core.runs.records import PartitionRow
+from shoal.core.runs.states import WorkflowState
 from shoal.sql import Database
 from shoal.sql.errors import Fenced, PartitionsDiffer
 from tests.integration.sql.given import NOW, PARTITIONS, created, published

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, bindparam, event, text
 
-from shoal.core.model import Overlap
-from shoal.core.overlap import Policy
-from shoal.core.states import TaskState, WorkflowState
+from shoal.core.definition.model import Overlap
+from shoal.core.runs.overlap import Policy
+from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.types import UtcDateTime
+from shoal.sql.schema.types import UtcDateTime
 from tests.integration.sql.given import NOW, definition, published
 
 INSTANCES = 4_000

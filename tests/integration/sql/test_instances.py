@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shoal.core.events import (
+from shoal.core.runs.events import (
     Begun,
     PauseRequested,
     StopRequested,
@@ -14,9 +14,10 @@ from shoal.core.events import (
     TaskEnded,
     TimeReached,
 )
-from shoal.core.run import Attempt
-from shoal.core.states import TaskSignal, TaskState, WorkflowState
-from shoal.sql import Database, task_search
+from shoal.core.runs.run import Attempt
+from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
+from shoal.sql import Database
+from shoal.sql.repositories.runs import task_search
 from shoal.sql.errors import AlreadyExists, InvalidValue, NotFound
 from tests.integration.sql.given import (
     LATER,

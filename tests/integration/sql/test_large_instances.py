@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
-from shoal.core.events import Begun, ResumeRequested, StopRequested
-from shoal.core.run import Run
-from shoal.sql import Database, instance_changes, instances, plans, tasks, workflows
-from shoal.sql.attempts import new_values
+from shoal.core.runs.events import Begun, ResumeRequested, StopRequested
+from shoal.core.runs.run import Run
+from shoal.sql import Database
+from shoal.sql.repositories.runs import instance_changes
+from shoal.sql.repositories.runs import instances
+from shoal.sql.repositories.definitions import plans
+from shoal.sql.repositories.runs import tasks
+from shoal.sql.repositories.definitions import workflows
+from shoal.sql.repositories.runs.attempts import new_values
 from tests.integration.sql.given import (
     LATER,
     NOW,
@@ -78,7 +83,7 @@ async def test_rows_of_many_new_attempts_are_made_in_a_thread(
         return new_values(*values)
 
     monkeypatch.setattr(instance_changes, "_MOST_AT_ONCE", 3)
-    monkeypatch.setattr("shoal.sql.instance_changes.new_values", noted)
+    monkeypatch.setattr("shoal.sql.repositories.runs.instance_changes.new_values", noted)
     await stored(database, run, ResumeRequested(LATER))
     assert {attempt.number for attempt in run.attempts.values()} == {2}
     assert threads

@@ -5,7 +5,7 @@ from datetime import timedelta
 from itertools import pairwise, product
 from typing import Any
 
-from shoal.core.states import TaskState, WorkflowState
+from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database, UnitOfWork
 from tests.integration.sql.given import NOW
 from tests.integration.sql.test_indices import busy as busy  # the fixture

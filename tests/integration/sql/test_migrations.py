@@ -20,8 +20,8 @@ from sqlalchemy import Connection, text
 
 from shoal.sql import Database
 from shoal.sql.errors import SchemaMissing, SchemaTooNew
-from shoal.sql.migrate import FOLDER, VERSION_TABLE, revisions
-from shoal.sql.tables import command, metadata, project, workflow
+from shoal.sql.schema.migrate import FOLDER, VERSION_TABLE, revisions
+from shoal.sql.schema.tables import command, metadata, project, workflow
 from tests.waiting import DEADLINE_S
 
 REPOSITORY = Path(__file__).parents[3]

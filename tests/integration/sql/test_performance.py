@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine, event
 
-from shoal.core.run import Attempt, Decision
-from shoal.core.states import TaskState
+from shoal.core.runs.run import Attempt, Decision
+from shoal.core.runs.states import TaskState
 from shoal.sql import Database
 from tests.integration.sql.given import (
     LATER,

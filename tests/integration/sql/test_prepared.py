@@ -9,7 +9,7 @@ from sqlalchemy import insert, text
 
 from shoal.sql import Database
 from shoal.sql.errors import AlreadyExists, BrokenReference, DatabaseUnavailable, InvalidValue
-from shoal.sql.tables import event, secret
+from shoal.sql.schema.tables import event, secret
 from tests.integration.sql.given import NOW
 from tests.integration.sql.turns import Turns
 from tests.waiting import DEADLINE_S

@@ -7,12 +7,12 @@ import pytest
 from sqlalchemy import column, insert, text
 
 from shoal.core.decide import decide
-from shoal.core.events import Begun
-from shoal.core.states import TaskState, WorkflowState
+from shoal.core.runs.events import Begun
+from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database
 from shoal.sql.errors import AlreadyExists, Fenced, SchemaMissing, StatementFailed
-from shoal.sql.quick_connection import QuickConnection
-from shoal.sql.tables import project
+from shoal.sql.driver.postgresql.quick_connection import QuickConnection
+from shoal.sql.schema.tables import project
 from tests.integration.sql.given import NOW, created, published
 
 _PROJECT = insert(project)

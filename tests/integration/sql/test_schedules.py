@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from shoal.core.checks import InvalidDefinition
-from shoal.core.model import Missed
-from shoal.core.records import Schedule
+from shoal.core.checks.workflow import InvalidDefinition
+from shoal.core.definition.model import Missed
+from shoal.core.runs.records import Schedule
 from shoal.sql import Database
 from shoal.sql.errors import PartitionsMissing, StaleRow
 from tests.integration.sql.given import LATER, NOW, PARTITIONS, definition, published

@@ -11,7 +11,7 @@ from sqlalchemy import make_url, text
 
 from shoal.sql import Database
 from shoal.sql.errors import DatabaseUnavailable
-from shoal.sql.patience import Patience
+from shoal.sql.driver.patience import Patience
 from tests.integration.sql.given import NOW
 from tests.proxy import TcpProxy
 from tests.waiting import DEADLINE_S

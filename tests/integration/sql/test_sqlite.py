@@ -10,7 +10,7 @@ from sqlalchemy import text, update
 
 from shoal.sql import Database
 from shoal.sql.errors import BrokenReference, SqlError
-from shoal.sql.tables import project
+from shoal.sql.schema.tables import project
 from tests.integration.sql.given import LATER, NOW
 from tests.integration.sql.turns import Turns
 from tests.waiting import DEADLINE_S, eventually

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shoal.core.run import Attempt, Decision, Run
+from shoal.core.runs.run import Attempt, Decision, Run
 from shoal.sql import Database
 from shoal.sql.errors import AlreadyExists
 from tests.integration.sql.given import LATER, created, definition, published

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from shoal.core.events import Begun, StopRequested
-from shoal.core.states import WorkflowState
+from shoal.core.runs.events import Begun, StopRequested
+from shoal.core.runs.states import WorkflowState
 from shoal.sql import Database
 from shoal.sql.errors import NotFound, OpenInstances
 from tests.integration.sql.given import LATER, NOW, created, definition, published, stored

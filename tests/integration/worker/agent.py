@@ -9,9 +9,9 @@ import asyncio
 import fcntl
 from pathlib import Path
 
-from shoal.worker.launcher_clock import boottime
-from shoal.worker.launching import Launcher
-from shoal.worker.proctree import become_subreaper
+from shoal.worker.supervisor.clock import boottime
+from shoal.worker.execution.launching import Launcher
+from shoal.worker.supervisor.proctree import become_subreaper
 from tests.integration.worker.attempt_site import Site
 
 SLEEP = "echo ready; exec sleep 1000"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles, create_identity
 from tests.fake_master import FakeMaster, TaskTable

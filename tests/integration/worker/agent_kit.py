@@ -13,18 +13,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from shoal.coordination import MemberInfo, Members, ZkSession, layout
-from shoal.core.settings import ClusterSettings
+from shoal.coordination import MemberInfo, Members, ZkSession
+from shoal.coordination.cluster import layout
+from shoal.runtime.settings import ClusterSettings
 from shoal.worker.main import run_worker
 from shoal.worker.settings import WorkerSettings
-from shoal.worker.spool import Spool
+from shoal.worker.results.spool import Spool
 from tests.waiting import DEADLINE_S, SERVICE_SESSION_S
 from tests.waiting import eventually as eventually
 
 PROGRAM = """\
 import asyncio, json, logging, os, structlog, sys
 from pathlib import Path
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from shoal.worker.main import serve
 from shoal.worker.settings import WorkerSettings
 structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))

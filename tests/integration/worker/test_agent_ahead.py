@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
-from shoal.worker import disk, pace, start_line
+from shoal.worker.intake import disk
+from shoal.worker.intake import pace
+from shoal.worker.intake import start_line
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, cluster_settings, the_worker, until
 from tests.proxy import TcpProxy

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from shoal.coordination import layout
-from shoal.core.settings import ClusterSettings
+from shoal.coordination.cluster import layout
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
 from shoal.worker import agent
-from shoal.worker.agent_runner import Runner
-from shoal.worker.context import prepare
+from shoal.worker.execution.runner import Runner
+from shoal.worker.execution.context import prepare
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
@@ -148,7 +148,7 @@ class Slow:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.preparing, self.go_on = threading.Event(), threading.Event()
         self.prepared = threading.Event()
-        monkeypatch.setattr("shoal.worker.agent_runner.prepare", self._prepare)
+        monkeypatch.setattr("shoal.worker.execution.runner.prepare", self._prepare)
 
     def _prepare(self, *arguments: Any) -> Any:
         self.preparing.set()

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from shoal.coordination import layout
-from shoal.core.settings import ClusterSettings
+from shoal.coordination.cluster import layout
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
 from shoal.proto.tls import TlsFiles

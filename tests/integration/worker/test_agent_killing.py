@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from shoal.coordination import MemberInfo
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
 from tests.fake_master import FakeMaster

@@ -6,8 +6,9 @@ import signal
 import time
 from pathlib import Path
 
-from shoal.coordination import MemberInfo, Members, layout
-from shoal.core.settings import ClusterSettings
+from shoal.coordination import MemberInfo, Members
+from shoal.coordination.cluster import layout
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto.shoal_pb2 import STARTED
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (

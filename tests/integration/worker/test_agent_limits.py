@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto.channels import Channels
-from shoal.worker import disk
+from shoal.worker.intake import disk
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,

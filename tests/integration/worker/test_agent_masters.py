@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.tls import TlsFiles
 from tests.fake_master import FakeMaster

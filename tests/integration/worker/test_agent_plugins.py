@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from shoal.core import task_types
-from shoal.core.settings import ClusterSettings
-from shoal.worker.launcher_guard import SENTINEL
+from shoal.runtime.settings import ClusterSettings
+from shoal.worker.supervisor.guard import SENTINEL
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,

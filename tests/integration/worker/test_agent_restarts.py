@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from shoal.core.settings import ClusterSettings
-from shoal.worker.agent_home import WorkerHome
+from shoal.runtime.settings import ClusterSettings
+from shoal.worker.home.home import WorkerHome
 from shoal.worker.errors import WorkFolderTaken
 from shoal.worker.settings import WorkerSettings
-from shoal.worker.spool import Spool
+from shoal.worker.results.spool import Spool
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     WorkerProcess,

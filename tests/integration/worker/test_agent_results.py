@@ -3,7 +3,7 @@
 import signal
 from pathlib import Path
 
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, WorkerProcess, the_worker

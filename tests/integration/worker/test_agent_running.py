@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from shoal.coordination import layout
-from shoal.core.settings import ClusterSettings
-from shoal.worker import claims
+from shoal.coordination.cluster import layout
+from shoal.runtime.settings import ClusterSettings
+from shoal.worker.intake import claims
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto.channels import Channels
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto.tls import TlsFiles, create_identity
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, the_worker

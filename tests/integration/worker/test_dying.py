@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from shoal.worker.attempt import ExitRecord, Outcome
-from shoal.worker.launcher_clock import boottime
-from shoal.worker.launcher_guard import LOOK_EVERY_S
-from shoal.worker.launching import (
+from shoal.worker.execution.attempt import ExitRecord, Outcome
+from shoal.worker.supervisor.clock import boottime
+from shoal.worker.supervisor.guard import LOOK_EVERY_S
+from shoal.worker.execution.launching import (
     Launched,
     Launcher,
     LauncherDied,
     LauncherUnavailable,
     LaunchFailed,
 )
-from shoal.worker.spool import Spool
+from shoal.worker.results.spool import Spool
 from tests.integration.worker.agent_kit import children
 from tests.integration.worker.attempt_site import Site, alive, parent_of, shown
 from tests.waiting import DEADLINE_S, eventually

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.attempt import Outcome
-from shoal.worker.launcher_clock import boottime
-from shoal.worker.launching import Launcher, LaunchFailed
+from shoal.worker.execution.attempt import Outcome
+from shoal.worker.supervisor.clock import boottime
+from shoal.worker.execution.launching import Launcher, LaunchFailed
 from tests.integration.worker.attempt_site import Site, alive
 from tests.waiting import DEADLINE_S, eventually
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker import launching
-from shoal.worker.attempt import Outcome
-from shoal.worker.launcher_clock import boottime
-from shoal.worker.launching import Launcher, LaunchFailed
+from shoal.worker.execution import launching
+from shoal.worker.execution.attempt import Outcome
+from shoal.worker.supervisor.clock import boottime
+from shoal.worker.execution.launching import Launcher, LaunchFailed
 from tests.integration.worker.attempt_site import Site, eventually
 from tests.waiting import DEADLINE_S
 
@@ -51,11 +51,11 @@ async def test_tasks_of_a_launcher_that_stands_still_end_with_the_lease(
 SUSPENDED = """
 import os, struct, sys
 sys.path.append({path!r})
-import shoal.worker.launcher_clock as clock
+import shoal.worker.supervisor.clock as clock
 real = clock.boottime
 file = os.open({file!r}, os.O_RDONLY)
 clock.boottime = lambda: real() + struct.unpack("d", os.pread(file, 8, 0))[0]
-import shoal.worker.launcher_main as main
+import shoal.worker.supervisor.main as main
 sys.exit(main.main(sys.argv[1:] + [str(file)]))
 """
 

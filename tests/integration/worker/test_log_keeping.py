@@ -10,11 +10,11 @@ import pytest
 
 from shoal.coordination import Claim, Entry
 from shoal.proto.errors import PeerUnavailable
-from shoal.worker.agent_attempts import Attempts
-from shoal.worker.launcher_child import open_log
-from shoal.worker.log_folders import content, folders, remove
-from shoal.worker.log_keeping import DAY_S, LogKeeper, Standing
-from shoal.worker.logs import LogStore
+from shoal.worker.attempts import Attempts
+from shoal.worker.supervisor.shim.child import open_log
+from shoal.worker.logs.folders import content, folders, remove
+from shoal.worker.logs.keeping import DAY_S, LogKeeper, Standing
+from shoal.worker.logs.files import LogStore
 
 MIB = 1 << 20
 

@@ -2,7 +2,7 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
-_ADMISSION = "sql/shoal/sql/admission.py"
+_ADMISSION = "sql/shoal/sql/repositories/runs/admission.py"
 _TESTS = "tests/integration/master/test_admission.py"
 _SQL_TESTS = "tests/integration/sql/test_admission.py"
 
@@ -17,7 +17,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "ends are written before their workflow is locked",
         Promise.PROGRESS,
-        "master/shoal/master/engine.py",
+        "master/shoal/master/engine/engine.py",
         (
             "            if ends:\n"
             "                endings = [await at_end(uow, ends) for at_end in self.at_end]\n"
@@ -31,7 +31,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "runs are admitted beyond the room that there is",
         Promise.ROOM,
-        "core/shoal/core/overlap.py",
+        "core/shoal/core/runs/overlap.py",
         ("room = max(0, policy.max_active - lineup.active)", "room = policy.max_active"),
         ("tests/unit/core/test_overlap.py::test_queue_is_first_come_first_served",),
     ),
@@ -52,7 +52,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "the end of a run lets nobody move up",
         Promise.NOTHING_LOST,
-        "master/shoal/master/engine.py",
+        "master/shoal/master/engine/engine.py",
         ("await ending.write(now)", "pass"),
         (f"{_TESTS}::test_successor_starts_what_was_admitted_while_nobody_heard_it[site]",),
     ),
@@ -70,7 +70,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a full master goes on starting",
         Promise.ROOM,
-        "master/shoal/master/scan.py",
+        "master/shoal/master/services/scan.py",
         ("self._max_open - len(self._engine.runs)", "self._max_open"),
         (f"{_TESTS}::test_full_master_starts_nothing_until_an_instance_ends",),
     ),

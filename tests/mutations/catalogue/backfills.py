@@ -2,8 +2,8 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
-_MASTER = "master/shoal/master/backfills.py"
-_WINDOW = "core/shoal/core/backfill_window.py"
+_MASTER = "master/shoal/master/services/backfills.py"
+_WINDOW = "core/shoal/core/backfill/window.py"
 _TESTS = "tests/integration/master/test_backfills.py"
 _WINDOW_TESTS = "tests/unit/core/test_backfill_window.py"
 

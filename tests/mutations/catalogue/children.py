@@ -2,9 +2,9 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
-_ENGINE = "master/shoal/master/engine.py"
-_MESSAGES = "master/shoal/master/messages.py"
-_SCAN = "master/shoal/master/scan.py"
+_ENGINE = "master/shoal/master/engine/engine.py"
+_MESSAGES = "master/shoal/master/engine/messages.py"
+_SCAN = "master/shoal/master/services/scan.py"
 _CHILDREN = "core/shoal/core/decide/children.py"
 _TESTS = "tests/integration/master/test_children.py"
 _WILD = "tests/unit/core/test_decide_children_wild.py"

@@ -5,10 +5,10 @@ from tests.mutations.mutation import Mutation, Promise, mutation
 _QUEUE = "coordination/shoal/coordination/queue"
 _RELEASING = f"{_QUEUE}/releasing.py"
 _CLAIMING = f"{_QUEUE}/claiming.py"
-_REVOKING = "master/shoal/master/revoking.py"
+_REVOKING = "master/shoal/master/dispatch/revoking.py"
 _AGENT = "worker/shoal/worker/agent.py"
-_RUNNER = "worker/shoal/worker/agent_runner.py"
-_SERVICE = "worker/shoal/worker/workerservice.py"
+_RUNNER = "worker/shoal/worker/execution/runner.py"
+_SERVICE = "worker/shoal/worker/service.py"
 _OF_QUEUE = "tests/integration/coordination/test_queue_identity.py"
 _OF_AGENT = "tests/integration/worker/test_agent_claims.py"
 _OF_MASTER = "tests/integration/master/test_revoking.py"
@@ -123,7 +123,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a late answer brings what the worker has disowned",
         Promise.ONE_LIVE_ATTEMPT,
-        "worker/shoal/worker/hand_on.py",
+        "worker/shoal/worker/intake/hand_on.py",
         ("self._past.note(ref)", "pass"),
         ("tests/unit/worker/test_hand_on.py::test_what_was_disowned_is_not_taken",),
     ),
@@ -164,7 +164,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "what an older worker had to end counts as killed by somebody",
         Promise.NOTHING_LOST,
-        "master/shoal/master/rpc.py",
+        "master/shoal/master/dispatch/rpc.py",
         ("event = replace(event, signal=TaskSignal.LOSE)", "pass"),
         (f"{_OF_MASTER}::test_what_an_older_worker_has_still_is_killed_and_runs_again[sqlite]",),
     ),

@@ -2,7 +2,7 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
-_TIME = "core/shoal/core/cluster_time.py"
+_TIME = "core/shoal/core/timing/cluster_time.py"
 _TESTS = "tests/unit/core/test_cluster_time.py"
 _ENDING = "core/shoal/core/decide/ending.py"
 
@@ -55,7 +55,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a worker's wrong clock is not put right",
         Promise.PROGRESS,
-        "master/shoal/master/worker_time.py",
+        "master/shoal/master/dispatch/worker_time.py",
         ("+ timedelta(seconds=self._behind_s)", ""),
         (
             "tests/unit/master/test_worker_time.py::"

@@ -2,10 +2,10 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
-_OWNERSHIP = "coordination/shoal/coordination/ownership.py"
-_SESSION = "coordination/shoal/coordination/session.py"
+_OWNERSHIP = "coordination/shoal/coordination/cluster/ownership.py"
+_SESSION = "coordination/shoal/coordination/session/session.py"
 _QUEUE = "coordination/shoal/coordination/queue/claiming.py"
-_FENCE = "coordination/shoal/coordination/fence.py"
+_FENCE = "coordination/shoal/coordination/recipes/fence.py"
 _TESTS = "tests/integration/coordination"
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -49,7 +49,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a loop that stands still keeps its session",
         Promise.PROGRESS,
-        "coordination/shoal/coordination/heartbeat.py",
+        "coordination/shoal/coordination/session/heartbeat.py",
         ("STANDSTILL = 1.0 ", "STANDSTILL = 1000.0 "),
         (
             f"{_TESTS}/test_session_proof.py::"
@@ -59,7 +59,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a server that falls silent costs the proof",
         Promise.PROGRESS,
-        "coordination/shoal/coordination/heartbeat.py",
+        "coordination/shoal/coordination/session/heartbeat.py",
         ("SILENCE = 1 / 3\n", "SILENCE = 2 / 3\n"),
         (f"{_TESTS}/test_session_proof.py::test_server_that_falls_silent_costs_no_proof",),
     ),
@@ -79,7 +79,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a read proves the session",
         Promise.SELF_FENCE,
-        "coordination/shoal/coordination/requests.py",
+        "coordination/shoal/coordination/session/requests.py",
         (
             'return self._request("get", path, request, _node)',
             'return self._request("get", path, request, _node, proves=True)',
@@ -140,7 +140,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "results of a transaction are not looked at",
         Promise.ONE_LIVE_ATTEMPT,
-        "coordination/shoal/coordination/requests.py",
+        "coordination/shoal/coordination/session/requests.py",
         (
             "raise failure\n",
             "return [Created(p, 0, 0) if type(o) is Create else None for p, o in "
@@ -206,7 +206,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "the node of another process with our name is deleted",
         Promise.ONE_LIVE_ATTEMPT,
-        "coordination/shoal/coordination/membership.py",
+        "coordination/shoal/coordination/cluster/membership.py",
         ("elif _decode(node.data).get(INCARNATION) == self._incarnation:", "elif True:"),
         (f"{_TESTS}/test_membership.py::test_node_of_another_process_with_our_id_is_waited_for",),
     ),

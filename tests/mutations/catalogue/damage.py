@@ -3,7 +3,7 @@
 from tests.mutations.mutation import Mutation, Promise, mutation
 
 _COORDINATION = "coordination/shoal/coordination"
-_OWNERSHIP = f"{_COORDINATION}/ownership.py"
+_OWNERSHIP = f"{_COORDINATION}/cluster/ownership.py"
 _STORE = f"{_COORDINATION}/group/store.py"
 _SERVER = "client/shoal/client/local/zookeeper.py"
 _TESTS = "tests/integration/coordination"
@@ -90,28 +90,28 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "nobody makes a lost tree anew",
         Promise.PROGRESS,
-        f"{_COORDINATION}/tree.py",
+        f"{_COORDINATION}/cluster/tree.py",
         ("await layout.make(session, self._partitions)", "pass"),
         (f"{_TESTS}/test_tree_lost.py::test_everybody_goes_on_after_the_tree_was_deleted",),
     ),
     mutation(
         "who has seen more than an emptied ensemble never comes back",
         Promise.PROGRESS,
-        f"{_COORDINATION}/wire.py",
+        f"{_COORDINATION}/session/wire.py",
         ("self.client.last_zxid = 0", "pass"),
         (f"{_TESTS}/test_tree_lost.py::test_everybody_goes_on_after_the_ensemble_was_wiped",),
     ),
     mutation(
         "a server that says nothing is waited for until the session is over",
         Promise.PROGRESS,
-        f"{_COORDINATION}/wire.py",
+        f"{_COORDINATION}/session/wire.py",
         ("_ATTEMPT = 1 / 3", "_ATTEMPT = 1.0"),
         (f"{_TESTS}/test_session.py::test_server_that_says_nothing_does_not_cost_the_session",),
     ),
     mutation(
         "an answer that cannot be understood ends the thread of the connection",
         Promise.PROGRESS,
-        f"{_COORDINATION}/wire.py",
+        f"{_COORDINATION}/session/wire.py",
         (
             "                self.client._session_callback(KeeperState.CONNECTING)\n"
             "            return None",
@@ -125,7 +125,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "requests of a new connection are numbered as those of the one before",
         Promise.PROGRESS,
-        f"{_COORDINATION}/wire.py",
+        f"{_COORDINATION}/session/wire.py",
         (
             '        self._received = b""\n        refused_since',
             '        self._received, self._sequence = b"", 0\n        refused_since',
@@ -135,14 +135,14 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "somebody else's tree is repaired",
         Promise.NOTHING_LOST,
-        f"{_COORDINATION}/layout.py",
+        f"{_COORDINATION}/cluster/layout.py",
         ("    if counted is None:\n", "    counted = counted or 1\n    if counted is None:\n"),
         (f"{_TESTS}/test_tree_lost.py::test_a_tree_that_is_not_ours_is_left_alone",),
     ),
     mutation(
         "nodes are made without an access list",
         Promise.SECRETS_STAY,
-        f"{_COORDINATION}/wire.py",
+        f"{_COORDINATION}/session/wire.py",
         (
             "return _Create(path, data, acl.bytes, flags)",
             "return _Create(path, data, OPEN.bytes, flags)",
@@ -152,7 +152,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "the root stays open to strangers",
         Promise.SECRETS_STAY,
-        f"{_COORDINATION}/closing.py",
+        f"{_COORDINATION}/cluster/closing.py",
         (
             "await _each(session, acl, some)",
             'await _each(session, acl, [p for p in some if p != "/"])',

@@ -2,10 +2,10 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
-_PARTITIONS = "sql/shoal/sql/partitions.py"
-_CHANGES = "sql/shoal/sql/instance_changes.py"
-_COMMANDS = "sql/shoal/sql/commands.py"
-_TABLES = "sql/shoal/sql/tables.py"
+_PARTITIONS = "sql/shoal/sql/repositories/upkeep/partitions.py"
+_CHANGES = "sql/shoal/sql/repositories/runs/instance_changes.py"
+_COMMANDS = "sql/shoal/sql/repositories/runs/commands.py"
+_TABLES = "sql/shoal/sql/schema/tables.py"
 _REVISION = "sql/shoal/sql/migrations/versions/0001_first_schema.py"
 _TESTS = "tests/integration/sql"
 _KEY_OF_ATTEMPTS = """\
@@ -123,7 +123,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a schedule advances from any fire time",
         Promise.ONE_INSTANCE,
-        "sql/shoal/sql/schedules.py",
+        "sql/shoal/sql/repositories/definitions/schedules.py",
         (
             '.where(schedule.c.id == bindparam("row_id"), '
             'schedule.c.next_fire_at == bindparam("planned"))',
@@ -134,7 +134,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a fire that is due is lost when its schedule changes",
         Promise.NOTHING_LOST,
-        "sql/shoal/sql/schedules.py",
+        "sql/shoal/sql/repositories/definitions/schedules.py",
         ('if is_due and self.values["enabled"]:', "if False:"),
         (
             f"{_TESTS}/test_schedules.py::"
@@ -144,14 +144,14 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a change that was stopped is done again without its transaction",
         Promise.NOTHING_LOST,
-        "sql/shoal/sql/sqlite.py",
+        "sql/shoal/sql/driver/sqlite/pool.py",
         (" or not self._raw.in_transaction:", ":"),
         (f"{_TESTS}/test_sqlite.py::test_nothing_is_stored_once_a_change_was_stopped",),
     ),
     mutation(
         "a commit on SQLite need not reach the disk",
         Promise.NOTHING_LOST,
-        "sql/shoal/sql/sqlite.py",
+        "sql/shoal/sql/driver/sqlite/pool.py",
         ("PRAGMA synchronous = FULL", "PRAGMA synchronous = NORMAL"),
         (f"{_TESTS}/test_errors.py::test_sqlite_commits_are_durable_and_keys_checked",),
     ),

@@ -11,14 +11,14 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "claims that no master answers for are kept",
         Promise.PROGRESS,
-        f"{_WORKER}/unanswered.py",
+        f"{_WORKER}/intake/unanswered.py",
         ("            refuse(attempt)\n", "            pass\n"),
         (f"{_UNREACHABLE}::test_worker_that_no_master_answers_leaves_the_queue_to_a_sound_one",),
     ),
     mutation(
         "a payload that comes after its claim was released is run",
         Promise.ONE_LIVE_ATTEMPT,
-        f"{_WORKER}/fetching.py",
+        f"{_WORKER}/intake/fetching.py",
         (
             "if attempt.over.is_set():\n                continue  # killed while we asked",
             "if False:\n                continue  # killed while we asked",
@@ -41,7 +41,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "nobody looks whether a silent master is back",
         Promise.PROGRESS,
-        f"{_WORKER}/reachability.py",
+        f"{_WORKER}/intake/reachability.py",
         (
             "await self._masters.probe(address, PROBE_TIMEOUT_S)\n                    return",
             "return",
@@ -54,7 +54,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a sweep judges by claims from before a request",
         Promise.ONE_LIVE_ATTEMPT,
-        "master/shoal/master/sweep.py",
+        "master/shoal/master/services/sweep.py",
         (" if a.id not in self._engine.asked]", "]"),
         (
             "tests/integration/master/test_live_claims.py::"
@@ -64,28 +64,28 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "tasks fail where there is no room for a process",
         Promise.PROGRESS,
-        f"{_WORKER}/launcher.py",
+        f"{_WORKER}/supervisor/launcher.py",
         ("starved=error.errno in NO_ROOM", "starved=False"),
         (f"{_STARTING}::test_worker_without_descriptors_hands_tasks_back_and_recovers",),
     ),
     mutation(
         "tasks fail where their shim has no descriptor",
         Promise.PROGRESS,
-        f"{_WORKER}/launcher_child.py",
+        f"{_WORKER}/supervisor/shim/child.py",
         ("isinstance(self.__cause__, OSError) and self.__cause__.errno in NO_ROOM", "False"),
         (f"{_STARTING}::test_shim_without_descriptors_hands_its_attempt_back",),
     ),
     mutation(
         "the launcher takes the last descriptors for tasks",
         Promise.KILLED_MEANS_DEAD,
-        f"{_WORKER}/launcher_descriptors.py",
+        f"{_WORKER}/supervisor/shim/descriptors.py",
         ("resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVE", "1 << 30"),
         (f"{_STARTING}::test_launcher_keeps_enough_to_kill_and_to_store",),
     ),
     mutation(
         "the session's proof lasts through a suspension",
         Promise.SELF_FENCE,
-        "coordination/shoal/coordination/session.py",
+        "coordination/shoal/coordination/session/session.py",
         ("timeout=min(left_s, LOOK_AGAIN * self.timeout_s)", "timeout=left_s"),
         (
             "tests/integration/coordination/test_session_proof.py::"
@@ -95,16 +95,16 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "the launcher's wait for the lease lasts through a suspension",
         Promise.SELF_FENCE,
-        f"{_WORKER}/launcher.py",
+        f"{_WORKER}/supervisor/launcher.py",
         ("min(left_s, LOOK_AGAIN_S) if self._attempts else left_s", "left_s"),
         (f"{_TESTS}/test_lease.py::test_lease_ends_while_the_machine_is_suspended",),
     ),
     mutation(
         "the guards' lease does not count suspended time",
         Promise.SELF_FENCE,
-        f"{_WORKER}/launcher_guard.py",
+        f"{_WORKER}/supervisor/guard.py",
         (
-            "from shoal.worker.launcher_clock import boottime\n",
+            "from shoal.worker.supervisor.clock import boottime\n",
             "from time import monotonic as boottime\n",
         ),
         (f"{_TESTS}/test_lease.py::test_guards_count_suspended_time_too",),

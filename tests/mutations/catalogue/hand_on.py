@@ -2,11 +2,11 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
-_MASTER = "master/shoal/master/hand_on.py"
-_SWEEP = "master/shoal/master/sweep.py"
-_RPC = "master/shoal/master/rpc.py"
-_WORKER = "worker/shoal/worker/hand_on.py"
-_REPORTING = "worker/shoal/worker/reporting.py"
+_MASTER = "master/shoal/master/dispatch/hand_on.py"
+_SWEEP = "master/shoal/master/services/sweep.py"
+_RPC = "master/shoal/master/dispatch/rpc.py"
+_WORKER = "worker/shoal/worker/intake/hand_on.py"
+_REPORTING = "worker/shoal/worker/results/reporting.py"
 _QUEUE = "coordination/shoal/coordination/queue/handing_on.py"
 _OF_MASTER = "tests/unit/master/test_hand_on.py"
 _OF_MASTERS = "tests/integration/master/test_handing_on.py"

@@ -2,7 +2,7 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
-_COMMANDS = "sql/shoal/sql/commands.py"
+_COMMANDS = "sql/shoal/sql/repositories/runs/commands.py"
 _TESTS = "tests/integration/sql/test_commands.py"
 _CALLERS = "tests/integration/master/test_callers_keys.py"
 
@@ -49,14 +49,14 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a run that was admitted and never told waits for ever",
         Promise.PROGRESS,
-        "master/shoal/master/admission.py",
+        "master/shoal/master/services/admission.py",
         ("        await self._repeat(waiting)\n", ""),
         (f"{_CALLERS}::test_run_that_was_admitted_but_never_told_is_told_again[sqlite]",),
     ),
     mutation(
         "all starts go to one partition",
         Promise.PROGRESS,
-        "api/shoal/api/commanding.py",
+        "api/shoal/api/operations/commanding.py",
         (
             "partition=secrets.randbelow(partitions),",
             "partition=min(0, secrets.randbelow(partitions)),",

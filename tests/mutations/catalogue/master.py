@@ -2,13 +2,13 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
-_ENGINE = "master/shoal/master/engine.py"
-_RPC = "master/shoal/master/rpc.py"
+_ENGINE = "master/shoal/master/engine/engine.py"
+_RPC = "master/shoal/master/dispatch/rpc.py"
 _DRAFT = "core/shoal/core/decide/draft.py"
 _ENDING = "core/shoal/core/decide/ending.py"
-_SWEEP = "master/shoal/master/sweep.py"
+_SWEEP = "master/shoal/master/services/sweep.py"
 _FENCES = "tests/integration/master/test_fences.py"
-_KEEPER = "master/shoal/master/partitions.py"
+_KEEPER = "master/shoal/master/membership/partitions.py"
 _TESTS = "tests/integration/master"
 _KEEPS = f"{_TESTS}/test_keeper.py"
 _CORE = "tests/unit/core/test_decide.py"
@@ -27,21 +27,21 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "instances are created without a fence",
         Promise.FENCED_OWNERSHIP,
-        "master/shoal/master/scan.py",
+        "master/shoal/master/services/scan.py",
         ("await uow.fence({c.partition: epochs[c.partition] for c in commands})", "pass"),
         (f"{_FENCES}::test_former_owner_creates_no_instance",),
     ),
     mutation(
         "commands are refused without a fence",
         Promise.FENCED_OWNERSHIP,
-        "master/shoal/master/scan.py",
+        "master/shoal/master/services/scan.py",
         ("await uow.fence({command.partition: self._engine.epoch_of(command.partition)})", "pass"),
         (f"{_FENCES}::test_former_owner_refuses_no_command",),
     ),
     mutation(
         "schedules fire without a fence",
         Promise.FENCED_OWNERSHIP,
-        "master/shoal/master/schedules.py",
+        "master/shoal/master/services/schedules.py",
         ("await uow.fence(epochs)", "pass"),
         (f"{_FENCES}::test_former_owner_fires_no_schedule",),
     ),
@@ -97,7 +97,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "who lets go deletes the node of a successor",
         Promise.FENCED_OWNERSHIP,
-        "coordination/shoal/coordination/ownership.py",
+        "coordination/shoal/coordination/cluster/ownership.py",
         (
             "            if node.stat.session_id == self._session.session_id:\n",
             "            if True:\n",
@@ -150,7 +150,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         _DRAFT,
         ("return newest if newest.id == task_instance_id else None", "return newest"),
         (f"{_CORE}::test_results_of_given_up_workers_and_repeated_results_change_nothing",),
-        also={"core/shoal/core/run.py": ("self.task_of.pop(attempt.id, None)", "pass")},
+        also={"core/shoal/core/runs/run.py": ("self.task_of.pop(attempt.id, None)", "pass")},
     ),
     mutation(
         "results of a worker that was given up count",
@@ -239,7 +239,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a fire time has no key of its own",
         Promise.ONE_INSTANCE,
-        "master/shoal/master/schedules.py",
+        "master/shoal/master/services/schedules.py",
         (
             'key = f"schedule:{schedule.id}:{fire_time.astimezone(UTC).isoformat()}"',
             'key = f"schedule:{schedule.id}:{datetime.now(UTC).isoformat()}"',
@@ -249,14 +249,14 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a schedule fires as it was before the transaction",
         Promise.ONE_INSTANCE,
-        "master/shoal/master/schedules.py",
+        "master/shoal/master/services/schedules.py",
         ("schedule = present.get(one.id)", "schedule = one"),
         (f"{_TESTS}/test_schedules.py::test_change_while_the_master_looks_is_what_fires[sqlite]",),
     ),
     mutation(
         "fire times of a master that is seconds behind count as missed",
         Promise.NOTHING_LOST,
-        "core/shoal/core/fire_times.py",
+        "core/shoal/core/schedule/fire_times.py",
         ("GRACE = timedelta(seconds=60)", "GRACE = timedelta(0)"),
         (
             "tests/unit/core/test_fire_times.py::"
@@ -266,7 +266,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "schedules with much to make up for keep the others waiting",
         Promise.PROGRESS,
-        "master/shoal/master/schedules.py",
+        "master/shoal/master/services/schedules.py",
         (
             "due(timetable, planned, now, schedule.missed, oldest, share)",
             "due(timetable, planned, now, schedule.missed, oldest, 10**9)",
@@ -332,7 +332,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "commands are looked for only when a bell rings",
         Promise.PROGRESS,
-        "master/shoal/master/scan.py",
+        "master/shoal/master/services/scan.py",
         ("if is_regular:", "if False:"),
         (
             f"{_TESTS}/test_engine.py::"
@@ -369,7 +369,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "actions go out together, however many have come",
         Promise.PROGRESS,
-        "master/shoal/master/outbox.py",
+        "master/shoal/master/engine/outbox.py",
         ("if count and actions > MOST_ACTIONS:", "if False:"),
         (
             "tests/unit/master/test_outbox.py::"

@@ -9,14 +9,14 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a run that cannot be read spoils the takeover of its partition",
         Promise.PROGRESS,
-        "master/shoal/master/engine.py",
+        "master/shoal/master/engine/engine.py",
         ("uow.instances.open_runs(partition, bad.append)", "uow.instances.open_runs(partition)"),
         (_OPEN,),
     ),
     mutation(
         "a command that cannot be read spoils the scan",
         Promise.PROGRESS,
-        "master/shoal/master/scan.py",
+        "master/shoal/master/services/scan.py",
         (
             "uow.commands.pending(partitions, *most, bad.append)",
             "uow.commands.pending(partitions, *most)",
@@ -26,21 +26,21 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "what is set aside is not stored",
         Promise.PROGRESS,
-        "master/shoal/master/quarantine.py",
+        "master/shoal/master/engine/quarantine.py",
         ("            await uow.quarantine.put(ours)\n", ""),
         (_OPEN,),
     ),
     mutation(
         "a request to try again is refused",
         Promise.PROGRESS,
-        "master/shoal/master/engine.py",
+        "master/shoal/master/engine/engine.py",
         ("elif isinstance(item.event, RecoverRequested):", "elif False:"),
         (_OPEN,),
     ),
     mutation(
         "a run has passed before its actions are performed",
         Promise.PROGRESS,
-        "master/shoal/master/engine.py",
+        "master/shoal/master/engine/engine.py",
         (
             "self._outbox.add(change.run, change.decision.actions, on_trial=on_trial)",
             "self._outbox.add(change.run, change.decision.actions)\n"
@@ -54,7 +54,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "timers of ended runs stay",
         Promise.PROGRESS,
-        "master/shoal/master/timers.py",
+        "master/shoal/master/engine/timers.py",
         ("if len(self._heap) > 2 * self._count + _FEW:", "if False:"),
         (
             "tests/unit/master/test_timers.py::"
@@ -64,7 +64,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "events that are put back go behind later ones",
         Promise.GUARDED_STATES,
-        "master/shoal/master/engine.py",
+        "master/shoal/master/engine/engine.py",
         ("self._inbox.extendleft(reversed(again))", "self._inbox.extend(again)"),
         (
             "tests/integration/master/test_engine.py::"

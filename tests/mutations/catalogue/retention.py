@@ -2,9 +2,9 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
-_EXPIRED = "sql/shoal/sql/expired.py"
-_PURGING = "master/shoal/master/purging.py"
-_KEEPING = "worker/shoal/worker/log_keeping.py"
+_EXPIRED = "sql/shoal/sql/repositories/upkeep/expired.py"
+_PURGING = "master/shoal/master/services/purging.py"
+_KEEPING = "worker/shoal/worker/logs/keeping.py"
 _TESTS = "tests/integration/master/test_purging.py"
 _SQL_TESTS = "tests/integration/sql/test_expired.py"
 _LOG_TESTS = "tests/integration/worker/test_log_keeping.py"
@@ -150,7 +150,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a log that was begun meanwhile is deleted with the old ones",
         Promise.NOTHING_LOST,
-        "worker/shoal/worker/log_folders.py",
+        "worker/shoal/worker/logs/folders.py",
         ("for name in found.names:", "for name in os.listdir(fd):"),
         (f"{_LOG_TESTS}::test_what_was_written_since_the_look_stays",),
     ),

@@ -2,8 +2,8 @@
 
 from tests.mutations.mutation import Promise, mutation
 
-_MASKING = "worker/shoal/worker/launcher_masking.py"
-_SCOPE = "core/shoal/core/scope.py"
+_MASKING = "worker/shoal/worker/supervisor/shim/masking.py"
+_SCOPE = "core/shoal/core/runs/scope.py"
 
 MUTATIONS = (
     mutation(
@@ -16,7 +16,7 @@ MUTATIONS = (
     mutation(
         "attempts with secrets write straight into their logs",
         Promise.SECRETS_STAY,
-        "worker/shoal/worker/launcher.py",
+        "worker/shoal/worker/supervisor/launcher.py",
         ("        if not (masks := masks_of(message)):", "        if masks := masks_of(message):"),
         (
             "tests/integration/worker/test_agent_secrets.py::"
@@ -26,7 +26,7 @@ MUTATIONS = (
     mutation(
         "outputs may hold secrets",
         Promise.SECRETS_STAY,
-        "worker/shoal/worker/outputs.py",
+        "worker/shoal/worker/supervisor/shim/outputs.py",
         ("    if masks:\n", "    if not masks:\n"),
         ("tests/unit/worker/test_outputs.py::test_secrets_are_not_given_on",),
     ),
@@ -54,7 +54,7 @@ MUTATIONS = (
     mutation(
         "outputs are not part of the stored result",
         Promise.DURABLE_RESULTS,
-        "worker/shoal/worker/launcher_records.py",
+        "worker/shoal/worker/supervisor/shim/records.py",
         ('{**record, "outputs": outputs}', '{**record, "outputs": {}}'),
         (
             "tests/integration/worker/test_agent_outputs.py::"

@@ -2,9 +2,9 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
-_SILENCE = "sql/shoal/sql/silence.py"
-_PARTICIPATION = "master/shoal/master/participation.py"
-_HEALTH = "master/shoal/master/database_health.py"
+_SILENCE = "sql/shoal/sql/driver/silence.py"
+_PARTICIPATION = "master/shoal/master/membership/participation.py"
+_HEALTH = "master/shoal/master/membership/database_health.py"
 _CONNECTIONS = "tests/integration/sql/test_silence.py"
 _MASTERS = "tests/integration/master/test_silent_database.py"
 _FAILOVER = "test_failover_without_a_farewell_costs_all_connections_together_one_doubt"

@@ -2,8 +2,8 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
-_SLOTS = "sql/shoal/sql/slots.py"
-_GROUPS = "sql/shoal/sql/concurrency.py"
+_SLOTS = "sql/shoal/sql/repositories/runs/slots.py"
+_GROUPS = "sql/shoal/sql/repositories/definitions/concurrency.py"
 _SQL = "tests/integration/sql/test_concurrency.py"
 _MASTER = "tests/integration/master/test_slots.py"
 
@@ -28,7 +28,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "an attempt goes on with a slot that it has no more",
         Promise.ROOM,
-        "master/shoal/master/engine.py",
+        "master/shoal/master/engine/engine.py",
         ("await uow.slots.require(slots)", "pass"),
         (f"{_MASTER}::test_nobody_goes_on_without_a_lease[sqlite]",),
     ),

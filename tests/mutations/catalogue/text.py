@@ -4,7 +4,7 @@ from tests.mutations.mutation import Mutation, Promise, mutation
 
 _BOUNDED = "core/shoal/core/logic/bounded.py"
 _EXPRESSIONS = "core/shoal/core/logic/expressions.py"
-_OUTPUTS = "worker/shoal/worker/outputs.py"
+_OUTPUTS = "worker/shoal/worker/supervisor/shim/outputs.py"
 _LINES = "tests/unit/worker/test_outputs.py"
 _AGENT = "tests/integration/worker/test_agent_outputs.py"
 _MISTAKES = "tests/unit/core/test_many_mistakes.py"
@@ -51,7 +51,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "any log sets outputs",
         Promise.TEXT_STAYS_TEXT,
-        "worker/shoal/worker/launcher_records.py",
+        "worker/shoal/worker/supervisor/shim/records.py",
         ('launch.get("outputs_from_log") and record["log_bytes"]', 'record["log_bytes"]'),
         (f"{_AGENT}::test_what_a_task_only_shows_sets_nothing_and_fails_nothing",),
     ),
@@ -75,14 +75,14 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "outputs are variables of any name",
         Promise.TEXT_STAYS_TEXT,
-        "worker/shoal/worker/context.py",
+        "worker/shoal/worker/execution/context.py",
         ("taken={*own, *payload.undeclared}", "taken=own"),
         (f"{_AGENT}::test_value_that_is_not_declared_is_a_variable_with_a_prefix_only",),
     ),
     mutation(
         "outputs count as declared",
         Promise.TEXT_STAYS_TEXT,
-        "master/shoal/master/payloads.py",
+        "master/shoal/master/dispatch/payloads.py",
         ("    return sorted(names)\n", "    return sorted(names)[:0]\n"),
         (
             "tests/unit/master/test_payloads.py::"
@@ -92,21 +92,21 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "mistakes of a text are told without end",
         Promise.PROGRESS,
-        "core/shoal/core/macro_template.py",
+        "core/shoal/core/macros/template.py",
         ("if len(self._problems) >= MOST_MISTAKES:", "if self._problems is None:"),
         (f"{_MISTAKES}::test_mistakes_of_a_text_are_told_up_to_a_hundred",),
     ),
     mutation(
         "problems of a definition are told without end",
         Promise.PROGRESS,
-        "core/shoal/core/checks.py",
+        "core/shoal/core/checks/workflow.py",
         ("if len(self.problems) >= MOST_MISTAKES:", "if self.problems is None:"),
         (f"{_MISTAKES}::test_unknown_upstream_tasks_are_told_up_to_a_hundred",),
     ),
     mutation(
         "a task names any number of upstream tasks",
         Promise.PROGRESS,
-        "core/shoal/core/checks.py",
+        "core/shoal/core/checks/workflow.py",
         ("if len(parents) > MAX_UPSTREAM:", "if parents is None:"),
         (f"{_MISTAKES}::test_upstream_tasks_have_a_limit",),
     ),
@@ -140,14 +140,14 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a name may stand twice in a body",
         Promise.TEXT_STAYS_TEXT,
-        "api/shoal/api/body.py",
+        "api/shoal/api/web/body.py",
         ("    _check_names(content)\n", ""),
         (f"{_BODIES}::test_name_that_stands_twice_is_refused[field]",),
     ),
     mutation(
         "what is printed commands the terminal",
         Promise.TEXT_STAYS_TEXT,
-        "client/shoal/client/cli/terminal_console.py",
+        "client/shoal/client/cli/terminal/console.py",
         ("if segment.control or segment.text.isprintable():", "if segment:"),
         (
             "tests/unit/client/test_rendering.py::"

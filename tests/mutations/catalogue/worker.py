@@ -2,18 +2,18 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
-_LAUNCHER = "worker/shoal/worker/launcher.py"
-_REAPER = "worker/shoal/worker/launcher_reaper.py"
-_SHIM = "worker/shoal/worker/launcher_shim.py"
-_PROCTREE = "worker/shoal/worker/proctree.py"
-_GUARD = "worker/shoal/worker/launcher_guard.py"
-_RECORDS = "worker/shoal/worker/launcher_records.py"
-_JOURNAL = "worker/shoal/worker/launcher_journal.py"
+_LAUNCHER = "worker/shoal/worker/supervisor/launcher.py"
+_REAPER = "worker/shoal/worker/supervisor/reaper.py"
+_SHIM = "worker/shoal/worker/supervisor/shim/shim.py"
+_PROCTREE = "worker/shoal/worker/supervisor/proctree.py"
+_GUARD = "worker/shoal/worker/supervisor/guard.py"
+_RECORDS = "worker/shoal/worker/supervisor/shim/records.py"
+_JOURNAL = "worker/shoal/worker/supervisor/shim/journal.py"
 _JOURNAL_TESTS = "tests/unit/worker/test_journal.py"
-_RUNNER = "worker/shoal/worker/agent_runner.py"
-_REPORTING = "worker/shoal/worker/reporting.py"
-_HOME = "worker/shoal/worker/agent_home.py"
-_RETURNING = "worker/shoal/worker/returning.py"
+_RUNNER = "worker/shoal/worker/execution/runner.py"
+_REPORTING = "worker/shoal/worker/results/reporting.py"
+_HOME = "worker/shoal/worker/home/home.py"
+_RETURNING = "worker/shoal/worker/intake/returning.py"
 _LINE = "tests/unit/worker/test_start_line.py"
 _TESTS = "tests/integration/worker"
 _TELL_END = 'log.info(\n            "task ended",\n'
@@ -60,7 +60,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a new launcher does not know the lease",
         Promise.SELF_FENCE,
-        "worker/shoal/worker/launching.py",
+        "worker/shoal/worker/execution/launching.py",
         (
             "if self._lease is not None:\n            self._write(self._lease)",
             "if False:\n            self._write(self._lease)",
@@ -168,7 +168,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "the name of a result without a process need not reach the disk",
         Promise.DURABLE_RESULTS,
-        "worker/shoal/worker/spool.py",
+        "worker/shoal/worker/results/spool.py",
         ("        sync_folder(str(self.folder))\n", ""),
         (
             "tests/unit/worker/test_record_durability.py::"
@@ -246,21 +246,21 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "more is started than there are slots",
         Promise.ROOM,
-        "worker/shoal/worker/agent_attempts.py",
+        "worker/shoal/worker/attempts.py",
         ("return self._occupied < self._slots", "return True"),
         (f"{_LINE}::test_slots_are_given_in_the_order_of_the_queue_and_never_too_many",),
     ),
     mutation(
         "what is granted starts in the order of arrival",
         Promise.PROGRESS,
-        "worker/shoal/worker/start_line.py",
+        "worker/shoal/worker/intake/start_line.py",
         ("heappop(self._order)", "self._order.pop(0)"),
         (f"{_LINE}::test_slots_are_given_in_the_order_of_the_queue_and_never_too_many",),
     ),
     mutation(
         "a worker keeps what it cannot start",
         Promise.PROGRESS,
-        "worker/shoal/worker/start_line.py",
+        "worker/shoal/worker/intake/start_line.py",
         ("self._give_back_since(now - PATIENCE_S)", "pass"),
         (f"{_LINE}::test_who_waits_too_long_is_given_back",),
     ),
@@ -312,7 +312,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "an agent whose launcher and guards are dead kills nothing",
         Promise.KILLED_MEANS_DEAD,
-        "worker/shoal/worker/launching.py",
+        "worker/shoal/worker/execution/launching.py",
         ("await asyncio.to_thread(kill_children, os.getsid(0))", "pass"),
         (
             f"{_TESTS}/test_dying.py::"
@@ -342,7 +342,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "what only looks like an attempt's process is killed",
         Promise.KILLED_MEANS_DEAD,
-        "worker/shoal/worker/leftovers.py",
+        "worker/shoal/worker/home/leftovers.py",
         ("variable.startswith(marker)", 'variable.startswith(marker.rpartition(b"/1/")[0])'),
         (
             f"{_TESTS}/test_agent_restarts.py::"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.core.decide import decide
-from shoal.core.events import (
+from shoal.core.runs.events import (
     Begun,
     Event,
     PauseRequested,
@@ -26,10 +26,10 @@ from shoal.core.events import (
     TimeReached,
     WholeRequest,
 )
-from shoal.core.model import TaskSpec, WorkflowSpec
-from shoal.core.run import Attempt as CoreAttempt
-from shoal.core.run import Plan, Run
-from shoal.core.states import (
+from shoal.core.definition.model import TaskSpec, WorkflowSpec
+from shoal.core.runs.run import Attempt as CoreAttempt
+from shoal.core.runs.run import Plan, Run
+from shoal.core.runs.states import (
     FINISHED_WORKFLOW,
     HELD_BY_WORKER,
     TaskSignal,

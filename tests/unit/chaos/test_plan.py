@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from shoal.core import failpoints
+from shoal.runtime import failpoints
 from tests.chaos.faults.catalogue import FAULTS, POINTS, chosen
 from tests.chaos.faults.processes import KillMaster, KillTwoMasters
 from tests.chaos.plan import draw

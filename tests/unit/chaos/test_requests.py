@@ -1,6 +1,6 @@
 """Faults know the requests that they mean."""
 
-from shoal.coordination import wire
+from shoal.coordination.session import wire
 from tests.chaos.faults.network import SwallowClaim, SwallowReturn
 
 ENTRY = "/queue/default/2-000000000/000000000001-2-00000000000/00000000000007-p003"

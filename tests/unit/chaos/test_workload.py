@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from shoal.core.checks import check_workflow
+from shoal.core.checks.workflow import check_workflow
 from tests.chaos.dags import Site, random_workflow
 from tests.chaos.rest import Api, Refused
 from tests.chaos.workload import Workload

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from shoal.client.yaml_source import read_yaml
-from shoal.core.checks import Problem, check_workflow
-from shoal.core.model import ScheduleSpec, TaskSpec, WorkflowSpec
+from shoal.client.sources.yaml_file import read_yaml
+from shoal.core.checks.workflow import Problem, check_workflow
+from shoal.core.definition.model import ScheduleSpec, TaskSpec, WorkflowSpec
 from shoal.core.task_types import load_task_type, task_type_names
 
 DOCS = Path(__file__).parents[3] / "docs"

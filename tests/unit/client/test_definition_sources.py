@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.client.json_source import read_json
-from shoal.client.sources import Source
-from shoal.client.yaml_source import read_yaml
-from shoal.client.yaml_text import definition_yaml
-from shoal.core.checks import Problem
+from shoal.client.sources.json_file import read_json
+from shoal.client.sources.source import Source
+from shoal.client.sources.yaml_file import read_yaml
+from shoal.client.sources.yaml_text import definition_yaml
+from shoal.core.checks.workflow import Problem
 
 
 def one(text: str, kind: str = "yaml") -> Source:

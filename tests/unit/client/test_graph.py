@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.client.cli.graph import MAX_INDENT, draw
+from shoal.client.cli.runs.graph import MAX_INDENT, draw
 
 
 def picture(graph: dict[str, list[str]]) -> list[str]:

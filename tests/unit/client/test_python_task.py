@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from shoal.client import AuthoringError, Parameter, Shell, Task, Workflow, python_task
-from shoal.core import macros
-from shoal.worker.outputs import collect
+from shoal.core.macros import placeholders as macros
+from shoal.worker.supervisor.shim.outputs import collect
 from tests.waiting import START_S
 
 OUTSIDE = 3

@@ -10,12 +10,13 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from shoal.client.cli import look, output
+from shoal.client.cli.terminal import appearance as look
+from shoal.client.cli.terminal import output
 from shoal.client.cli.exits import EPILOG, Exit, exit_status
-from shoal.client.cli.look import LOOKS, clock, counts_text, lasted, plural
-from shoal.client.cli.run_view import children_text, head_text, progress_text, tasks_table
-from shoal.client.cli.tables import Grid
-from shoal.client.cli.terminal_text import harmless
+from shoal.client.cli.terminal.appearance import LOOKS, clock, counts_text, lasted, plural
+from shoal.client.cli.runs.view import children_text, head_text, progress_text, tasks_table
+from shoal.client.cli.terminal.tables import Grid
+from shoal.client.cli.terminal.text import harmless
 from shoal.client.errors import (
     ApiProblem,
     ApiUnreachable,
@@ -24,10 +25,10 @@ from shoal.client.errors import (
     NotFound,
     Refused,
 )
-from shoal.client.rest_types import InstanceDetailJson, TaskInstanceJson
-from shoal.core.checks import InvalidDefinition
+from shoal.client.rest.types import InstanceDetailJson, TaskInstanceJson
+from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.errors import ShoalError
-from shoal.core.states import TaskState, WorkflowState
+from shoal.core.runs.states import TaskState, WorkflowState
 
 NOW = datetime(2026, 11, 21, 6, 0, 10, tzinfo=UTC)
 

@@ -19,9 +19,9 @@ from shoal.client import (
     Workflow,
     load_definitions,
 )
-from shoal.client.yaml_source import read_yaml
-from shoal.client.yaml_text import definition_yaml
-from shoal.core.checks import InvalidDefinition, Problem, check_workflow
+from shoal.client.sources.yaml_file import read_yaml
+from shoal.client.sources.yaml_text import definition_yaml
+from shoal.core.checks.workflow import InvalidDefinition, Problem, check_workflow
 
 
 def upstream(workflow: Workflow) -> dict[str, list[str]]:

@@ -19,7 +19,7 @@ from shoal.client import (
     none_of,
     ran,
 )
-from shoal.core.logic.kinds import choices_of
+from shoal.core.definition.kinds import choices_of
 
 
 def test_choices_join_the_tasks_that_they_choose_from() -> None:

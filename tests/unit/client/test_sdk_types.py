@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import shoal.client as sdk
-from shoal.client.definitions import load_definitions
-from shoal.client.python_source import read_python
-from shoal.client.sdk_options import TaskOptions, WorkflowOptions
-from shoal.core.checks import InvalidDefinition, Problem
+from shoal.client.sources.definitions import load_definitions
+from shoal.client.sources.python_file import read_python
+from shoal.client.sdk.options import TaskOptions, WorkflowOptions
+from shoal.core.checks.workflow import InvalidDefinition, Problem
 
 # What each call needs; the argument under test is put in its place.
 CALLS = {

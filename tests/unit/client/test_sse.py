@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.client.sse import ServerEvent, parse, split_lines
+from shoal.client.rest.sse import ServerEvent, parse, split_lines
 
 STREAM = (
     ": a comment\n\n"

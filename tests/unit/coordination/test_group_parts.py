@@ -25,7 +25,7 @@ from shoal.coordination.group import Join, MemberState
 from shoal.coordination.group.assigning import assign_all, partition_counts
 from shoal.coordination.group.clock import EnsembleClock
 from shoal.coordination.group.listener import Told, TooSlow
-from shoal.coordination.wire import Stat
+from shoal.coordination.session.wire import Stat
 
 P0, P1 = Partition("jobs", 0), Partition("jobs", 1)
 BOTH = frozenset({P0, P1})

@@ -2,8 +2,8 @@
 
 import pytest
 
-from shoal.coordination.own_clock import RETRY_S, OwnClock
-from shoal.core.cluster_time import LONGEST_AGE_S, Shown
+from shoal.coordination.cluster.own_clock import RETRY_S, OwnClock
+from shoal.core.timing.cluster_time import LONGEST_AGE_S, Shown
 
 NOON_S = 1_800_000_000.0  # what the ensemble's clock shows when ours have run for 0 s
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.coordination import layout
+from shoal.coordination.cluster import layout
 from shoal.coordination.queue.entry import Entry, parse
 
 priorities = st.integers(0, 4)

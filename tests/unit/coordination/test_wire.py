@@ -7,7 +7,7 @@ import pytest
 from kazoo.protocol import serialization as stock
 from kazoo.security import OPEN_ACL_UNSAFE
 
-from shoal.coordination import wire
+from shoal.coordination.session import wire
 
 
 @pytest.mark.parametrize("path", ["/", "/queue/a b/2-000000001", "/größe/ß"])

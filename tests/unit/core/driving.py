@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shoal.core.decide import decide
-from shoal.core.events import (
+from shoal.core.runs.events import (
     Begun,
     Event,
     SlotGranted,
@@ -16,10 +16,10 @@ from shoal.core.events import (
     TaskStarted,
     TimeReached,
 )
-from shoal.core.model import WorkflowSpec
-from shoal.core.run import AskSlot, Attempt, Decision, Enqueue, Kill, Plan, Run, WakeAt, Withdraw
-from shoal.core.selection import Selection
-from shoal.core.states import TaskSignal, TaskState, WorkflowState
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.run import AskSlot, Attempt, Decision, Enqueue, Kill, Plan, Run, WakeAt, Withdraw
+from shoal.core.definition.selection import Selection
+from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

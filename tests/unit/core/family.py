@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shoal.core import events
-from shoal.core.commands import CommandType, Parent
+from shoal.core.runs import events
+from shoal.core.runs.commands import CommandType, Parent
 from shoal.core.decide import decide
-from shoal.core.model import WorkflowSpec
-from shoal.core.run import (
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.run import (
     AskChild,
     Attempt,
     AttemptKey,
@@ -28,7 +28,7 @@ from shoal.core.run import (
     WakeAt,
     Withdraw,
 )
-from shoal.core.states import TaskSignal, WorkflowState
+from shoal.core.runs.states import TaskSignal, WorkflowState
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 W = WorkflowState

@@ -3,7 +3,7 @@
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from shoal.core import macros
+from shoal.core.macros import placeholders as macros
 
 BERLIN = ZoneInfo("Europe/Berlin")
 BASE = datetime(2026, 8, 1, 10, 20, 30, 45_600, tzinfo=BERLIN)  # a Saturday

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shoal.core.run import Attempt, Doom, SkipCause
-from shoal.core.states import TaskState
+from shoal.core.runs.run import Attempt, Doom, SkipCause
+from shoal.core.runs.states import TaskState
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 OTHERS = Attempt(

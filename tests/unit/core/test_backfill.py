@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shoal.core.backfill import (
+from shoal.core.backfill.request import (
     BACKFILL_RUN_TRANSITIONS,
     BACKFILL_TRANSITIONS,
     ENDED_BACKFILL,
@@ -22,9 +22,9 @@ from shoal.core.backfill import (
     next_backfill_state,
     next_run_state,
 )
-from shoal.core.priority import Priority
-from shoal.core.selection import Selection, SelectionMode
-from shoal.core.states import IllegalTransition
+from shoal.core.definition.priority import Priority
+from shoal.core.definition.selection import Selection, SelectionMode
+from shoal.core.runs.states import IllegalTransition
 from tests.unit.core.test_states import diagram
 
 GUIDE = Path(__file__).parents[3] / "docs" / "backfills.md"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.core import cron
-from shoal.core.backfill import MAX_RUNS, BackfillRefused, BackfillRequest
-from shoal.core.backfill_plan import (
+from shoal.core.cron import expression as cron
+from shoal.core.backfill.request import MAX_RUNS, BackfillRefused, BackfillRequest
+from shoal.core.backfill.plan import (
     Past,
     Plan,
     Target,
@@ -19,8 +19,8 @@ from shoal.core.backfill_plan import (
     fires_at,
     plan,
 )
-from shoal.core.fire_times import Timetable
-from shoal.core.model import WorkflowSpec
+from shoal.core.schedule.fire_times import Timetable
+from shoal.core.definition.model import WorkflowSpec
 
 JANUARY = {"from": "2026-01-01", "to": "2026-01-05"}
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from shoal.core.backfill_upstream import Follower, Need, Upstream, needs_of
-from shoal.core.model import BackfillBase, WorkflowSpec
-from shoal.core.selection import Selection, SelectionMode
+from shoal.core.backfill.upstream import Follower, Need, Upstream, needs_of
+from shoal.core.definition.model import BackfillBase, WorkflowSpec
+from shoal.core.definition.selection import Selection, SelectionMode
 
 
 def spec(*tasks: dict[str, Any]) -> WorkflowSpec:

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.core.backfill import (
+from shoal.core.backfill.request import (
     ENDED_BACKFILL,
     BackfillRunState,
     BackfillSignal,
     BackfillState,
     next_backfill_state,
 )
-from shoal.core.backfill_window import BackfillRun, Outcome, Step, follow, retried, window
-from shoal.core.commands import CommandState
-from shoal.core.states import FINISHED_WORKFLOW, WorkflowState
+from shoal.core.backfill.window import BackfillRun, Outcome, Step, follow, retried, window
+from shoal.core.runs.commands import CommandState
+from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
 
 S, W = BackfillRunState, WorkflowState
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shoal.core.breaker import Breaker, BreakerState
+from shoal.runtime.breaker import Breaker, BreakerState
 
 CLOSED, OPEN, HALF_OPEN = BreakerState.CLOSED, BreakerState.OPEN, BreakerState.HALF_OPEN
 

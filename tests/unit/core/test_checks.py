@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from shoal.core.checks import InvalidDefinition, check_workflow
-from shoal.core.model import WorkflowSpec
-from shoal.core.parameters import ParameterType, check_value
-from shoal.core.priority import Priority
+from shoal.core.checks.workflow import InvalidDefinition, check_workflow
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.definition.parameters import ParameterType, check_value
+from shoal.core.definition.priority import Priority
 
 
 def task(name: str, *upstream: str, **fields: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.cluster_time import (
+from shoal.core.timing.cluster_time import (
     LONGEST_AGE_S,
     LONGEST_TRIP_S,
     SETTLE_S,

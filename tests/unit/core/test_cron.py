@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shoal.core.cron import Cron, InvalidCron, parse
+from shoal.core.cron.expression import Cron, InvalidCron, parse
 from shoal.core.errors import ShoalError
 
 

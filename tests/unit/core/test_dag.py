@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.dag import find_cycles, successors_of, topological_order
+from shoal.core.definition.dag import find_cycles, successors_of, topological_order
 
 GRAPHS = (
     st.integers(1, 12)

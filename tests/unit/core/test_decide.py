@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from shoal.core.decide import MAX_LOSSES
-from shoal.core.events import (
+from shoal.core.runs.events import (
     Begun,
     KillRequested,
     PauseRequested,
@@ -18,7 +18,7 @@ from shoal.core.events import (
     TaskReturned,
     TaskStarted,
 )
-from shoal.core.states import TaskSignal, TaskState, WorkflowState
+from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from tests.unit.core.driving import Driver, spec
 
 FAIL, KILL, LOSE = TaskSignal.FAIL, TaskSignal.KILL, TaskSignal.LOSE

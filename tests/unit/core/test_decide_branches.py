@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from shoal.core.checks import InvalidDefinition, check_workflow
-from shoal.core.run import SkipCause
-from shoal.core.selection import Selection, SelectionMode
-from shoal.core.states import TaskSignal, WorkflowState
+from shoal.core.checks.workflow import InvalidDefinition, check_workflow
+from shoal.core.runs.run import SkipCause
+from shoal.core.definition.selection import Selection, SelectionMode
+from shoal.core.runs.states import TaskSignal, WorkflowState
 from tests.unit.core.driving import Driver, spec
 
 FAIL = TaskSignal.FAIL

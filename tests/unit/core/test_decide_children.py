@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from shoal.core.commands import CommandType
-from shoal.core.events import KillRequested, RerunRequested
-from shoal.core.selection import Selection
-from shoal.core.states import TaskSignal, TaskState, WorkflowState
+from shoal.core.runs.commands import CommandType
+from shoal.core.runs.events import KillRequested, RerunRequested
+from shoal.core.definition.selection import Selection
+from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from tests.unit.core.family import Family, each, sub
 
 FAIL = TaskSignal.FAIL

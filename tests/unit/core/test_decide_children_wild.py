@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from shoal.core.commands import CommandType
-from shoal.core.states import FINISHED_WORKFLOW, TaskSignal, TaskState, WorkflowState
+from shoal.core.runs.commands import CommandType
+from shoal.core.runs.states import FINISHED_WORKFLOW, TaskSignal, TaskState, WorkflowState
 from tests.unit.core.family import Family, each, sub
 
 FAIL = TaskSignal.FAIL

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from shoal.core.checks import check_workflow
+from shoal.core.checks.workflow import check_workflow
 from shoal.core.decide import decide
-from shoal.core.events import Event
-from shoal.core.run import (
+from shoal.core.runs.events import Event
+from shoal.core.runs.run import (
     Action,
     AskSlot,
     Attempt,
@@ -25,7 +25,7 @@ from shoal.core.run import (
     Watch,
     Withdraw,
 )
-from shoal.core.states import WorkflowState
+from shoal.core.runs.states import WorkflowState
 from tests.unit.core.reference import world
 from tests.unit.core.reference.campaign import Tally, first_failing, run_cases
 from tests.unit.core.reference.cases import Case, as_written, random_case

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shoal.core.events import (
+from shoal.core.runs.events import (
     Admitted,
     Begun,
     ForceRequested,
@@ -13,8 +13,8 @@ from shoal.core.events import (
     StopRequested,
     TaskEnded,
 )
-from shoal.core.selection import Selection, SelectionMode
-from shoal.core.states import TaskSignal, WorkflowState
+from shoal.core.definition.selection import Selection, SelectionMode
+from shoal.core.runs.states import TaskSignal, WorkflowState
 from tests.unit.core.driving import Driver, spec
 
 FAIL, LOSE = TaskSignal.FAIL, TaskSignal.LOSE

@@ -2,14 +2,14 @@
 
 from datetime import timedelta
 
-from shoal.core.events import (
+from shoal.core.runs.events import (
     PauseRequested,
     RecoverRequested,
     ResumeRequested,
     TaskEnded,
     TaskStarted,
 )
-from shoal.core.states import TaskSignal, WorkflowState
+from shoal.core.runs.states import TaskSignal, WorkflowState
 from tests.unit.core.driving import START, Driver, spec
 
 FAIL = TaskSignal.FAIL

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.dependent import CYCLES, UnknownDateValue, intervals
+from shoal.core.logic.intervals import CYCLES, UnknownDateValue, intervals
 from shoal.core.errors import ShoalError
 
 WEDNESDAY = datetime(2026, 3, 18, 14, 35, 20, 123, tzinfo=ZoneInfo("Europe/Berlin"))

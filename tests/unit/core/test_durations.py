@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.durations import InvalidDuration, format_duration, parse_duration
+from shoal.core.timing.durations import InvalidDuration, format_duration, parse_duration
 from shoal.core.errors import ShoalError
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.core import failpoints
-from shoal.core.failpoints import FailpointReached, InvalidFailpoint
+from shoal.runtime import failpoints
+from shoal.runtime.failpoints import FailpointReached, InvalidFailpoint
 from tests.waiting import START_S
 
 ROOT = Path(__file__).parents[3]

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from shoal.core import dependent
-from shoal.core.events import Verdict
+from shoal.core.logic import intervals as dependent
+from shoal.core.runs.events import Verdict
 from shoal.core.logic.dependent import Dependency
 from shoal.core.logic.judging import (
     Judgement,
@@ -21,8 +21,8 @@ from shoal.core.logic.judging import (
     judge,
     question_of,
 )
-from shoal.core.run import SkipCause
-from shoal.core.states import FINISHED_WORKFLOW, TaskState, WorkflowState
+from shoal.core.runs.run import SkipCause
+from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState, WorkflowState
 
 _T, _W, V = TaskState, WorkflowState, Verdict
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from shoal.core.decide import LongDecision, decide
-from shoal.core.events import TaskEnded
-from shoal.core.run import Run
-from shoal.core.states import TaskSignal, TaskState
+from shoal.core.runs.events import TaskEnded
+from shoal.core.runs.run import Run
+from shoal.core.runs.states import TaskSignal, TaskState
 from tests.unit.core.driving import START, Driver, spec
 
 TASKS = 20

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.macros import InvalidMacro, check
+from shoal.core.macros.placeholders import InvalidMacro, check
 from tests.unit.core.rendering import BERLIN, render
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.model import Overlap, WorkflowSpec
-from shoal.core.overlap import Lineup, Moves, Policy, Waiter, refusal, settle
+from shoal.core.definition.model import Overlap, WorkflowSpec
+from shoal.core.runs.overlap import Lineup, Moves, Policy, Waiter, refusal, settle
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

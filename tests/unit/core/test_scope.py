@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.macros import InvalidMacro
-from shoal.core.parameters import launch
-from shoal.core.run import Attempt, Plan, Run
-from shoal.core.scope import Scope, SecretUnusable, base_of, upstream_outputs
-from shoal.core.states import TaskState, WorkflowState
+from shoal.core.macros.placeholders import InvalidMacro
+from shoal.core.definition.parameters import launch
+from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.scope import Scope, SecretUnusable, base_of, upstream_outputs
+from shoal.core.runs.states import TaskState, WorkflowState
 from tests.unit.core.driving import START, spec
 
 VALUES = st.text(alphabet="$[]{}'ab+-1y \n\"`\\")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic_settings import BaseSettings
 
-from shoal.core.settings import ClusterSettings, InvalidSettings, load_settings
+from shoal.runtime.settings import ClusterSettings, InvalidSettings, load_settings
 
 CONF = Path(__file__).parents[3] / "conf" / "shoal.toml"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shoal.core.states import (
+from shoal.core.runs.states import (
     FINISHED_TASK,
     FINISHED_WORKFLOW,
     TASK_TRANSITIONS,
@@ -41,7 +41,7 @@ def page() -> str:
         [
             "# States",
             "",
-            "Made from the tables in `core/shoal/core/states.py`; do not edit. After a change of a",
+            "Made from the tables in `core/shoal/core/runs/states.py`; do not edit. After a change of a",
             "table run `SHOAL_UPDATE_DOCS=1 .venv/bin/pytest tests/unit/core/test_states.py`.",
             "",
             "## Workflow instance",

@@ -1,7 +1,7 @@
 """What the layers say, in examples."""
 
-from shoal.core import why
-from shoal.core.why import Layer
+from shoal.core.runs import why
+from shoal.core.runs.why import Layer
 
 
 def _texts(findings: object) -> list[tuple[Layer, bool, str]]:

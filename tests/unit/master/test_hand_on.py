@@ -6,12 +6,12 @@ import pytest
 
 from shoal.coordination.queue.entry import Place
 from shoal.core.decide import decide
-from shoal.core.events import TaskClaimed, TaskEnded
-from shoal.core.run import Run
-from shoal.core.states import TaskSignal, TaskState
-from shoal.master.batch import Offer
-from shoal.master.hand_on import behind, held_before, taken_by
-from shoal.master.perform import queue_entry
+from shoal.core.runs.events import TaskClaimed, TaskEnded
+from shoal.core.runs.run import Run
+from shoal.core.runs.states import TaskSignal, TaskState
+from shoal.master.engine.batch import Offer
+from shoal.master.dispatch.hand_on import behind, held_before, taken_by
+from shoal.master.engine.perform import queue_entry
 from tests.unit.core.driving import Driver, spec
 
 FAN: dict[str, dict[str, Any]] = {

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from shoal.core.errors import ShoalError
-from shoal.core.model import WorkflowSpec
-from shoal.core.run import Attempt, Enqueue, Plan, Run, WakeAt
-from shoal.core.states import WorkflowState
-from shoal.master.outbox import Outbox, Performed
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.run import Attempt, Enqueue, Plan, Run, WakeAt
+from shoal.core.runs.states import WorkflowState
+from shoal.master.engine.outbox import Outbox, Performed
 from tests.waiting import eventually
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
@@ -101,7 +101,7 @@ async def test_each_run_is_told_of_by_what_became_of_its_actions() -> None:
 async def test_call_is_about_so_many_actions_unless_one_run_has_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("shoal.master.outbox.MOST_ACTIONS", 3)
+    monkeypatch.setattr("shoal.master.engine.outbox.MOST_ACTIONS", 3)
     performer = Performer()
     performer.gate.set()
     outbox = Outbox(performer, {0})

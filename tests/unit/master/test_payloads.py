@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from shoal.core.macros import InvalidMacro
-from shoal.core.run import Attempt, Plan, Run
-from shoal.core.scope import levels
-from shoal.core.states import TaskState, WorkflowState
-from shoal.master.payloads import ProjectSecrets, UnknownSecret, may_use_secrets, payload
+from shoal.core.macros.placeholders import InvalidMacro
+from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.scope import levels
+from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.master.dispatch.payloads import ProjectSecrets, UnknownSecret, may_use_secrets, payload
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import WrongSecretsKey
 from shoal.proto.vault import Vault, create_key

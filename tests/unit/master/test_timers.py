@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
-from shoal.master.timers import Timers
+from shoal.master.engine.timers import Timers
 from tests.waiting import DEADLINE_S
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -50,6 +50,6 @@ def test_tests_that_did_not_pass_without_a_mutation_are_named() -> None:
 def test_report_about_other_code_is_worth_nothing(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     assert read(report) == []
-    report.write_text(json.dumps({"tests": [], "foreign": ["shoal.core.run"]}))
+    report.write_text(json.dumps({"tests": [], "foreign": ["shoal.core.runs.run"]}))
     with pytest.raises(WrongCode, match=r"shoal\.core\.run"):
         read(report)

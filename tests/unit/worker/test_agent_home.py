@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker import agent_home
-from shoal.worker.agent_home import WorkerHome
+from shoal.worker.home import home as agent_home
+from shoal.worker.home.home import WorkerHome
 from shoal.worker.errors import HomeBusy
 from shoal.worker.settings import WorkerSettings
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from shoal.core.settings import InvalidSettings, load_settings
-from shoal.worker.environment import (
+from shoal.runtime.settings import InvalidSettings, load_settings
+from shoal.worker.execution.environment import (
     LONGEST_VALUE,
     MOST_BYTES,
     base_environment,

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.attempt import ExitRecord, LaunchRequest, Outcome
+from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
 
 REQUEST = LaunchRequest(
     id="7",

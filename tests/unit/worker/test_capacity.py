@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from shoal.worker.capacity import (
+from shoal.worker.intake.capacity import (
     DESCRIPTORS,
     OWN_DESCRIPTORS,
     OWN_PROCESSES,

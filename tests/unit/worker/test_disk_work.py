@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from shoal.worker import disk_work
-from shoal.worker.disk_work import MOST_AT_ONCE, SHORT_S, WARY_FOR, DiskWork
+from shoal.worker.execution import disk_work
+from shoal.worker.execution.disk_work import MOST_AT_ONCE, SHORT_S, WARY_FOR, DiskWork
 from tests.waiting import DEADLINE_S
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from shoal.coordination import Claim, Entry, TaskQueue, ZkSession
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker import hand_on
-from shoal.worker.agent_attempts import Attempt, Attempts
-from shoal.worker.agent_masters import Masters
-from shoal.worker.hand_on import HandOn
-from shoal.worker.reporting import Reporter
+from shoal.worker.intake import hand_on
+from shoal.worker.attempts import Attempt, Attempts
+from shoal.worker.masters import Masters
+from shoal.worker.intake.hand_on import HandOn
+from shoal.worker.results.reporting import Reporter
 from tests.waiting import DEADLINE_S, eventually
 
 WORKER = "w"

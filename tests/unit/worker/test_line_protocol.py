@@ -3,7 +3,7 @@
 import asyncio
 import socket
 
-from shoal.worker.line_protocol import Lines
+from shoal.worker.execution.line_protocol import Lines
 from tests.waiting import DEADLINE_S, eventually
 
 

@@ -1,6 +1,6 @@
 """Logs are looked at the more often the faster they grow."""
 
-from shoal.worker.log_limit import LOOK_EVERY_S, SHORTEST_LOOK_S, next_look_s
+from shoal.worker.logs.limit import LOOK_EVERY_S, SHORTEST_LOOK_S, next_look_s
 
 LIMIT = 1000
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.logs import CHUNK, BadLogAddress, LogNotFound, LogStore
+from shoal.worker.logs.files import CHUNK, BadLogAddress, LogNotFound, LogStore
 from tests.waiting import DEADLINE_S
 
 ADDRESS = ("shop.daily", 12, 34)

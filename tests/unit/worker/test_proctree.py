@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import shoal.worker.proctree as proctree
+import shoal.worker.supervisor.proctree as proctree
 from tests.waiting import START_S
 
 #: A name that breaks careless parsers of /proc/PID/stat, with digits like a process number.
@@ -119,7 +119,7 @@ def test_signalling_a_process_that_has_ended_does_nothing(
 def test_the_launcher_imports_only_light_modules() -> None:
     root = Path(proctree.__file__).parents[2]
     code = (
-        f"import sys; sys.path.append({str(root)!r}); import shoal.worker.launcher_main; "
+        f"import sys; sys.path.append({str(root)!r}); import shoal.worker.supervisor.main; "
         "print(*sys.modules)"
     )
     run = subprocess.run(

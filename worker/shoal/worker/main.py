@@ -13,17 +13,10 @@ from typing import Any
 import grpc.aio
 import structlog
 
-from shoal.coordination import (
-    Membership,
-    Owners,
-    TaskQueue,
-    TreeKeeper,
-    ZkSession,
-    layout,
-    prepare,
-)
+from shoal.coordination import Membership, Owners, TaskQueue, TreeKeeper, ZkSession, prepare
+from shoal.coordination.cluster import layout
 from shoal.coordination.starting import connect_when_there
-from shoal.core.settings import ClusterSettings
+from shoal.runtime.settings import ClusterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import (
@@ -32,30 +25,30 @@ from shoal.proto.shoal_pb2_grpc import (
 )
 from shoal.proto.tls import TlsFiles
 from shoal.worker.agent import Agent
-from shoal.worker.agent_attempts import Attempts
-from shoal.worker.agent_home import WorkerHome
-from shoal.worker.agent_masters import Masters
-from shoal.worker.agent_results import result, was_interrupted
-from shoal.worker.agent_runner import Runner, Surroundings
-from shoal.worker.attempt import ExitRecord
-from shoal.worker.capacity import fitting_slots, raise_descriptor_limit
-from shoal.worker.claims import Claimer
-from shoal.worker.disk import DiskGuard
-from shoal.worker.fetching import Fetcher
-from shoal.worker.hand_on import HandOn
-from shoal.worker.launching import Launcher
-from shoal.worker.log_asking import Asking
-from shoal.worker.log_keeping import LogKeeper
-from shoal.worker.log_limit import LogLimit
-from shoal.worker.logs import LogStore
-from shoal.worker.logservice import LogService
-from shoal.worker.proctree import become_subreaper
-from shoal.worker.reachability import Reachability
-from shoal.worker.reporting import Reporter
+from shoal.worker.attempts import Attempts
+from shoal.worker.home.home import WorkerHome
+from shoal.worker.masters import Masters
+from shoal.worker.results.results import result, was_interrupted
+from shoal.worker.execution.runner import Runner, Surroundings
+from shoal.worker.execution.attempt import ExitRecord
+from shoal.worker.intake.capacity import fitting_slots, raise_descriptor_limit
+from shoal.worker.intake.claims import Claimer
+from shoal.worker.intake.disk import DiskGuard
+from shoal.worker.intake.fetching import Fetcher
+from shoal.worker.intake.hand_on import HandOn
+from shoal.worker.execution.launching import Launcher
+from shoal.worker.logs.asking import Asking
+from shoal.worker.logs.keeping import LogKeeper
+from shoal.worker.logs.limit import LogLimit
+from shoal.worker.logs.files import LogStore
+from shoal.worker.logs.service import LogService
+from shoal.worker.supervisor.proctree import become_subreaper
+from shoal.worker.intake.reachability import Reachability
+from shoal.worker.results.reporting import Reporter
 from shoal.worker.settings import WorkerSettings
-from shoal.worker.spool import Spool
-from shoal.worker.starting import Starting
-from shoal.worker.workerservice import WorkerService
+from shoal.worker.results.spool import Spool
+from shoal.worker.execution.starting import Starting
+from shoal.worker.service import WorkerService
 
 log = structlog.get_logger()
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import structlog
 
-from shoal.api.clocks import member_ahead_s
-from shoal.api.master_database import database_trouble
-from shoal.api.route import strict_router
+from shoal.api.operations.clocks import member_ahead_s
+from shoal.api.operations.master_database import database_trouble
+from shoal.api.web.route import strict_router
 from shoal.api.schemas.cluster import (
     BacklogOut,
     ClusterOut,
@@ -27,12 +27,13 @@ from shoal.api.schemas.cluster import (
     ZooKeeperOut,
 )
 from shoal.api.services import Services, Shoal
-from shoal.coordination import GroupMetadata, Mismatch, quarantine, read_group
-from shoal.coordination.membership import MemberInfo
-from shoal.coordination.owners import OwnerInfo
+from shoal.coordination import GroupMetadata, Mismatch, read_group
+from shoal.coordination.cluster import quarantine
+from shoal.coordination.cluster.membership import MemberInfo
+from shoal.coordination.cluster.owners import OwnerInfo
 from shoal.core.errors import ShoalError
-from shoal.core.quarantine import SetAside
-from shoal.core.states import TaskState
+from shoal.core.runs.quarantine import SetAside
+from shoal.core.runs.states import TaskState
 from shoal.core.task_types import load_task_type, task_type_names
 
 router = strict_router("cluster")

@@ -6,17 +6,17 @@ from typing import Annotated
 
 from fastapi import Body, Header, Path, Query, Response
 
-from shoal.api.commanding import check_shape, new_command, same_request
-from shoal.api.errors import KeyReused
-from shoal.api.legible import legible
-from shoal.api.paging import MAX_ID
-from shoal.api.problems import documented
-from shoal.api.route import strict_router
+from shoal.api.operations.commanding import check_shape, new_command, same_request
+from shoal.api.web.errors import KeyReused
+from shoal.api.web.legible import legible
+from shoal.api.web.paging import MAX_ID
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
 from shoal.api.schemas.commands import CommandIn, CommandOut
 from shoal.api.schemas.common import ONE_LINE
 from shoal.api.services import Services, Shoal
-from shoal.core.commands import Command, CommandState, NewCommand
-from shoal.core.priority import Priority
+from shoal.core.runs.commands import Command, CommandState, NewCommand
+from shoal.core.definition.priority import Priority
 
 router = strict_router("commands")
 

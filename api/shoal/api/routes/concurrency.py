@@ -6,10 +6,10 @@ from typing import Annotated
 import structlog
 from fastapi import Body, Path, Response
 
-from shoal.api.legible import by_name, legible, shown
-from shoal.api.paging import Cursor, Limit, decode_cursor, encode_cursor, page
-from shoal.api.problems import documented
-from shoal.api.route import strict_router
+from shoal.api.web.legible import by_name, legible, shown
+from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.concurrency import (
@@ -19,9 +19,9 @@ from shoal.api.schemas.concurrency import (
     SlotUserOut,
 )
 from shoal.api.services import Services, Shoal
-from shoal.coordination.bell import ring
+from shoal.coordination.cluster.bell import ring
 from shoal.core.errors import ShoalError
-from shoal.sql.concurrency import SlotUser
+from shoal.sql.repositories.definitions.concurrency import SlotUser
 
 log = structlog.get_logger()
 

@@ -4,16 +4,16 @@ import asyncio
 
 from fastapi import APIRouter, Response
 
-from shoal.api.clocks import differences
-from shoal.api.master_database import troubles
-from shoal.api.problems import documented
-from shoal.api.route import strict_router
+from shoal.api.operations.clocks import differences
+from shoal.api.operations.master_database import troubles
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
 from shoal.api.schemas.health import Check, Checks, ClockDifference, Health, Live
 from shoal.api.services import Services, Shoal
-from shoal.api.unowned import LONG_S
-from shoal.coordination import quarantine
+from shoal.api.operations.unowned import LONG_S
+from shoal.coordination.cluster import quarantine
 from shoal.coordination.errors import CoordinationError
-from shoal.coordination.nodes import SessionState
+from shoal.coordination.session.nodes import SessionState
 from shoal.core.errors import ShoalError
 
 DEADLINE_S = 3.0

@@ -9,18 +9,18 @@ import structlog
 from fastapi import Header, Query
 from fastapi.responses import Response, StreamingResponse
 
-from shoal.api.errors import FieldError, InvalidRequest, RangeNotSatisfiable
-from shoal.api.logs import MOST_BYTES, LogProxy, Utf8, text_of
-from shoal.api.middleware import StreamBroken
-from shoal.api.paging import MAX_ID
-from shoal.api.problems import documented
-from shoal.api.route import strict_router
+from shoal.api.web.errors import FieldError, InvalidRequest, RangeNotSatisfiable
+from shoal.api.operations.logs import MOST_BYTES, LogProxy, Utf8, text_of
+from shoal.api.web.middleware import StreamBroken
+from shoal.api.web.paging import MAX_ID
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
 from shoal.api.routes.tasks import TaskInstanceId
 from shoal.api.schemas.runs import LogOut
 from shoal.api.services import Services, Shoal
-from shoal.api.sse import EventStream, encode
+from shoal.api.web.sse import EventStream, encode
 from shoal.core.errors import ShoalError
-from shoal.core.records import TaskInstance
+from shoal.core.runs.records import TaskInstance
 
 log = structlog.get_logger()
 

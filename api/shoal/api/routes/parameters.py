@@ -5,14 +5,14 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
-from shoal.api.errors import FieldError, InvalidRequest, NoSuchThing
-from shoal.api.problems import documented
-from shoal.api.route import strict_router
+from shoal.api.web.errors import FieldError, InvalidRequest, NoSuchThing
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.project_values import ParameterIn, ParametersOut
 from shoal.api.services import Shoal
-from shoal.core.fields import PARAMETER_PATTERN
-from shoal.core.parameters import definition_problem
+from shoal.core.definition.fields import PARAMETER_PATTERN
+from shoal.core.definition.parameters import definition_problem
 
 router = strict_router("project parameters")
 

@@ -6,23 +6,23 @@ from typing import Annotated
 
 from fastapi import Body, Path, Query
 
-from shoal.api.errors import FieldError, InvalidRequest
-from shoal.api.legible import by_id, shown
-from shoal.api.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor, page
-from shoal.api.problems import documented
-from shoal.api.route import strict_router
+from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.legible import by_id, shown
+from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.schedules import FireTimeOut, PreviewIn, PreviewOut, ScheduleOut
 from shoal.api.services import Shoal
-from shoal.core import cron
-from shoal.core.cron import InvalidCron
-from shoal.core.fire_preview import preview
-from shoal.core.fire_times import Timetable, instant
-from shoal.core.priority import Priority
-from shoal.core.records import Schedule
+from shoal.core.cron import expression as cron
+from shoal.core.cron.expression import InvalidCron
+from shoal.core.schedule.preview import preview
+from shoal.core.schedule.fire_times import Timetable, instant
+from shoal.core.definition.priority import Priority
+from shoal.core.runs.records import Schedule
 from shoal.sql import UnitOfWork
-from shoal.sql.reading import leave_out
+from shoal.sql.statements.reading import leave_out
 
 router = strict_router("schedules")
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shoal.api.schemas.commands import CommandOut
 from shoal.api.schemas.common import TIME, example
-from shoal.core.backfill import BackfillRequest, BackfillRunState, BackfillState
+from shoal.core.backfill.request import BackfillRequest, BackfillRunState, BackfillState
 
 _REQUEST: dict[str, Any] = {
     "project": "flights",

@@ -5,8 +5,8 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from shoal.api.schemas.common import ONE_LINE, Strict, example
-from shoal.core.concurrency import MOST_SLOTS
-from shoal.core.states import TaskState
+from shoal.core.runs.concurrency import MOST_SLOTS
+from shoal.core.runs.states import TaskState
 
 _GROUP = {
     "project": "flights",

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from shoal.api.schemas.common import TIME, Strict, example
-from shoal.core.fields import scalar_text
+from shoal.core.definition.fields import scalar_text
 
 SHORTEST_SECRET = 4  # characters: a shorter one could not be told apart in a log
 LONGEST_SECRET = 32 * 1024  # bytes: it becomes an environment variable

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field
 
 from shoal.api.schemas.common import TIME, PriorityName, example
-from shoal.core.states import TaskState, WorkflowState
+from shoal.core.runs.states import TaskState, WorkflowState
 
 _INSTANCE = {
     "id": 17,

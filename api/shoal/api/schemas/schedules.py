@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from shoal.api.schemas.common import TIME, PriorityName, Strict, example
-from shoal.core.fields import Day, Name, WallTime, Zone
+from shoal.core.definition.fields import Day, Name, WallTime, Zone
 
 OnGap = Literal["shift", "skip"]
 OnOverlap = Literal["first", "last", "both"]

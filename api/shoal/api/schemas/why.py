@@ -3,7 +3,7 @@
 from pydantic import BaseModel, Field
 
 from shoal.api.schemas.common import example
-from shoal.core.why import Layer
+from shoal.core.runs.why import Layer
 
 _FINDING = {
     "layer": "queue",

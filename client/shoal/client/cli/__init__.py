@@ -30,7 +30,7 @@ def run(arguments: Sequence[str]) -> int:
 
         build()(args=list(arguments), prog_name="shoal")
     except ShoalError as error:
-        from shoal.client.cli.output import tell_error
+        from shoal.client.cli.terminal.output import tell_error
 
         tell_error(error)
         return exit_status(error)

@@ -46,6 +46,6 @@ def exit_status(error: ShoalError) -> Exit:
             return Exit.NOT_FOUND
         case NotADay():
             return Exit.USAGE
-    from shoal.core.checks import InvalidDefinition
+    from shoal.core.checks.workflow import InvalidDefinition
 
     return Exit.USAGE if isinstance(error, InvalidDefinition) else Exit.FAILED

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shoal.client.errors import AlreadyRunning, ServerFailed
-from shoal.client.lean_httpx import httpx
+from shoal.client.rest.lean_httpx import httpx
 from shoal.client.local.cluster import READY_TIMEOUT_S, STOP_TIMEOUT_S
 from shoal.client.local.state import (
     ClusterState,

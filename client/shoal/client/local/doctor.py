@@ -17,7 +17,7 @@ from shoal.client.local.java import find_java
 from shoal.client.local.state import is_running, read_state
 from shoal.client.local.zookeeper import HOST, find_jars, four_letter_word
 from shoal.core.errors import ShoalError
-from shoal.core.settings import ClusterSettings, load_settings
+from shoal.runtime.settings import ClusterSettings, load_settings
 
 _MIN_FREE_MB = 1024
 _CONNECT_TIMEOUT_S = 3.0

@@ -15,8 +15,8 @@ from shoal.coordination.autoscale.decision import (
     ScalingState,
     decide,
 )
-from shoal.coordination.election import Election, ElectionListener
-from shoal.coordination.session import ZkSession
+from shoal.coordination.recipes.election import Election, ElectionListener
+from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
 

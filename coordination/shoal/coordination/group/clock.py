@@ -2,7 +2,7 @@
 
 import time
 
-from shoal.coordination.wire import Stat
+from shoal.coordination.session.wire import Stat
 
 
 class EnsembleClock:

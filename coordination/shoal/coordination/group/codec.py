@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from shoal.coordination.assignors import Partition
-from shoal.coordination.documents import read_json
+from shoal.coordination.session.documents import read_json
 from shoal.coordination.errors import Mismatch
 from shoal.coordination.group.messages import Join
 from shoal.coordination.group.model import GroupMetadata, MemberState

@@ -32,7 +32,7 @@ from shoal.coordination.group.model import GroupMetadata
 from shoal.coordination.group.participant import Participant
 from shoal.coordination.group.settings import GroupSettings
 from shoal.coordination.group.store import GroupStore
-from shoal.coordination.session import ZkSession
+from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
 

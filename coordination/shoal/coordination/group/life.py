@@ -27,8 +27,8 @@ from shoal.coordination.group.participant import Participant, Step
 from shoal.coordination.group.settings import GroupSettings
 from shoal.coordination.group.states import GroupState
 from shoal.coordination.group.store import GroupStore, Unreadable, View
-from shoal.coordination.nodes import WatchEvent
-from shoal.coordination.session import ZkSession
+from shoal.coordination.session.nodes import WatchEvent
+from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
 

@@ -14,7 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from shoal.coordination import layout, quarantine
+from shoal.coordination.cluster import layout
+from shoal.coordination.cluster import quarantine
 from shoal.coordination.errors import (
     GroupNotEmpty,
     Mismatch,
@@ -27,9 +28,9 @@ from shoal.coordination.group.clock import EnsembleClock
 from shoal.coordination.group.codec import decode, encode
 from shoal.coordination.group.model import GroupMetadata
 from shoal.coordination.group.plausible import implausible
-from shoal.coordination.nodes import Delete, Node, WatchCallback
-from shoal.coordination.session import ZkSession
-from shoal.coordination.wire import Stat
+from shoal.coordination.session.nodes import Delete, Node, WatchCallback
+from shoal.coordination.session.session import ZkSession
+from shoal.coordination.session.wire import Stat
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from shoal.coordination import layout
+from shoal.coordination.cluster import layout
 from shoal.coordination.errors import (
     NoNode,
     NotEmpty,
@@ -15,14 +15,14 @@ from shoal.coordination.errors import (
     SessionLost,
     TransactionFailed,
 )
-from shoal.coordination.keys import partition_of
+from shoal.coordination.cluster.keys import partition_of
 from shoal.coordination.messages.errors import MessageTooLarge
 from shoal.coordination.messages.message import Message, encode
 from shoal.coordination.messages.paths import PartitionPaths, parent
 from shoal.coordination.messages.tail import Tail
 from shoal.coordination.messages.topic import DEFAULT_PARTITIONS, DeadLetter, open_topic
-from shoal.coordination.nodes import Delete, Operation
-from shoal.coordination.session import ZkSession
+from shoal.coordination.session.nodes import Delete, Operation
+from shoal.coordination.session.session import ZkSession
 
 MAX_BYTES = 64 * 1024
 MOST_BYTES = 512 * 1024  # ZooKeeper takes no packet above 1 MB

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import structlog
 
-from shoal.coordination import quarantine
-from shoal.coordination.documents import read_json
+from shoal.coordination.cluster import quarantine
+from shoal.coordination.session.documents import read_json
 from shoal.coordination.errors import (
     BadVersion,
     CoordinationError,
@@ -18,9 +18,9 @@ from shoal.coordination.errors import (
     TransactionFailed,
 )
 from shoal.coordination.messages.paths import PartitionPaths, parent
-from shoal.coordination.nodes import Create, Delete, Node, Operation, SetData
-from shoal.coordination.session import ZkSession
-from shoal.coordination.wire import Stat
+from shoal.coordination.session.nodes import Create, Delete, Node, Operation, SetData
+from shoal.coordination.session.session import ZkSession
+from shoal.coordination.session.wire import Stat
 
 log = structlog.get_logger()
 

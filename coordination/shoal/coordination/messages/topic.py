@@ -5,12 +5,12 @@ import json
 import re
 from dataclasses import dataclass
 
-from shoal.coordination import layout
+from shoal.coordination.cluster import layout
 from shoal.coordination.errors import Mismatch, NodeExists, NoNode
 from shoal.coordination.messages.message import Message, decode
 from shoal.coordination.messages.paths import PartitionPaths
-from shoal.coordination.nodes import Node
-from shoal.coordination.session import ZkSession
+from shoal.coordination.session.nodes import Node
+from shoal.coordination.session.session import ZkSession
 
 VERSION = 1
 DEFAULT_PARTITIONS = 128

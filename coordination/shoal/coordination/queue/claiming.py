@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from shoal.coordination import layout
+from shoal.coordination.cluster import layout
 from shoal.coordination.errors import (
     ConnectionLoss,
     CoordinationError,
@@ -20,11 +20,11 @@ from shoal.coordination.errors import (
     SessionLost,
     TransactionFailed,
 )
-from shoal.coordination.nodes import Create, Created, Delete, Node, Operation
+from shoal.coordination.session.nodes import Create, Created, Delete, Node, Operation
 from shoal.coordination.queue.entry import Claim, Entry
 from shoal.coordination.queue.head import Head
-from shoal.coordination.session import ZkSession
-from shoal.coordination.wire import Stat
+from shoal.coordination.session.session import ZkSession
+from shoal.coordination.session.wire import Stat
 
 log = structlog.get_logger()
 

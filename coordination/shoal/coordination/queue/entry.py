@@ -15,7 +15,7 @@ of the queue costs the same however long the queue is.
 import re
 from dataclasses import dataclass
 
-from shoal.coordination import layout
+from shoal.coordination.cluster import layout
 
 BUCKET = 1000
 HIGHEST, LOWEST = 0, 4

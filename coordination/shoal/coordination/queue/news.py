@@ -14,10 +14,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from shoal.coordination import layout
-from shoal.coordination.nodes import Node, SetData
+from shoal.coordination.cluster import layout
+from shoal.coordination.session.nodes import Node, SetData
 from shoal.coordination.queue.entry import Entry
-from shoal.coordination.wire import Stat
+from shoal.coordination.session.wire import Stat
 
 FEW = 64  # entries; of a greater put only the first is told
 HISTORY_BYTES = 2000  # of earlier puts, told again for claimers who were busy meanwhile

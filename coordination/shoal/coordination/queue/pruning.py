@@ -8,12 +8,14 @@ from typing import Any
 
 import structlog
 
-from shoal.coordination import background, layout, quarantine
+from shoal.coordination import background
+from shoal.coordination.cluster import layout
+from shoal.coordination.cluster import quarantine
 from shoal.coordination.errors import CoordinationError, NoNode
-from shoal.coordination.nodes import Delete
+from shoal.coordination.session.nodes import Delete
 from shoal.coordination.queue.entry import Entry
-from shoal.coordination.session import ZkSession
-from shoal.coordination.wire import Stat
+from shoal.coordination.session.session import ZkSession
+from shoal.coordination.session.wire import Stat
 
 log = structlog.get_logger()
 

@@ -4,13 +4,13 @@ import asyncio
 import time
 from collections.abc import Collection, Iterable, Sequence
 
-from shoal.coordination import layout
+from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NodeExists, NoNode, TransactionFailed
-from shoal.coordination.nodes import Create, Operation
+from shoal.coordination.session.nodes import Create, Operation
 from shoal.coordination.queue.entry import Entry
 from shoal.coordination.queue.news import Teller
-from shoal.coordination.session import ZkSession
-from shoal.coordination.wire import Stat
+from shoal.coordination.session.session import ZkSession
+from shoal.coordination.session.wire import Stat
 
 KNOWN_BUCKETS = 20_000
 # Claimers leave a bucket alone for a while when they have taken the last entry out of it

@@ -9,13 +9,13 @@ repeats it and however much later.
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
-from shoal.coordination import layout
+from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NodeExists, NoNode, TransactionFailed
-from shoal.coordination.nodes import Create, Delete
+from shoal.coordination.session.nodes import Create, Delete
 from shoal.coordination.queue.claiming import Claiming
 from shoal.coordination.queue.entry import Claim
 from shoal.coordination.queue.putting import Putter
-from shoal.coordination.session import ZkSession
+from shoal.coordination.session.session import ZkSession
 
 BATCH = 250  # claims in one multi
 

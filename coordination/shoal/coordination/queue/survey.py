@@ -9,11 +9,11 @@ import re
 from collections.abc import Awaitable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from shoal.coordination import layout
+from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NoNode
-from shoal.coordination.nodes import Children, Node
+from shoal.coordination.session.nodes import Children, Node
 from shoal.coordination.queue.entry import Entry, parse
-from shoal.coordination.session import ZkSession
+from shoal.coordination.session.session import ZkSession
 
 T = TypeVar("T")
 

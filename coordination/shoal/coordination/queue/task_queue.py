@@ -39,7 +39,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from shoal.coordination import layout
+from shoal.coordination.cluster import layout
 from shoal.coordination.errors import (
     CoordinationError,
     NoNode,
@@ -54,7 +54,7 @@ from shoal.coordination.queue.head import Head
 from shoal.coordination.queue.putting import Putter
 from shoal.coordination.queue.releasing import Releasing
 from shoal.coordination.queue.survey import Position
-from shoal.coordination.session import ZkSession
+from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
 

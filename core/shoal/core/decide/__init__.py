@@ -16,7 +16,7 @@ from shoal.core.decide import clock, ending, logic, readiness, requests, startin
 from shoal.core.decide.draft import Draft, LongDecision
 from shoal.core.decide.ending import MAX_LOSSES
 from shoal.core.decide.settling import settle
-from shoal.core.events import (
+from shoal.core.runs.events import (
     Admitted,
     Begun,
     ChildChanged,
@@ -36,7 +36,7 @@ from shoal.core.events import (
     TaskStarted,
     TimeReached,
 )
-from shoal.core.run import Decision, Run
+from shoal.core.runs.run import Decision, Run
 
 __all__ = ["MAX_LOSSES", "LongDecision", "decide"]
 

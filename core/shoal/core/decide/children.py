@@ -10,10 +10,10 @@ it counts as moving. With ``again`` it is to be continued as soon as it stands s
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shoal.core.commands import CommandType
-from shoal.core.events import ChildChanged
-from shoal.core.run import Attempt
-from shoal.core.states import WorkflowState
+from shoal.core.runs.commands import CommandType
+from shoal.core.runs.events import ChildChanged
+from shoal.core.runs.run import Attempt
+from shoal.core.runs.states import WorkflowState
 
 _W = WorkflowState
 STARTING, REFUSED = "STARTING", "REFUSED"

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from shoal.core.decide.draft import Draft
-from shoal.core.model import TimeoutAction
-from shoal.core.run import Attempt, WakeAt
-from shoal.core.states import TaskState, WorkflowState
+from shoal.core.definition.model import TimeoutAction
+from shoal.core.runs.run import Attempt, WakeAt
+from shoal.core.runs.states import TaskState, WorkflowState
 
 _TICKING = frozenset({WorkflowState.RUNNING, WorkflowState.PAUSING})
 

@@ -11,11 +11,11 @@ from copy import copy
 from datetime import datetime
 from typing import Any, cast
 
-from shoal.core.commands import Parent
+from shoal.core.runs.commands import Parent
 from shoal.core.errors import LONGEST_REASON, shortened
-from shoal.core.logic.kinds import LogicKind
-from shoal.core.model import FailureStrategy, RunWhen, TaskSpec
-from shoal.core.run import (
+from shoal.core.definition.kinds import LogicKind
+from shoal.core.definition.model import FailureStrategy, RunWhen, TaskSpec
+from shoal.core.runs.run import (
     Action,
     Attempt,
     AttemptKey,
@@ -25,7 +25,7 @@ from shoal.core.run import (
     SkipCause,
     TellParent,
 )
-from shoal.core.states import (
+from shoal.core.runs.states import (
     FINISHED_TASK,
     FINISHED_WORKFLOW,
     HELD_BY_WORKER,

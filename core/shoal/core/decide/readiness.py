@@ -5,10 +5,10 @@ from enum import Flag, auto
 from shoal.core.decide import starting
 from shoal.core.decide.draft import FAILURES, Draft
 from shoal.core.decide.ending import HANDLERS, MAY_START
-from shoal.core.logic.kinds import CHOOSERS
-from shoal.core.model import FailureStrategy, RunWhen
-from shoal.core.run import SkipCause
-from shoal.core.states import TaskState
+from shoal.core.definition.kinds import CHOOSERS
+from shoal.core.definition.model import FailureStrategy, RunWhen
+from shoal.core.runs.run import SkipCause
+from shoal.core.runs.states import TaskState
 
 _T = TaskState
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from shoal.core.decide import ending, logic
 from shoal.core.decide.draft import FAILURES, Draft
-from shoal.core.events import (
+from shoal.core.runs.events import (
     ForceRequested,
     KillRequested,
     PauseRequested,
@@ -13,9 +13,9 @@ from shoal.core.events import (
     ResumeRequested,
     StopRequested,
 )
-from shoal.core.logic.kinds import LogicKind
-from shoal.core.run import Attempt, Doom, SkipCause
-from shoal.core.states import (
+from shoal.core.definition.kinds import LogicKind
+from shoal.core.runs.run import Attempt, Doom, SkipCause
+from shoal.core.runs.states import (
     HELD_BY_WORKER,
     IllegalTransition,
     TaskSignal,

@@ -2,8 +2,8 @@
 
 from shoal.core.decide.draft import FAILURES, Draft
 from shoal.core.decide.ending import MAY_START
-from shoal.core.model import FailureStrategy
-from shoal.core.states import TaskState, WorkflowSignal, WorkflowState
+from shoal.core.definition.model import FailureStrategy
+from shoal.core.runs.states import TaskState, WorkflowSignal, WorkflowState
 
 _W, _T = WorkflowState, TaskState
 

@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 from shoal.core.decide import deadlines, logic
 from shoal.core.decide.draft import Draft
 from shoal.core.decide.ending import must_die
-from shoal.core.events import SlotGranted
-from shoal.core.logic.kinds import LogicKind
-from shoal.core.run import AskSlot, Attempt, Enqueue, Kill, WakeAt, Watch
-from shoal.core.states import TaskSignal, TaskState, WorkflowSignal, WorkflowState
+from shoal.core.runs.events import SlotGranted
+from shoal.core.definition.kinds import LogicKind
+from shoal.core.runs.run import AskSlot, Attempt, Enqueue, Kill, WakeAt, Watch
+from shoal.core.runs.states import TaskSignal, TaskState, WorkflowSignal, WorkflowState
 
 _W, _T = WorkflowState, TaskState
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from shoal.core.fields import Name
+from shoal.core.definition.fields import Name
 from shoal.core.task_types import LogicType, TaskParams
 
 

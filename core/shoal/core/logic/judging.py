@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shoal.core import dependent
-from shoal.core.events import Verdict
+from shoal.core.logic import intervals as dependent
+from shoal.core.runs.events import Verdict
 from shoal.core.logic.dependent import Dependency, IfMissing
-from shoal.core.run import SkipCause
-from shoal.core.states import FINISHED_WORKFLOW, TaskState, WorkflowState
+from shoal.core.runs.run import SkipCause
+from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState, WorkflowState
 
 WorkflowName = tuple[str, str]  # project, name
 

@@ -1,12 +1,12 @@
-"""Alembic's entry point: runs the revisions on the connection that ``shoal.sql.migrate`` opened.
+"""Alembic's entry point: runs the revisions on the connection that ``shoal.sql.schema.migrate`` opened.
 
 It leaves logging alone and neither begins nor commits: the caller owns the transaction.
 """
 
 from alembic import context
 
-from shoal.sql.migrate import VERSION_TABLE
-from shoal.sql.tables import metadata
+from shoal.sql.schema.migrate import VERSION_TABLE
+from shoal.sql.schema.tables import metadata
 
 connection = context.config.attributes.get("connection")
 if connection is None:

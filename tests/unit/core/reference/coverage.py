@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from shoal.core.logic.kinds import LogicKind
-from shoal.core.model import FailureStrategy, RunWhen, TimeoutAction, WorkflowTimeoutAction
-from shoal.core.run import SkipCause
-from shoal.core.states import TaskState, WorkflowState
+from shoal.core.definition.kinds import LogicKind
+from shoal.core.definition.model import FailureStrategy, RunWhen, TimeoutAction, WorkflowTimeoutAction
+from shoal.core.runs.run import SkipCause
+from shoal.core.runs.states import TaskState, WorkflowState
 from tests.unit.core.reference.play import REQUESTS
 from tests.unit.core.reference.world import World
 

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from shoal.core.run import AskChild, Message, StartChild
+from shoal.core.runs.run import AskChild, Message, StartChild
 from tests.unit.core.reference.model import Key
 
 ENDED = {"SUCCEEDED", "FAILED", "STOPPED", "REFUSED"}

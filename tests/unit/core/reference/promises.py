@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from shoal.core.run import Attempt, Decision, Run
-from shoal.core.states import (
+from shoal.core.runs.run import Attempt, Decision, Run
+from shoal.core.runs.states import (
     FINISHED_WORKFLOW,
     HELD_BY_WORKER,
     TASK_TRANSITIONS,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from shoal.core.checks import InvalidDefinition, check_workflow
+from shoal.core.checks.workflow import InvalidDefinition, check_workflow
 from tests.unit.core.reference.cases import Case, as_written
 from tests.unit.core.reference.instances import Difference
 from tests.unit.core.reference.play import replay

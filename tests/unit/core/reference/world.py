@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from shoal.core import events
+from shoal.core.runs import events
 from shoal.core.decide import decide
-from shoal.core.model import WorkflowSpec
-from shoal.core.run import (
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.run import (
     AskSlot,
     Attempt,
     Decision,
@@ -25,8 +25,8 @@ from shoal.core.run import (
     Watch,
     Withdraw,
 )
-from shoal.core.selection import Selection, SelectionMode
-from shoal.core.states import TaskSignal, TaskState, WorkflowState
+from shoal.core.definition.selection import Selection, SelectionMode
+from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from tests.unit.core.reference.cases import Case, as_written
 from tests.unit.core.reference.happening import Reference
 from tests.unit.core.reference.instances import Difference, Letter, NestedInstances

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import CommandLine, Script
-from shoal.worker.work_files import write_new
+from shoal.worker.execution.work_files import write_new
 
 
 class CannotRun(ShoalError):

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from shoal.core.task_types import Exit, TaskContext, TaskParams, TaskType
-from shoal.worker.environment import parameter_variables
+from shoal.worker.execution.environment import parameter_variables
 from shoal.worker.types.program import Arguments, CannotRun, Program, write_program
 
 

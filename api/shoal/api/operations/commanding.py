@@ -1,0 +1,236 @@
+"""From a request body to a command that can be stored: everything that can be checked at once."""
+
+import asyncio
+import secrets
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+
+from shoal.api.web.errors import FieldError, InvalidRequest, NotNewestAttempt
+from shoal.api.schemas.commands import CommandIn
+from shoal.core.runs.commands import Command, CommandType, NewCommand
+from shoal.core.errors import shortened
+from shoal.core.hints import MOST_MISTAKES, Hints
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.definition.parameters import launch_problems
+from shoal.core.definition.priority import Priority
+from shoal.core.definition.selection import Selection, SelectionMode
+from shoal.sql import UnitOfWork
+
+REQUESTED_BY = "api"
+
+_ABOUT_TASK = frozenset({CommandType.KILL_TASK, CommandType.FORCE_SUCCESS})
+_INSTANCE = frozenset({"instance_id"})
+# Which fields go with which type; the key goes with all.
+_FIELDS: Mapping[CommandType, frozenset[str]] = {
+    CommandType.START: frozenset(
+        {"project", "workflow", "version", "parameters", "logical_time", "priority"}
+        | {"tasks", "mode"}
+    ),
+    CommandType.RERUN: _INSTANCE,
+    CommandType.PAUSE: _INSTANCE,
+    CommandType.RESUME: _INSTANCE,
+    CommandType.STOP: _INSTANCE,
+    CommandType.RECOVER: _INSTANCE,
+    CommandType.RERUN_TASKS: _INSTANCE | {"tasks", "mode"},
+    CommandType.KILL_TASK: _INSTANCE | {"task", "task_instance_id"},
+    CommandType.FORCE_SUCCESS: _INSTANCE | {"task", "task_instance_id", "reason"},
+}
+_MOST_AT_ONCE = 10_000  # characters of values that are checked in the event loop
+_OF_EVERY_TYPE = frozenset({"type", "idempotency_key"})
+
+
+# -- what the body alone says -----------------------------------------------------------------
+
+
+def check_shape(body: CommandIn, header_key: str | None) -> str:
+    """Return the idempotency key, a random one if none is given.
+
+    Raises InvalidRequest naming each field that does not go with the type.
+    """
+    errors = list(_shape_errors(body))
+    if header_key is not None and body.idempotency_key not in (None, header_key):
+        errors.append(FieldError("idempotency_key", "differs from the header Idempotency-Key"))
+    if errors:
+        raise InvalidRequest(errors)
+    return header_key or body.idempotency_key or str(uuid.uuid4())
+
+
+def _shape_errors(body: CommandIn) -> Iterator[FieldError]:
+    given = {name for name, value in body if value not in (None, {})} - _OF_EVERY_TYPE
+    for name in type(body).model_fields:
+        if name in given - _FIELDS[body.type]:
+            yield FieldError(name, f"does not go with {body.type}")
+    for name in _required(body, given):
+        if name not in given:
+            yield FieldError(name, f"is required for {body.type}")
+    if "task_instance_id" in given:
+        for name in ("instance_id", "task"):
+            if name in given & _FIELDS[body.type]:
+                yield FieldError(name, "does not go with task_instance_id, which says all")
+    if "mode" in given and "tasks" not in given and body.type is CommandType.START:
+        yield FieldError("mode", "goes with tasks only")
+
+
+def _required(body: CommandIn, given: set[str]) -> Sequence[str]:
+    match body.type:
+        case CommandType.START:
+            return ("workflow",)
+        case CommandType.RERUN_TASKS:
+            return ("instance_id", "tasks")
+        case CommandType.KILL_TASK | CommandType.FORCE_SUCCESS:
+            return () if "task_instance_id" in given else ("instance_id", "task")
+        case _:
+            return ("instance_id",)
+
+
+# -- what it asks for -------------------------------------------------------------------------
+
+
+async def new_command(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) -> NewCommand:
+    """Return what ``body`` asks for.
+
+    Raises NotFound, InvalidRequest for parameters and tasks that the workflow does not have,
+    NotNewestAttempt for a task instance that another one has followed.
+    """
+    if body.type is CommandType.START:
+        return await _start(uow, body, key, partitions)
+    if body.type in _ABOUT_TASK:
+        return await _about_task(uow, body, key)
+    assert body.instance_id is not None, "check_shape has seen it"
+    instance = await uow.instances.get(body.instance_id)
+    selection = _selection(body)
+    if selection is not None:
+        version = await uow.workflows.version(instance.workflow_id, instance.version)
+        await asyncio.to_thread(check_tasks, version.spec, selection)
+    return NewCommand(
+        type=body.type,
+        partition=instance.partition,
+        idempotency_key=key,
+        workflow_id=instance.workflow_id,
+        instance_id=instance.id,
+        requested_by=REQUESTED_BY,
+        selection=selection,
+    )
+
+
+async def _start(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) -> NewCommand:
+    assert body.workflow is not None, "check_shape has seen it"
+    version = await uow.workflows.version_by_name(
+        body.project or "default", body.workflow, body.version
+    )
+    selection = _selection(body)
+    await _check_start(version.spec, body.parameters, selection)
+    return NewCommand(
+        type=body.type,
+        partition=secrets.randbelow(partitions),  # a key that somebody chooses would choose it too
+        idempotency_key=key,
+        workflow_id=version.workflow_id,
+        version=body.version,
+        parameters=body.parameters,
+        logical_time=body.logical_time,
+        priority=None if body.priority is None else int(Priority[body.priority]),
+        requested_by=REQUESTED_BY,
+        selection=selection,
+    )
+
+
+async def _about_task(uow: UnitOfWork, body: CommandIn, key: str) -> NewCommand:
+    instance_id, task = body.instance_id, body.task
+    if body.task_instance_id is not None:
+        named = await uow.tasks.get(body.task_instance_id)
+        instance_id, task = named.workflow_instance_id, named.task
+    assert instance_id is not None, "check_shape has seen it"
+    assert task is not None, "check_shape has seen it"
+    instance = await uow.instances.get(instance_id)
+    newest = await uow.tasks.newest(instance_id, task)
+    if newest is None:
+        version = await uow.workflows.version(instance.workflow_id, instance.version)
+        raise InvalidRequest([FieldError("task", _no_such_task(version.spec, task, Hints()))])
+    if body.task_instance_id not in (None, newest.id):
+        raise NotNewestAttempt(
+            f"task instance {body.task_instance_id} is over: attempt {newest.attempt} of {task}, "
+            f"task instance {newest.id}, came after it"
+        )
+    return NewCommand(
+        type=body.type,
+        partition=instance.partition,
+        idempotency_key=key,
+        workflow_id=instance.workflow_id,
+        instance_id=instance.id,
+        requested_by=REQUESTED_BY,
+        task=task,
+        detail={} if body.reason is None else {"reason": body.reason},
+    )
+
+
+def _selection(body: CommandIn) -> Selection | None:
+    if body.tasks is None:
+        return None
+    return Selection(tuple(dict.fromkeys(body.tasks)), body.mode or SelectionMode.ONLY)
+
+
+async def _check_start(
+    spec: WorkflowSpec, given: dict[str, str], selection: Selection | None
+) -> None:
+    """Check what a START brings; much of it out of the event loop, which all requests share."""
+
+    def check() -> None:
+        check_parameters(spec, given)
+        if selection is not None:
+            check_tasks(spec, selection)
+
+    values = (given.get(name, one.default) or "" for name, one in spec.parameters.items())
+    if selection is not None or len(given) > 100 or sum(map(len, values)) > _MOST_AT_ONCE:
+        await asyncio.to_thread(check)
+    else:
+        check()
+
+
+def check_parameters(spec: WorkflowSpec, given: dict[str, str]) -> None:
+    """Raise InvalidRequest naming each parameter that this version cannot start with."""
+    problems = launch_problems(spec.parameters, given)
+    if problems:
+        raise InvalidRequest(
+            [FieldError(f"parameters.{name}", text) for name, text in problems.items()]
+        )
+
+
+def check_tasks(spec: WorkflowSpec, selection: Selection) -> None:
+    """Raise InvalidRequest naming each chosen task that this version does not have."""
+    unknown = selection.unknown(task.name for task in spec.tasks)
+    if unknown:
+        hints = Hints()
+        raise InvalidRequest(
+            [
+                FieldError("tasks", _no_such_task(spec, name, hints))
+                for name in unknown[:MOST_MISTAKES]
+            ]
+        )
+
+
+def _no_such_task(spec: WorkflowSpec, name: str, hints: Hints) -> str:
+    close = hints.similar(name, (task.name for task in spec.tasks), 3)
+    hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    return f"the workflow has no task {shortened(name, 120)!r}{hint}"
+
+
+def same_request(stored: Command, new: NewCommand) -> bool:
+    """Say whether a stored command of the same key asks for the same thing."""
+    # The one that creates a backfill is given the id of it when it is done.
+    if new.backfill_id not in (None, stored.backfill_id):
+        return False
+    return all(
+        getattr(stored, name) == getattr(new, name)
+        for name in (
+            "type",
+            "workflow_id",
+            "instance_id",
+            "version",
+            "parameters",
+            "logical_time",
+            "priority",
+            "selection",
+            "task",
+            "detail",
+        )
+    )

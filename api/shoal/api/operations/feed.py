@@ -1,0 +1,149 @@
+"""The live history: one reader of the event table per process, any number of listeners.
+
+The reader runs only while somebody listens. Each listener has a bounded queue; who reads too
+slowly is let go and comes back with the id of the last event it saw.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+
+import structlog
+
+from shoal.core.errors import ShoalError
+from shoal.core.runs.records import ChangeEvent
+from shoal.sql import Database, EventTail
+
+log = structlog.get_logger()
+
+# Pauses between two looks at the table: short after an event, longer and longer without.
+SHORTEST_PAUSE_S = 0.02
+LONGEST_PAUSE_S = 0.25
+PAUSE_AFTER_ERROR_S = 1.0
+
+
+class Subscription:
+    """The events of one listener from ``position`` on, in order of their ids, each once."""
+
+    def __init__(self, wants: Callable[[ChangeEvent], bool], size: int) -> None:
+        self._wants = wants
+        self._queue: asyncio.Queue[ChangeEvent | None] = asyncio.Queue(size)
+        self.position = 0  # events up to this id are not delivered here: read them yourself
+        self.too_slow = False  # events were lost: the listener has to come back
+        self._ended = False
+
+    def offer(self, events: Iterable[ChangeEvent]) -> None:
+        """Take the wanted ones. Never waits; ``too_slow`` is set if they do not fit."""
+        for event in events:
+            if self.too_slow or not self._wants(event):
+                continue
+            try:
+                self._queue.put_nowait(event)
+            except asyncio.QueueFull:
+                self.too_slow = True
+
+    def end(self) -> None:
+        """Let the listener finish what it has, and nothing more."""
+        self._ended = True
+        with suppress(asyncio.QueueFull):  # then the listener has something to wake up for
+            self._queue.put_nowait(None)
+
+    async def __aiter__(self) -> AsyncIterator[ChangeEvent]:
+        """Yield events until too many are unread or the feed has ended."""
+        while not (self._queue.empty() and (self.too_slow or self._ended)):
+            event = await self._queue.get()
+            if event is not None:
+                yield event
+
+
+class Feed:
+    """Reads the event table for all listeners of this process. One event loop."""
+
+    def __init__(self, database: Database, unread_events: int = 1000) -> None:
+        self._database = database
+        self._unread_events = unread_events
+        self._subscriptions: set[Subscription] = set()
+        self._tail: EventTail | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
+        self._look = asyncio.Event()
+
+    @property
+    def listeners(self) -> int:
+        """How many listen now."""
+        return len(self._subscriptions)
+
+    @asynccontextmanager
+    async def subscribe(self, wants: Callable[[ChangeEvent], bool]) -> AsyncIterator[Subscription]:
+        """Listen for the length of the block. Raises DatabaseUnavailable."""
+        subscription = Subscription(wants, self._unread_events)
+        async with self._starting:
+            tail = await self._running_tail()
+            # Nothing awaits from here to the end: the position and the set belong together.
+            assert tail.position is not None
+            subscription.position = tail.position
+            self._subscriptions.add(subscription)
+        try:
+            yield subscription
+        finally:
+            self._subscriptions.discard(subscription)
+            if not self._subscriptions:
+                self._stop()
+
+    async def _running_tail(self) -> EventTail:
+        if self._tail is None or self._task is None or self._task.done():
+            tail = EventTail(self._database)
+            await tail.start()
+            self._tail = tail
+            self._task = asyncio.create_task(self._run(tail), name="event feed")
+        return self._tail
+
+    def _stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self._task = self._tail = None
+
+    def look_soon(self) -> None:
+        """Something is about to happen: look at once, and often for a while."""
+        self._look.set()
+
+    async def aclose(self) -> None:
+        """Stop reading; listeners end."""
+        task = self._task
+        self._stop()
+        self._end_all()
+        if task is not None:
+            await asyncio.wait({task})
+
+    def _end_all(self) -> None:
+        for subscription in self._subscriptions:
+            subscription.end()
+
+    async def _run(self, tail: EventTail) -> None:
+        pause_s = SHORTEST_PAUSE_S
+        try:
+            while True:
+                try:
+                    events = await tail.next_batch()
+                except ShoalError as error:
+                    log.warning("events not read", error=str(error))
+                    await asyncio.sleep(PAUSE_AFTER_ERROR_S)
+                    continue
+                for subscription in self._subscriptions:
+                    subscription.offer(events)
+                pause_s = SHORTEST_PAUSE_S if events else min(pause_s * 1.5, LONGEST_PAUSE_S)
+                if await self._told_to_look(pause_s):
+                    pause_s = SHORTEST_PAUSE_S
+        finally:
+            if self._tail is tail:  # not stopped: this is a failure, so nobody must wait for us
+                self._tail = None
+                self._end_all()
+
+    async def _told_to_look(self, pause_s: float) -> bool:
+        self._look.clear()
+        try:
+            async with asyncio.timeout(pause_s):
+                await self._look.wait()
+        except TimeoutError:
+            return False
+        return True

@@ -1,0 +1,114 @@
+"""Where commands are stored: those that arrive together share a transaction, and one ring.
+
+A transaction costs about as much with fifty commands as with one: the way to the database, and
+above all its commit, which waits for the disk.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Coroutine
+from contextlib import suppress
+from datetime import datetime
+from itertools import zip_longest
+from types import TracebackType
+from typing import Any, Self
+
+import structlog
+
+from shoal.coordination.cluster.bell import ring
+from shoal.coordination.session.session import ZkSession
+from shoal.core.runs.commands import Command, CommandState, NewCommand
+from shoal.core.errors import ShoalError
+from shoal.sql import Database
+
+log = structlog.get_logger()
+
+_MOST_TOGETHER = 500
+
+Stored = tuple[Command, bool]  # False: its idempotency key was there before
+
+
+class Intake:
+    """Stores commands and wakes who carries them out. One event loop; an async context manager."""
+
+    def __init__(
+        self, database: Database, session: ZkSession, clock: Callable[[], datetime]
+    ) -> None:
+        self._database, self._session, self._clock = database, session, clock
+        self._waiting: list[tuple[NewCommand, asyncio.Future[Stored | None]]] = []
+        self._storing = False
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Return when what is under way has ended."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def __len__(self) -> int:
+        """How many commands are not stored yet."""
+        return len(self._waiting) + self._storing
+
+    async def add(self, new: NewCommand) -> Stored:
+        """Store a command durably, or find the one that has its key. Raises SqlError."""
+        if self._storing:
+            future: asyncio.Future[Stored | None] = asyncio.get_running_loop().create_future()
+            self._waiting.append((new, future))
+            if (stored := await future) is not None:
+                return stored
+            return (await self._store([new]))[0]  # so whoever cannot be stored fails alone
+        self._storing = True
+        try:
+            return (await self._store([new]))[0]
+        finally:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Store what has arrived meanwhile, in a task that no request's end can cancel."""
+        self._storing = bool(self._waiting)
+        if self._waiting:
+            self._start(self._store_waiting())
+
+    async def _store_waiting(self) -> None:
+        together = self._waiting[:_MOST_TOGETHER]
+        del self._waiting[:_MOST_TOGETHER]
+        results: list[Stored] = []
+        try:
+            with suppress(ShoalError):
+                results = await self._store([new for new, _ in together])
+        finally:
+            for (_, future), stored in zip_longest(together, results):
+                if not future.done():  # its request may be over
+                    future.set_result(stored)
+            self._go_on()
+
+    async def _store(self, new: list[NewCommand]) -> list[Stored]:
+        async with self._database.unit_of_work() as uow:
+            stored = await uow.commands.add_many(new, self._clock())
+            await uow.commit()
+        pending = {c.partition for c, _ in stored if c.state is CommandState.PENDING}
+        if pending:
+            rung = ring(self._session, pending)  # at once, before the request is answered
+            self._start(self._hear_of(rung, pending))  # a hint: nobody waits for its answer
+        return stored
+
+    async def _hear_of(self, rung: Awaitable[None], partitions: Collection[int]) -> None:
+        try:
+            await rung
+        except ShoalError as error:
+            log.warning(
+                "bells not rung; the owners look by themselves",
+                partitions=sorted(partitions),
+                error=str(error),
+            )
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

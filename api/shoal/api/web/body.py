@@ -1,0 +1,138 @@
+"""Request bodies: JSON within limits, read only after the caller has shown the token."""
+
+import asyncio
+import json
+import math
+from typing import Any
+
+from fastapi import Request
+from fastapi._compat import ModelField
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
+from pydantic_core import from_json
+
+from shoal.api.web.errors import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, NotJson
+from shoal.core.errors import shortened
+
+MAX_BODY_BYTES = 8 * 1024 * 1024
+_INLINE_BYTES = 64 * 1024  # larger bodies are parsed and validated in a thread
+_INT64 = 2**63
+
+
+class JsonRequest(Request):
+    """A request whose JSON body has been read and checked by ``read_json``."""
+
+    _content: bytes = b""
+    _value: Any = None
+
+    async def read_json(self) -> None:
+        """Read the body. Raises NotJson, BodyTooLarge, MalformedBody, InvalidRequest.
+
+        The parser itself refuses more than 200 levels of nesting, NaN and Infinity.
+        """
+        self._content = await self._read()
+        if not self._content:
+            return
+        if not _is_json(self.headers.get("content-type", "")):
+            raise NotJson("send the body with the header 'Content-Type: application/json'")
+        if self._is_large:
+            self._value = await asyncio.to_thread(_parse, self._content)
+        else:
+            self._value = _parse(self._content)
+
+    async def validate_large(self, field: ModelField) -> None:
+        """Validate a large body as FastAPI would, but beside the event loop.
+
+        Raises RequestValidationError. FastAPI takes the model that comes of it as it is.
+        """
+        if not self._is_large:
+            return
+        value, errors = await asyncio.to_thread(field.validate, self._value, {}, loc=("body",))
+        if errors:
+            raise RequestValidationError(errors, body=self._value)
+        if isinstance(value, BaseModel):
+            self._value = value
+
+    @property
+    def _is_large(self) -> bool:
+        return len(self._content) > _INLINE_BYTES
+
+    async def _read(self) -> bytes:
+        length = self.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > MAX_BODY_BYTES:
+            raise _too_large()
+        content = bytearray()
+        async for chunk in self.stream():
+            content += chunk
+            if len(content) > MAX_BODY_BYTES:
+                raise _too_large()
+        return bytes(content)
+
+    async def body(self) -> bytes:
+        """Return the body that ``read_json`` has read."""
+        return self._content
+
+    async def json(self) -> Any:
+        """Return the value that ``read_json`` has parsed."""
+        return self._value
+
+
+def _too_large() -> BodyTooLarge:
+    # The connection stays open: closing it while the client still sends would lose the answer.
+    return BodyTooLarge(f"a body may have at most {MAX_BODY_BYTES} bytes")
+
+
+def _is_json(content_type: str) -> bool:
+    media_type = content_type.partition(";")[0].strip().lower()
+    return media_type == "application/json" or (
+        media_type.startswith("application/") and media_type.endswith("+json")
+    )
+
+
+def _parse(content: bytes) -> Any:
+    try:
+        value = from_json(content, allow_inf_nan=False)
+    except ValueError as error:
+        raise MalformedBody(f"the body is no JSON: {error}") from None
+    _check_storable(value)
+    _check_names(content)
+    return value
+
+
+def _check_names(content: bytes) -> None:
+    """Refuse a name that stands twice in one object: which of the values was meant?"""
+    try:
+        json.loads(content, object_pairs_hook=_once, parse_int=_unread, parse_float=_unread)
+    except RecursionError:  # the parser before has a lower limit
+        raise MalformedBody("the body is nested too deep") from None
+
+
+def _once(members: list[tuple[str, Any]]) -> None:
+    names = set[str]()
+    for name, _ in members:
+        if name in names:
+            shown = shortened(name, 100)
+            raise InvalidRequest([FieldError(shown, "stands twice in the same object")])
+        names.add(name)
+
+
+def _unread(_: str) -> None:
+    """Its value does not matter here."""
+
+
+def _check_storable(value: Any) -> None:
+    """Refuse what not every database can keep: NUL characters, numbers beyond 64 bits."""
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case dict() as members:
+                waiting.extend(members)
+                waiting.extend(members.values())
+            case list() as items:
+                waiting.extend(items)
+            case str() as text if "\0" in text:
+                raise InvalidRequest([FieldError("", "a text holds a NUL character")])
+            case float() as number if not math.isfinite(number):
+                raise InvalidRequest([FieldError("", "a number is too large")])
+            case int() as number if not -_INT64 <= number < _INT64:
+                raise InvalidRequest([FieldError("", "a whole number is beyond 64 bits")])

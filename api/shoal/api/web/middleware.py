@@ -1,0 +1,71 @@
+"""What every exchange has, whatever its route: safe headers, a log line, no stack trace."""
+
+import time
+
+import structlog
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from shoal.api.web.problems import unexpected
+
+log = structlog.get_logger()
+
+# There are no pages here that could need more; /docs brings its own policy.
+_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+SAFE_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": _POLICY,
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class StreamBroken(Exception):
+    """A response cannot be completed; the connection is cut so that the client notices.
+
+    The reason has been logged by who raises this.
+    """
+
+
+class Exchange:
+    """ASGI middleware around the whole application."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; other kinds of scopes pass through."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started_s = time.monotonic()
+        status = 0
+
+        async def send_safely(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in SAFE_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        request = Request(scope, receive)
+        try:
+            await self._app(scope, receive, send_safely)
+        except StreamBroken:
+            pass
+        except Exception as error:  # noqa: BLE001  # outermost: what nobody foresaw ends here
+            response = unexpected(request, error)
+            if not status:
+                await response(scope, receive, send_safely)
+        log.debug(
+            "request",
+            method=request.method,
+            path=request.url.path,
+            status=status,
+            seconds=round(time.monotonic() - started_s, 4),
+        )

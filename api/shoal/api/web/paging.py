@@ -1,0 +1,67 @@
+"""Lists in pages: a limit, and an opaque cursor that continues behind the last item."""
+
+import base64
+import binascii
+import json
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Query
+
+from shoal.api.web.errors import FieldError, InvalidRequest
+
+T = TypeVar("T")
+
+MOST_ITEMS = 500
+MAX_ID = 2**63 - 1
+
+Limit = Annotated[
+    int, Query(ge=1, le=MOST_ITEMS, description="How many items to return, at most.", examples=[50])
+]
+Cursor = Annotated[
+    str | None,
+    Query(max_length=1000, description="`next` of the page before; without it the first page."),
+]
+
+
+def encode_cursor(kind: str, *position: str | int) -> str:
+    """Return the text of a position in the list ``kind``."""
+    content = json.dumps([kind, *position], separators=(",", ":")).encode()
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def decode_cursor(kind: str, cursor: str | None, *types: type) -> tuple[Any, ...] | None:
+    """Return the position in ``cursor``; None without one. Raises InvalidRequest.
+
+    Cursors come back from outside, so everything about them is checked.
+    """
+    if cursor is None:
+        return None
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        content = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError, RecursionError):
+        content = None
+    if (
+        not isinstance(content, list)
+        or content[:1] != [kind]
+        or [type(part) for part in content[1:]] != list(types)
+        or any(isinstance(part, int) and not 0 <= part <= MAX_ID for part in content[1:])
+    ):
+        raise bad_cursor()
+    return tuple(content[1:])
+
+
+def bad_cursor() -> InvalidRequest:
+    """Return the error for a cursor that this list has not given out."""
+    return InvalidRequest([FieldError("cursor", "is no cursor of this list; take `next`")])
+
+
+def before_id(kind: str, cursor: str | None) -> int | None:
+    """Return the id below which a list that is sorted by falling ids continues."""
+    position = decode_cursor(kind, cursor, int)
+    return None if position is None else int(position[0])
+
+
+def page(items: list[T], limit: int) -> tuple[list[T], bool]:
+    """Split what was read with ``limit + 1`` into the page, and whether there is a next one."""
+    return items[:limit], len(items) > limit

@@ -1,0 +1,342 @@
+"""Every error as a problem document (RFC 9457): what went wrong, where, and nothing else.
+
+Expected errors are mapped by their type. Anything unexpected becomes a 500 with an error id that
+also stands in the log; its text and its traceback stay there.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from itertools import islice
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+
+from shoal.api.web.errors import ApiError, FieldError
+from shoal.coordination.errors import CannotConnect, ConnectionLoss, SessionLost
+from shoal.core.checks.workflow import InvalidDefinition
+from shoal.core.errors import ShoalError
+from shoal.core.hints import MOST_MISTAKES
+from shoal.proto.errors import PeerRefused, PeerUnavailable, VaultError
+from shoal.sql.errors import (
+    CalendarInUse,
+    ConcurrencyGroupInUse,
+    DatabaseUnavailable,
+    IntegrityViolated,
+    InvalidValue,
+    NotFound,
+    OpenInstances,
+    PartitionsMissing,
+    StaleRow,
+    TransactionConflict,
+    UnreadableRow,
+)
+
+log = structlog.get_logger()
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER_S = 1
+MOST_ERRORS = 1000  # listed in one document
+
+
+class ProblemField(BaseModel):
+    """One field that is wrong."""
+
+    field: str = Field(description="Path of the field, such as tasks[2].depends_on[0].")
+    message: str
+    line: int | None = Field(default=None, description="Line of the source, where known.")
+
+
+class Problem(BaseModel):
+    """A problem document (RFC 9457)."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "/problems/not-found",
+                    "title": "Not found",
+                    "status": 404,
+                    "detail": "there is no workflow instance 4711",
+                    "instance": "/api/v1/instances/4711",
+                    "errors": [],
+                }
+            ]
+        }
+    )
+
+    type: str = Field(description="Kind of problem; a relative URI that programs may compare.")
+    title: str = Field(description="The kind in words; the same for every problem of the type.")
+    status: int = Field(description="The HTTP status.")
+    detail: str = Field(description="What happened in this case, and what to do.")
+    instance: str = Field(description="Path of the request.")
+    errors: list[ProblemField] = Field(default=[], description="Each field that is wrong.")
+
+
+@dataclass(frozen=True)
+class _Kind:
+    status: HTTPStatus
+    slug: str
+    title: str
+    detail: str | None = None  # None: the error's own text may be shown
+
+
+_DATABASE = _Kind(
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    "database-unavailable",
+    "The database does not answer",
+    "the database did not carry this out in time; send the request again",
+)
+_ZOOKEEPER = _Kind(
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    "zookeeper-unavailable",
+    "ZooKeeper does not answer",
+    "this answer needs ZooKeeper, which could not be reached; send the request again",
+)
+_KINDS: Mapping[type[ShoalError], _Kind] = {
+    NotFound: _Kind(HTTPStatus.NOT_FOUND, "not-found", "Not found"),
+    OpenInstances: _Kind(HTTPStatus.CONFLICT, "open-instances", "Instances are still open"),
+    CalendarInUse: _Kind(HTTPStatus.CONFLICT, "calendar-in-use", "Schedules use the calendar"),
+    ConcurrencyGroupInUse: _Kind(
+        HTTPStatus.CONFLICT, "concurrency-group-in-use", "Somebody needs the concurrency group"
+    ),
+    IntegrityViolated: _Kind(
+        HTTPStatus.CONFLICT,
+        "conflict",
+        "Somebody else was quicker",
+        "the change contradicts one made at the same time; read again, then decide",
+    ),
+    StaleRow: _Kind(HTTPStatus.CONFLICT, "conflict", "Somebody else was quicker"),
+    InvalidValue: _Kind(
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        "invalid-request",
+        "The request has unusable values",
+        "the database cannot store one of the values: too long, too large, or a NUL character",
+    ),
+    UnreadableRow: _Kind(
+        HTTPStatus.CONFLICT, "unreadable", "What is stored is beyond this version"
+    ),
+    PartitionsMissing: _Kind(
+        HTTPStatus.SERVICE_UNAVAILABLE, "not-ready", "The cluster was never started"
+    ),
+    DatabaseUnavailable: _DATABASE,
+    TransactionConflict: _DATABASE,
+    ConnectionLoss: _ZOOKEEPER,
+    CannotConnect: _ZOOKEEPER,
+    SessionLost: _ZOOKEEPER,
+    VaultError: _Kind(
+        HTTPStatus.SERVICE_UNAVAILABLE, "no-secrets-key", "Secrets cannot be encrypted"
+    ),
+    PeerUnavailable: _Kind(
+        HTTPStatus.SERVICE_UNAVAILABLE, "peer-unavailable", "A process of the cluster is silent"
+    ),
+    PeerRefused: _Kind(
+        HTTPStatus.BAD_GATEWAY, "peer-refused", "A process of the cluster refused the request"
+    ),
+}
+
+_HTTP_SLUGS = {404: "no-such-route", 405: "method-not-allowed"}
+
+
+class ProblemResponse(JSONResponse):
+    """A problem document on its way out."""
+
+    media_type = MEDIA_TYPE
+
+
+def problem_response(
+    request: Request,
+    *,
+    status: int,
+    slug: str,
+    title: str,
+    detail: str,
+    errors: Sequence[FieldError] = (),
+    headers: Mapping[str, str] | None = None,
+) -> ProblemResponse:
+    """Build the response. The type is the slug below /problems/."""
+    fields = [
+        ProblemField(field=error.field, message=error.message, line=error.line)
+        for error in errors[:MOST_ERRORS]
+    ]
+    document = Problem(
+        type=f"/problems/{slug}",
+        title=title,
+        status=int(status),
+        detail=detail,
+        instance=request.url.path,
+        errors=fields,
+    ).model_dump()
+    for field in document["errors"]:
+        if field["line"] is None:
+            del field["line"]
+    given = dict(headers or {})
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        given.setdefault("Retry-After", str(RETRY_AFTER_S))
+    return ProblemResponse(document, int(status), given)
+
+
+def install(app: FastAPI) -> None:
+    """Answer all errors of ``app`` with problem documents."""
+    app.add_exception_handler(ShoalError, _shoal_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_error)
+
+
+async def _shoal_error(request: Request, error: Exception) -> ProblemResponse:
+    assert isinstance(error, ShoalError)
+    if isinstance(error, ApiError):
+        return problem_response(
+            request,
+            status=error.status,
+            slug=error.slug,
+            title=error.title,
+            detail=str(error),
+            errors=error.errors,
+            headers=error.headers,
+        )
+    if isinstance(error, InvalidDefinition):
+        return _invalid_definition(request, error)
+    kind = next((_KINDS[cls] for cls in type(error).__mro__ if cls in _KINDS), None)
+    if kind is None:
+        return unexpected(request, error)
+    if kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        log.warning("request failed", path=request.url.path, error=str(error))
+    return problem_response(
+        request,
+        status=kind.status,
+        slug=kind.slug,
+        title=kind.title,
+        detail=kind.detail or str(error),
+    )
+
+
+def _invalid_definition(request: Request, error: InvalidDefinition) -> ProblemResponse:
+    found = [FieldError(p.field, p.message, p.line) for p in error.problems]
+    count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
+    return problem_response(
+        request,
+        status=HTTPStatus.UNPROCESSABLE_ENTITY,
+        slug="invalid-definition",
+        title="The workflow definition is invalid",
+        detail=f"{count} in the definition; nothing was stored",
+        errors=found,
+    )
+
+
+async def _validation_error(request: Request, error: Exception) -> ProblemResponse:
+    assert isinstance(error, RequestValidationError)
+    told = islice(error.errors(), MOST_MISTAKES)
+    found = [FieldError(_field(item["loc"]), _message(item)) for item in told]
+    return problem_response(
+        request,
+        status=HTTPStatus.UNPROCESSABLE_ENTITY,
+        slug="invalid-request",
+        title="The request has unusable values",
+        detail="; ".join(f"{e.field}: {e.message}" for e in found[:5]),
+        errors=found,
+    )
+
+
+def _field(loc: Sequence[str | int]) -> str:
+    """Return the path without its first part, which says body, query, path or header."""
+    text = ""
+    for part in loc[1:] or loc:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def _message(item: Mapping[str, Any]) -> str:
+    match item["type"]:
+        case "missing":
+            return "is required"
+        case "extra_forbidden":
+            return "is no known field"
+        case "value_error":
+            return str(item["ctx"]["error"])
+        case _:
+            message = str(item["msg"])
+            return message[:1].lower() + message[1:]
+
+
+async def _http_error(request: Request, error: Exception) -> ProblemResponse:
+    """Errors of the framework: unknown routes, methods that a route does not have."""
+    assert isinstance(error, HTTPException)
+    title = HTTPStatus(error.status_code).phrase
+    detail = {
+        404: f"there is nothing at {request.url.path}; see /api/v1/openapi.json",
+        405: f"{request.url.path} does not allow {request.method}",
+    }.get(error.status_code, str(error.detail))
+    return problem_response(
+        request,
+        status=error.status_code,
+        slug=_HTTP_SLUGS.get(error.status_code, title.lower().replace(" ", "-")),
+        title=title,
+        detail=detail,
+        headers=_allowed(request) if error.status_code == 405 else error.headers,
+    )
+
+
+def _allowed(request: Request) -> dict[str, str]:
+    """Return the header with all methods of a path: each of its routes knows its own alone.
+
+    ``create_app`` puts the routes there.
+    """
+    found: set[str] = set()
+    for prefix, route in request.app.state.routes:
+        path = request.url.path
+        if path.startswith(prefix) and route.path_regex.match(path.removeprefix(prefix)):
+            found |= route.methods
+    return {"Allow": ", ".join(sorted(found or {"GET"}))}
+
+
+def unexpected(request: Request, error: Exception) -> ProblemResponse:
+    """Log an error that nobody foresaw, and answer with its id alone."""
+    error_id = secrets.token_hex(8)
+    log.error(
+        "unexpected error",
+        error_id=error_id,
+        method=request.method,
+        path=request.url.path,
+        exc_info=error,
+    )
+    return problem_response(
+        request,
+        status=HTTPStatus.INTERNAL_SERVER_ERROR,
+        slug="internal-error",
+        title="Internal error",
+        detail=f"an unexpected error; the log of the API holds it under the id {error_id}",
+    )
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the problem responses of an operation for its OpenAPI description."""
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {
+        int(status): {
+            "description": _MEANINGS[status],
+            "content": {MEDIA_TYPE: {"schema": schema}},
+        }
+        for status in statuses
+    }
+
+
+_MEANINGS: Mapping[int, str] = {
+    400: "The body is no JSON.",
+    401: "The token is missing or wrong.",
+    404: "Something that the request names does not exist.",
+    409: "The present state does not allow it.",
+    413: "The body has more than 8 MiB.",
+    415: "The body is not application/json.",
+    416: "The log has no such bytes.",
+    422: "Values that cannot be used; `errors` names each field.",
+    500: "An unexpected error; the log of the API has it under the id in `detail`.",
+    502: "Another process of the cluster refused the request.",
+    503: "The database, ZooKeeper or a worker does not answer; see Retry-After.",
+}

@@ -1,0 +1,70 @@
+"""The route class of everything behind the token: strict about who calls and what they send."""
+
+from collections.abc import Callable, Coroutine, Iterator
+from itertools import islice
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+
+from shoal.api.web.auth import check_token, require_token
+from shoal.api.web.body import JsonRequest
+from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.problems import documented
+from shoal.core.hints import MOST_MISTAKES, Hints
+
+
+class StrictRoute(APIRoute):
+    """Checks the token before anything is read, then query names, then the JSON body.
+
+    FastAPI reads bodies before it asks dependencies, so the router's dependency alone would let
+    strangers fill our memory.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return FastAPI's handler behind our checks."""
+        handler = super().get_route_handler()
+        known = set(_query_names(self.dependant))
+        body_field, is_whole = self.body_field, not self._embed_body_fields
+
+        async def strict(request: Request) -> Response:
+            check_token(request)
+            _check_query(request, known)
+            checked = JsonRequest(request.scope, request.receive)
+            if body_field is not None:
+                await checked.read_json()
+                if is_whole:
+                    await checked.validate_large(body_field)
+            return await handler(checked)
+
+        return strict
+
+
+def _query_names(dependant: Dependant) -> Iterator[str]:
+    for parameter in dependant.query_params:
+        yield parameter.alias
+    for inner in dependant.dependencies:
+        yield from _query_names(inner)
+
+
+def _check_query(request: Request, known: set[str]) -> None:
+    """A misspelt filter that is silently ignored shows everything: refuse it."""
+    hints = Hints()
+    unknown = islice((name for name in request.query_params if name not in known), MOST_MISTAKES)
+    errors = [
+        FieldError(name, "is no query parameter of this route" + hints.of(name, known))
+        for name in unknown
+    ]
+    if errors:
+        raise InvalidRequest(errors)
+
+
+def strict_router(tag: str) -> APIRouter:
+    """Return an empty router behind the token."""
+    return APIRouter(
+        route_class=StrictRoute,
+        tags=[tag],
+        dependencies=[Depends(require_token)],
+        responses=documented(401, 422, 500, 503),
+    )

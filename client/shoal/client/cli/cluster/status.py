@@ -1,0 +1,242 @@
+"""``shoal status``: who is there and what waits."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.client.cli.terminal.options import Data, Json
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.find import Api
+    from shoal.client.rest.types import CheckJson, ClockDifferenceJson, ClusterJson, HealthJson
+
+
+_MOST_SET_ASIDE = 10
+_DAMAGED = 5  # znodes that are shown
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to ``app``."""
+    app.command(rich_help_panel="Cluster")(status)
+
+
+def status(
+    data: Data = None,
+    partitions: Annotated[
+        bool, typer.Option("--partitions", help="Also show who owns which partition.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the cluster: masters, workers, partitions, what there is to do."""
+    from shoal.client.cli.terminal.output import print_json
+    from shoal.client.find import find_api
+    from shoal.client.rest.client import ShoalClient
+
+    api = find_api(data)
+    with ShoalClient.of(api) as client:
+        health = client.health()
+        cluster = client.cluster()
+    if as_json:
+        print_json({"api": api.url, "health": health, **cluster})
+    else:
+        _show(api, health, cluster, partitions=partitions)
+    if health["status"] != "ok":
+        raise typer.Exit(1)
+
+
+def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partitions: bool) -> None:
+    from rich.text import Text
+
+    from shoal.client.cli.terminal.appearance import state_text
+    from shoal.client.cli.terminal.output import out
+    from shoal.client.cli.terminal.text import harmless
+
+    console, now = out(), datetime.now(UTC)
+    head = (state_text(health["status"]), f"  Shoal {health['version']} at {api.url}")
+    console.print(Text.assemble(*head), soft_wrap=True)
+    for name, check in (
+        ("database", health["checks"]["database"]),
+        ("ZooKeeper", health["checks"]["zookeeper"]),
+        *_partitions_check(health),
+    ):
+        console.print(_check(check["ok"], f"{name}: {check['detail']}"), soft_wrap=True)
+    owned = sum(1 for partition in cluster["partitions"] if partition["owner"])
+    total = len(cluster["partitions"])
+    console.print(_check(owned == total, f"{owned} of {total} partitions have an owner"))
+    for line in (_group(cluster), _backlog(cluster)):
+        console.print(line, soft_wrap=True)
+    for what, grid in (("master", _masters(cluster, now)), ("worker", _workers(cluster, now))):
+        console.print()
+        shown = grid.table(console.width, ("address", "up", "newest epoch", "group"))
+        console.print(shown if grid.rows else Text(f"no {what} is running", "red"))
+    for trouble in health.get("master_troubles", []):
+        console.print(_check(False, trouble), soft_wrap=True)
+    for clock in health.get("clock_differences", []):
+        console.print(Text(_off(clock), "yellow"), soft_wrap=True)
+    for worker in cluster["workers"]:
+        if worker["paused"]:
+            console.print(_check(False, f"{worker['id']} takes no tasks: {worker['paused']}"))
+        elif silent := worker.get("unreachable"):
+            names = _names(cluster, silent)
+            text = f"{worker['id']} cannot reach master {names}: takes none of its tasks"
+            console.print(_check(False, text), soft_wrap=True)
+    _show_set_aside(cluster)
+    for each in (cluster.get("damaged_znodes") or [])[-_DAMAGED:]:
+        told = harmless(f"found damaged and repaired: {each['path']} ({each['reason']})")
+        console.print(Text(told, "yellow"), soft_wrap=True)
+    waiting = _queues(cluster)
+    if waiting.rows:
+        console.print()
+        console.print(waiting.table(console.width))
+    if partitions:
+        console.print()
+        console.print(_partitions(cluster).table(console.width))
+
+
+def _off(clock: "ClockDifferenceJson") -> str:
+    from shoal.client.cli.terminal.text import harmless
+
+    by_s = clock["ahead_s"]
+    text = (
+        f"the clock of {clock['clock']} is {abs(by_s):,.1f} s {'ahead' if by_s > 0 else 'behind'}"
+    )
+    return harmless(f"{text}: synchronise it (NTP); what is due goes by the cluster's time")
+
+
+def _partitions_check(health: "HealthJson") -> "list[tuple[str, CheckJson]]":
+    """What is wrong with them; an API of an earlier version says nothing of it."""
+    check = health["checks"].get("partitions")
+    return [("partitions", check)] if check and not check["ok"] else []
+
+
+def _show_set_aside(cluster: "ClusterJson") -> None:
+    """What masters cannot work with: a few lines, since one cause may concern many."""
+    from shoal.client.cli.terminal.output import out
+
+    # An API of an earlier version says nothing of it.
+    aside = cluster.get("set_aside") or []
+    for one in aside[:_MOST_SET_ASIDE]:
+        text = f"{one['kind']} {one['item']} is set aside: {one['reason']}"
+        out().print(_check(False, text), soft_wrap=True)
+    if aside:
+        more = len(aside) - _MOST_SET_ASIDE
+        text = (f"… and {more} more; " if more > 0 else "") + (
+            "`shoal status --json` shows all with their reasons; after an upgrade or a repair "
+            "`shoal recover INSTANCE` tries again at once"
+        )
+        out().print(_check(False, text), soft_wrap=True)
+
+
+def _names(cluster: "ClusterJson", addresses: Sequence[str]) -> str:
+    """Return the masters' ids, each with its address."""
+    ids = {master["address"]: master["id"] for master in cluster["masters"]}
+    return ", ".join(f"{ids[each]} ({each})" if each in ids else each for each in addresses)
+
+
+def _check(ok: bool, text: str) -> "Text":
+    from rich.text import Text
+
+    return Text(f"✓ {text}", "dim") if ok else Text(f"✗ {text}", "red")
+
+
+def _group(cluster: "ClusterJson") -> "Text":
+    """Whether the masters agree on who should own what."""
+    group = cluster["group"]
+    leader = f", led by {group['leader']}" if group["leader"] else ""
+    text = f"masters: generation {group['generation']}, {group['state']}{leader}"
+    return _check(group["state"] in ("Stable", "Empty"), text)
+
+
+def _backlog(cluster: "ClusterJson") -> "Text":
+    from rich.text import Text
+
+    from shoal.client.cli.terminal.appearance import plural
+
+    backlog = cluster["backlog"]
+    if backlog is None:
+        return _check(False, "backlog unknown: the database cannot be reached")
+    return Text(
+        f"{plural(backlog['open_instances'], 'open instance')}; tasks: "
+        f"{backlog['queued']:,} queued, {backlog['claimed']:,} claimed, "
+        f"{backlog['running']:,} running; {plural(backlog['pending_commands'], 'command')} pending"
+    )
+
+
+def _masters(cluster: "ClusterJson", now: datetime) -> "Grid":
+    from rich.text import Text
+
+    from shoal.client.cli.terminal.appearance import lasted
+    from shoal.client.cli.terminal.tables import Grid
+
+    grid = Grid(["master", "", "address", "partitions>", "newest epoch>", "open instances>", "up>"])
+    for master in cluster["masters"]:
+        owned = [part for part in cluster["partitions"] if part["owner"] == master["id"]]
+        newest = max((part["epoch"] for part in owned), default=None)
+        working_on = sum(part["open_instances"] or 0 for part in owned)
+        grid.add(
+            master["id"],
+            Text("leader" if master["leads"] else "", "dim"),
+            Text(master["address"], "dim"),
+            str(len(owned)),
+            Text("" if newest is None else str(newest), "dim"),
+            f"{working_on:,}",
+            lasted(master["started_at"], None, now),
+        )
+    return grid
+
+
+def _partitions(cluster: "ClusterJson") -> "Grid":
+    from rich.text import Text
+
+    from shoal.client.cli.terminal.tables import Grid
+
+    grid = Grid(["partition>", "owner", "epoch>", "open instances>", "pending commands>"])
+    for part in cluster["partitions"]:
+        grid.add(
+            str(part["index"]),
+            part["owner"] or Text("nobody", "red"),
+            str(part["epoch"] or ""),
+            _number(part["open_instances"]),
+            _number(part["pending_commands"]),
+        )
+    return grid
+
+
+def _number(count: int | None) -> str:
+    """Return nothing for nothing, so that the eye finds what there is."""
+    return f"{count:,}" if count else ""
+
+
+def _workers(cluster: "ClusterJson", now: datetime) -> "Grid":
+    from rich.text import Text
+
+    from shoal.client.cli.terminal.appearance import lasted
+    from shoal.client.cli.terminal.tables import Grid
+
+    grid = Grid(["worker", "address", "group", "running>", "slots>", "up>"])
+    for worker in cluster["workers"]:
+        address = Text(worker["address"], "dim")
+        busy, slots = str(worker["running"]), str(worker["slots"])
+        up = lasted(worker["started_at"], None, now)
+        grid.add(worker["id"], address, worker["group"], busy, slots, up)
+    return grid
+
+
+def _queues(cluster: "ClusterJson") -> "Grid":
+    """What waits, and whether anybody will ever take it."""
+    from rich.text import Text
+
+    from shoal.client.cli.terminal.tables import Grid
+
+    groups = {worker["group"] for worker in cluster["workers"]}
+    grid = Grid(["queue", "waiting>", "~"])
+    for queue in cluster["queues"]:
+        if queue["depth"]:
+            lonely = "" if queue["group"] in groups else "no worker serves this group"
+            grid.add(queue["group"], f"{queue['depth']:,}", Text(lonely, "red"))
+    return grid

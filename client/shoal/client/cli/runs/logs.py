@@ -1,0 +1,186 @@
+"""``shoal logs``: what a task wrote."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.client.cli.terminal.options import Data
+
+if TYPE_CHECKING:
+    from shoal.client.rest.client import ShoalClient
+    from shoal.client.rest.types import TaskInstanceJson
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to ``app``."""
+    app.command(rich_help_panel="Runs")(logs)
+
+
+def logs(
+    task: Annotated[
+        str,
+        typer.Argument(
+            metavar="TASK",
+            help="Id of a task instance, or INSTANCE:TASK for the newest attempt of a task.",
+        ),
+    ],
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")
+    ] = False,
+    download: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Save to a file or into a folder.")
+    ] = None,
+    data: Data = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With the task instance, as one JSON object.")
+    ] = False,
+) -> None:
+    """Show the log of a task."""
+    from shoal.client.cli.terminal.output import print_json
+    from shoal.client.rest.client import ShoalClient
+
+    if follow and (download or as_json):
+        raise typer.BadParameter("a log that is followed goes to the screen", param_hint="--follow")
+    with ShoalClient.connect(data) as client:
+        attempt = _find_attempt(client, task)
+        if download is not None:
+            _download(client, attempt, download, as_json)
+        elif as_json:
+            with client.download_log(attempt["id"]) as (_, chunks):
+                text = b"".join(chunks).decode("utf-8", "replace")
+            print_json({"task_instance": attempt, "log": text})
+        elif follow:
+            _follow(client, attempt)
+        else:
+            _show(client, attempt)
+
+
+def _find_attempt(client: "ShoalClient", text: str) -> "TaskInstanceJson":
+    from difflib import get_close_matches
+
+    from shoal.client.cli.runs.view import newest_attempts
+    from shoal.client.errors import NotFound
+
+    if text.isdecimal():
+        return client.task_instance(int(text))
+    instance, colon, name = text.partition(":")
+    if not (colon and instance.isdecimal() and name):
+        raise typer.BadParameter(f"{text!r} is neither an id nor INSTANCE:TASK", param_hint="TASK")
+    tasks = newest_attempts(client.instance(int(instance))["tasks"])
+    if name not in tasks:
+        close = get_close_matches(name, tasks, n=3) or list(tasks)[:10]
+        raise NotFound(
+            f"instance {instance} has no task {name!r}; it has {', '.join(close)}"
+            + (" …" if len(tasks) > len(close) else "")
+        )
+    return tasks[name]
+
+
+def _show(client: "ShoalClient", attempt: "TaskInstanceJson") -> None:
+    """Write the bytes as they are; a terminal gets harmless text."""
+    import codecs
+
+    from shoal.client.cli.terminal.text import harmless
+
+    with client.download_log(attempt["id"]) as (_, chunks):
+        if sys.stdout.isatty():
+            decoder = codecs.getincrementaldecoder("utf-8")("replace")
+            for chunk in chunks:
+                sys.stdout.write(harmless(decoder.decode(chunk)))
+        else:
+            sys.stdout.flush()
+            for chunk in chunks:
+                sys.stdout.buffer.write(chunk)
+    sys.stdout.flush()
+
+
+def _follow(client: "ShoalClient", attempt: "TaskInstanceJson") -> None:
+    from shoal.client.cli.terminal.output import say
+    from shoal.client.cli.terminal.text import harmless
+    from shoal.client.errors import LogBroken
+
+    terminal = sys.stdout.isatty()
+    if attempt["started_at"] is None and attempt["finished_at"] is None:
+        say(f"{attempt['task']} has not started; its log will follow", "dim")
+
+    def is_lost() -> bool:
+        return client.task_instance(attempt["id"])["state"] == "LOST"
+
+    broken: LogBroken | None = None
+    try:
+        for chunk in client.follow_log(attempt["id"], is_lost=is_lost):
+            sys.stdout.write(harmless(chunk.data) if terminal else chunk.data)
+            sys.stdout.flush()
+    except LogBroken as error:
+        broken = error
+    ended = _see_the_end(client, attempt)
+    if terminal or ended["state"] == "LOST":
+        reason = f": {ended['reason']}" if ended["reason"] else ""
+        say(f"{ended['task']} {ended['state']}{reason}", "dim")
+    if ended["state"] == "LOST":
+        say(_what_follows(client, ended))
+    if broken is not None:
+        raise broken
+
+
+# How long the state of an attempt may take to follow the end of its log: a worker that is lost is
+# so only when its session has run out.
+PATIENCE_S = 30.0
+
+
+def _see_the_end(client: "ShoalClient", attempt: "TaskInstanceJson") -> "TaskInstanceJson":
+    """Return the attempt as it ended, or as it is if that takes too long."""
+    import time
+
+    deadline, pause_s = time.monotonic() + PATIENCE_S, 0.05
+    while True:
+        found = client.task_instance(attempt["id"])
+        if found["finished_at"] is not None or time.monotonic() > deadline:
+            return found
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, 1.0)
+
+
+def _what_follows(client: "ShoalClient", lost: "TaskInstanceJson") -> str:
+    """Say which attempt takes the place of a lost one."""
+    from shoal.client.cli.runs.view import newest_attempts
+
+    instance = client.instance(lost["workflow_instance_id"])
+    newest = newest_attempts(instance["tasks"]).get(lost["task"], lost)
+    if newest["attempt"] > lost["attempt"]:
+        return f"attempt {newest['attempt']} follows: shoal logs -f {newest['id']}"
+    return f"no further attempt was made; the instance is {instance['state']}"
+
+
+def _download(
+    client: "ShoalClient", attempt: "TaskInstanceJson", target: Path, as_json: bool
+) -> None:
+    """Save a log; a file appears only when it is whole."""
+    from shoal.client.cli.terminal.output import print_json, progress, say
+    from shoal.client.errors import ClientError
+
+    if target.is_dir():
+        target /= f"{attempt['workflow_instance_id']}-{attempt['task']}-{attempt['attempt']}.log"
+    partial = target.with_name(f".{target.name}.partial")
+    size = 0
+    try:
+        with (
+            client.download_log(attempt["id"]) as (total, chunks),
+            partial.open("wb") as file,
+            progress("downloading", in_bytes=True) as shown,
+        ):
+            bar = shown.add_task("", total=total)
+            for chunk in chunks:
+                size += file.write(chunk)
+                shown.update(bar, completed=size)
+        partial.replace(target)
+    except OSError as error:
+        raise ClientError(f"cannot write {target}: {error.strerror}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    if as_json:
+        print_json({"task_instance": attempt, "file": str(target), "bytes": size})
+    else:
+        say(f"{size:,} bytes in {target}")

@@ -1,0 +1,147 @@
+"""Requests about a run: ``pause``, ``resume``, ``stop``, ``recover``, ``rerun``, ``rerun-tasks``,
+and about one task of it: ``kill``, ``force``."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.client.cli.runs.following import Wait, follow, follow_up, require_done
+from shoal.client.cli.terminal.options import Data, InstanceId, Json
+from shoal.client.cli.terminal.selecting import Downstream, Only, Upstream, selection_mode
+
+if TYPE_CHECKING:
+    from shoal.client.rest.client import ShoalClient
+    from shoal.client.rest.types import CommandJson
+
+TaskInstanceId = Annotated[
+    int,
+    typer.Argument(metavar="ID", min=1, help="Id of a task instance; `shoal instance` shows them."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to ``app``."""
+    for command in (pause, resume, stop, recover, rerun, rerun_tasks, kill, force):
+        app.command(rich_help_panel="Runs")(command)
+
+
+def pause(instance_id: InstanceId, data: Data = None, as_json: Json = False) -> None:
+    """Let running tasks of an instance finish and start no others."""
+    _request(_about("PAUSE", instance_id), "is being paused", data, as_json)
+
+
+def resume(
+    instance_id: InstanceId, wait: Wait = False, data: Data = None, as_json: Json = False
+) -> None:
+    """Continue an instance that is paused or stopped."""
+    _request(_about("RESUME", instance_id), "goes on", data, as_json, wait)
+
+
+def stop(instance_id: InstanceId, data: Data = None, as_json: Json = False) -> None:
+    """Kill the running tasks of an instance and start no others."""
+    _request(_about("STOP", instance_id), "is being stopped", data, as_json)
+
+
+def recover(
+    instance_id: InstanceId, wait: Wait = False, data: Data = None, as_json: Json = False
+) -> None:
+    """Run the failed tasks of an instance again and keep its successes."""
+    _request(_about("RECOVER", instance_id), "runs its failed tasks again", data, as_json, wait)
+
+
+def rerun(
+    instance_id: InstanceId, wait: Wait = False, data: Data = None, as_json: Json = False
+) -> None:
+    """Run an instance's version and parameters again, as a new instance."""
+    from shoal.client.find import find_api
+    from shoal.client.rest.client import ShoalClient
+
+    api = find_api(data)
+    with ShoalClient.of(api) as client:
+        outcome = client.outcome(client.send("RERUN", instance_id=instance_id))
+        follow_up(api, client, outcome, wait, as_json)
+
+
+def rerun_tasks(
+    instance_id: InstanceId,
+    tasks: Annotated[list[str], typer.Argument(metavar="TASK", help="Names of tasks.")],
+    only: Only = False,
+    upstream: Upstream = False,
+    downstream: Downstream = False,
+    wait: Wait = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Run chosen tasks of an ended instance again, in the same instance."""
+    mode = selection_mode(tasks, only, upstream, downstream)
+
+    def send(client: "ShoalClient") -> "CommandJson":
+        return client.rerun_tasks(instance_id, tasks, mode)
+
+    _request(send, "runs the chosen tasks again", data, as_json, wait)
+
+
+def kill(
+    task_instance_id: TaskInstanceId,
+    wait: Wait = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """End one task of a run; the others go on."""
+
+    def send(client: "ShoalClient") -> "CommandJson":
+        return client.kill_task(task_instance_id)
+
+    done = f"kills task instance {task_instance_id} and goes on"
+    _request(send, done, data, as_json, wait)
+
+
+def force(
+    task_instance_id: TaskInstanceId,
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", help="Why; kept for those who look at it later.")
+    ],
+    wait: Wait = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Take a task that failed for a success; the run goes on behind it."""
+
+    def send(client: "ShoalClient") -> "CommandJson":
+        return client.force_success(task_instance_id, reason)
+
+    done = f"takes task instance {task_instance_id} for a success"
+    _request(send, done, data, as_json, wait)
+
+
+def _about(kind: Any, instance_id: int) -> "Callable[[ShoalClient], CommandJson]":
+    return lambda client: client.send(kind, instance_id=instance_id)
+
+
+def _request(
+    send: "Callable[[ShoalClient], CommandJson]",
+    done: str,
+    data: Any,
+    as_json: bool,
+    wait: bool = False,
+) -> None:
+    """Send a command about an instance; say that it was carried out, or follow the run."""
+    from shoal.client.cli.terminal.output import out, print_json, say
+    from shoal.client.find import find_api
+    from shoal.client.rest.client import ShoalClient
+
+    api = find_api(data)
+    with ShoalClient.of(api) as client:
+        outcome = client.outcome(send(client))
+        require_done(outcome, as_json)
+        instance_id = outcome["instance_id"]
+        assert instance_id is not None, "it is about an instance"
+        text = f"instance {instance_id} {done}"
+        if wait:
+            say(text)
+            follow(api, client, instance_id, as_json)
+        elif as_json:
+            print_json(outcome)
+        else:
+            out().print(text)

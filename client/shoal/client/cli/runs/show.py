@@ -1,0 +1,123 @@
+"""``shoal instances`` and ``shoal instance``: what runs and what ran."""
+
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from shoal.client.cli.terminal.options import Data, InstanceId, Json, Project
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to ``app``."""
+    app.command(rich_help_panel="Runs")(instances)
+    app.command(rich_help_panel="Runs")(instance)
+
+
+def instances(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Only those of this workflow, also PROJECT/NAME."),
+    ] = None,
+    state: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STATE", help="Only in this state, such as RUNNING; repeatable."),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at most.")] = 20,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List workflow instances, newest first."""
+    from shoal.client.cli.terminal.appearance import clock, counts_text, lasted, state_text
+    from shoal.client.cli.terminal.output import out, print_json, say
+    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.rest.client import ShoalClient
+
+    states = [_state(text) for text in state or ()]
+    if name and "/" in name:
+        project, name = name.split("/", 1)
+    with ShoalClient.connect(data) as client:
+        listed = client.instances(
+            project=project, workflow=name, states=states, page=min(limit, 500)
+        )
+        found = list(islice(listed, limit))
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        say("no instances; start one with `shoal run NAME`")
+        return
+    from rich.text import Text
+
+    now = datetime.now(UTC)
+    shown = Grid(["id>", "workflow", "state", "created", "lasted>", "tasks", "~"])
+    for item in found:
+        shown.add(
+            str(item["id"]),
+            Text.assemble(
+                (f"{item['project']}/", "dim"), item["workflow"], (f" v{item['version']}", "dim")
+            ),
+            state_text(item["state"]),
+            clock(item["created_at"], now),
+            lasted(item["started_at"], item["finished_at"], now),
+            counts_text(item["task_counts"]),
+            Text(item["reason"] or "", "dim"),
+        )
+    out().print(shown.table(out().width, ("created", "tasks", "lasted")))
+
+
+def _state(text: str) -> str:
+    from shoal.core.runs.states import WorkflowState
+
+    if text.upper() not in WorkflowState.__members__:
+        known = ", ".join(WorkflowState.__members__)
+        raise typer.BadParameter(f"{text} is no state; there are {known}", param_hint="--state")
+    return text.upper()
+
+
+def instance(
+    instance_id: InstanceId,
+    every: Annotated[
+        bool, typer.Option("--all", "-a", help="Earlier attempts of each task as well.")
+    ] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show one instance: its tasks as a tree with states and times."""
+    from shoal.client.cli.terminal.output import print_json
+    from shoal.client.rest.client import ShoalClient
+
+    with ShoalClient.connect(data) as client:
+        found = client.instance(instance_id, "all" if every else "newest")
+    if as_json:
+        print_json(found)
+        return
+    from rich.text import Text
+
+    from shoal.client.cli.terminal.appearance import clock
+    from shoal.client.cli.terminal.output import out
+    from shoal.client.cli.runs.view import head_text, progress_text, tasks_table
+
+    now = datetime.now(UTC)
+    console = out()
+    console.print(head_text(found, now))
+    facts = [f"created {clock(found['created_at'], now)}"]
+    if clock(found["logical_time"], now) != clock(found["created_at"], now):
+        facts.append(f"for {clock(found['logical_time'], now)}")
+    if parent := found.get("parent"):
+        facts.append(
+            f"works for instance {parent['instance_id']}, "
+            f"task instance {parent['task_instance_id']}"
+        )
+    if found["rerun_of"]:
+        facts.append(f"run {found['run_number']}, again of instance {found['rerun_of']}")
+    facts += [f"{key}={value}" for key, value in found["parameters"].items()]
+    console.print(Text("  ".join(facts), "dim"), soft_wrap=True)
+    if found["reason"]:
+        console.print(Text(found["reason"]))
+    console.print()
+    console.print(tasks_table(found, now, console.width))
+    console.print()
+    console.print(progress_text(found))

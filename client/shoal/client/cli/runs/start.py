@@ -1,0 +1,116 @@
+"""``shoal run``: start a workflow."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.client.cli.runs.following import Wait, follow_up
+from shoal.client.cli.terminal.options import Data, Json, Project, WorkflowName, find_workflow
+from shoal.client.cli.terminal.selecting import Downstream, Only, Tasks, Upstream, selection_mode
+
+if TYPE_CHECKING:
+    from shoal.client.rest.client import ShoalClient
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module to ``app``."""
+    app.command(rich_help_panel="Runs")(run)
+
+
+def run(
+    name: WorkflowName,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--parameter", metavar="KEY=VALUE", help="A parameter; repeatable."),
+    ] = None,
+    wait: Wait = False,
+    version: Annotated[int | None, typer.Option(min=1, help="Default: the newest.")] = None,
+    logical_time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="The time the run is for, such as 2026-11-21T06:00; default: now. Without an "
+            "offset it is in the workflow's time zone.",
+        ),
+    ] = None,
+    priority: Annotated[
+        str | None, typer.Option(metavar="LEVEL", help="HIGHEST, HIGH, MEDIUM, LOW or LOWEST.")
+    ] = None,
+    task: Tasks = None,
+    only: Only = False,
+    upstream: Upstream = False,
+    downstream: Downstream = False,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Start a workflow, or some of its tasks."""
+    from shoal.client.find import find_api
+    from shoal.client.rest.client import ShoalClient
+
+    parameters = parse_parameters(parameter or ())
+    level = parse_priority(priority)
+    mode = selection_mode(task, only, upstream, downstream)
+    api = find_api(data)
+    with ShoalClient.of(api) as client:
+        home, name = find_workflow(client, name, project)
+        moment = _logical_time(client, home, name, logical_time)
+        command = client.start(
+            home,
+            name,
+            version=version,
+            parameters=parameters,
+            logical_time=moment,
+            priority=level,
+            tasks=task or (),
+            mode=mode,
+        )
+        follow_up(api, client, client.outcome(command), wait, as_json)
+
+
+# -- arguments -------------------------------------------------------------------------------
+
+
+def parse_parameters(given: Any) -> dict[str, str]:
+    """Return KEY=VALUE texts as a mapping. Raises BadParameter."""
+    found: dict[str, str] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise typer.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="-p")
+        if key in found:
+            raise typer.BadParameter(f"{key} is given twice", param_hint="-p")
+        found[key] = value
+    return found
+
+
+def parse_priority(text: str | None) -> str | None:
+    if text is None:
+        return None
+    from shoal.core.definition.priority import Priority
+
+    try:
+        return Priority.read(int(text) if text.isdecimal() else text).name
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--priority") from None
+
+
+def _logical_time(
+    client: "ShoalClient", project: str, name: str, text: str | None
+) -> datetime | None:
+    if text is None:
+        return None
+    from zoneinfo import ZoneInfo
+
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is no time; write 2026-11-21, 2026-11-21T06:00 or 2026-11-21T06:00+01:00",
+            param_hint="--logical-time",
+        ) from None
+    if moment.tzinfo is None:
+        zone = client.workflow(project, name)["definition"].get("timezone", "UTC")
+        moment = moment.replace(tzinfo=ZoneInfo(zone))
+    return moment

@@ -1,0 +1,135 @@
+"""One run on the screen: its tasks as a tree with states, times and reasons."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from shoal.client.cli.runs.graph import draw
+from shoal.client.cli.terminal.appearance import clock, counts_text, lasted, state_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from shoal.client.rest.types import InstanceDetailJson, InstanceJson, TaskInstanceJson
+
+# Columns that a narrow terminal does without, the first one first.
+_SPARE = ("worker", "started", "attempt", "id")
+_MOST_CHILDREN = 3  # of a MAP task, by name
+# What to show first when there is no room for all.
+_INTEREST = (
+    *("FAILED", "LOST", "KILLED", "RUNNING", "CLAIMED", "UP_FOR_RETRY", "PAUSED"),
+    *("SUCCEEDED", "QUEUED", "SKIPPED", "WAITING"),
+)
+
+
+def head_text(instance: "InstanceJson", now: datetime) -> "Text":
+    """Return the line above a run: what, state, how long."""
+    from rich.text import Text
+
+    began = instance["started_at"]
+    text = Text.assemble(
+        (f"{instance['project']}/", "dim"),
+        (instance["workflow"], "bold"),
+        f"  instance {instance['id']}  version {instance['version']}  ",
+        state_text(instance["state"]),
+    )
+    if began:
+        text.append(f"  {lasted(began, instance['finished_at'], now)}")
+    return text
+
+
+def newest_attempts(tasks: "Iterable[TaskInstanceJson]") -> "dict[str, TaskInstanceJson]":
+    """Return the newest attempt of every task, tasks in their order."""
+    found: dict[str, TaskInstanceJson] = {}
+    for task in tasks:
+        if task["task"] not in found or task["attempt"] > found[task["task"]]["attempt"]:
+            found[task["task"]] = task
+    return found
+
+
+def tasks_table(
+    instance: "InstanceDetailJson", now: datetime, width: int, rows: int | None = None
+) -> "Table":
+    """Return the tasks as a tree with a line for each attempt, ``width`` characters wide.
+
+    ``rows``: if there are more lines than that, the most interesting ones as a flat list.
+    """
+    from rich.text import Text
+
+    from shoal.client.cli.terminal.tables import Grid
+
+    newest = newest_attempts(instance["tasks"])
+    earlier: dict[str, list[TaskInstanceJson]] = {}
+    for task in instance["tasks"]:
+        if task["id"] != newest[task["task"]]["id"]:
+            earlier.setdefault(task["task"], []).append(task)
+    shown = Grid(["task", "state", "id>", "attempt>", "started", "lasted>", "worker", "~"])
+    if rows is not None and len(instance["tasks"]) > rows:
+        for task in _most_interesting(list(newest.values()), rows):
+            shown.add(Text(task["task"]), *_cells(task, now), Text(task["reason"] or "", "dim"))
+        return shown.table(width, _SPARE)
+    for line in draw({name: task.get("depends_on", []) for name, task in newest.items()}):
+        task = newest[line.task]
+        notes = [task["reason"] or children_text(task)]
+        if line.also_after:
+            notes.insert(0, f"also after {', '.join(line.also_after)}")
+        note = "; ".join(filter(None, notes))
+        label = Text.assemble((line.branch, "dim"), line.task)
+        shown.add(label, *_cells(task, now), Text(note, "dim"))
+        for old in sorted(earlier.get(line.task, []), key=lambda task: -task["attempt"]):
+            label = Text(f"{line.stem}attempt {old['attempt']}", "dim")
+            shown.add(label, *_cells(old, now), Text(old["reason"] or "", "dim"))
+    return shown.table(width, _SPARE)
+
+
+def children_text(task: "TaskInstanceJson") -> str:
+    """Return which instances work for a task: ``instance 18 RUNNING``; of many how they stand."""
+    detail = task.get("detail", {})
+    children = list(detail.get("children", {}).values())
+    if not children:
+        return ""
+    items = len(detail["items"])
+    done = sum(child["state"] == "SUCCEEDED" for child in children)
+    counted = f"{done} of {items} items succeeded" if items > 1 else ""
+    others = [c for c in children if c["state"] != "SUCCEEDED" or items == 1]
+    named = [f"instance {c['instance']} {c['state']}" for c in others if c.get("instance")]
+    more = f"{len(named) - _MOST_CHILDREN} more" if len(named) > _MOST_CHILDREN else ""
+    return ", ".join(filter(None, [counted, *named[:_MOST_CHILDREN], more]))
+
+
+def _cells(task: "TaskInstanceJson", now: datetime) -> "list[Text]":
+    from rich.text import Text
+
+    started, finished = task["started_at"], task["finished_at"]
+    return [
+        state_text(task["state"]),
+        Text(str(task["id"]), "dim"),
+        Text(str(task["attempt"])) if task["attempt"] > 1 else Text(""),
+        Text(clock(started, now), "dim"),
+        Text(lasted(started, finished, now)),
+        Text(task["worker"] or "", "dim"),
+    ]
+
+
+def _most_interesting(
+    tasks: "Sequence[TaskInstanceJson]", rows: int
+) -> "Sequence[TaskInstanceJson]":
+    def rank(task: "TaskInstanceJson") -> tuple[int, str]:
+        # Of those that have ended, the latest ones.
+        ended = task["finished_at"] or ""
+        newest_first = "".join(chr(0x7F - ord(c)) if ord(c) < 0x7F else c for c in ended)
+        state = task["state"]
+        return (_INTEREST.index(state) if state in _INTEREST else 0, newest_first)
+
+    return sorted(tasks, key=rank)[:rows]
+
+
+def progress_text(instance: "InstanceJson") -> "Text":
+    """Return how far a run is: ``3 of 5 tasks  ✓ 2  ✗ 1  ● 1``."""
+    from rich.text import Text
+
+    counts = instance["task_counts"]
+    total = sum(counts.values())
+    ended = sum(counts.get(s, 0) for s in ("SUCCEEDED", "FAILED", "KILLED", "LOST", "SKIPPED"))
+    return Text.assemble(f"{ended:,} of {total:,} tasks  ", counts_text(counts))

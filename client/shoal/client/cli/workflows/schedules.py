@@ -1,0 +1,220 @@
+"""``shoal schedule``: which schedules there are, and when they fire."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json, Project, find_workflow
+
+if TYPE_CHECKING:
+    from shoal.client.rest.client import ShoalClient
+    from shoal.client.rest.types import PreviewJson, ScheduleJson
+
+group = typer.Typer(name="schedule", no_args_is_help=True, help="Schedules and when they fire.")
+
+OnGap = Literal["shift", "skip"]
+OnOverlap = Literal["first", "last", "both"]
+Count = Annotated[int, typer.Option("-n", min=1, max=500, help="How many lines.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to ``app``."""
+    app.add_typer(group, rich_help_panel="Workflows")
+
+
+@group.command("list")
+def list_schedules(
+    workflow: Annotated[
+        str | None, typer.Argument(metavar="[WORKFLOW]", help="Only those of this workflow.")
+    ] = None,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List schedules and when they fire next."""
+    from shoal.client.cli.terminal.output import out, print_json, say
+    from shoal.client.rest.client import ShoalClient
+
+    with ShoalClient.connect(data) as client:
+        if workflow is None:
+            found = list(client.all_schedules(project))
+        else:
+            found = client.schedules(*find_workflow(client, workflow, project))
+    if as_json:
+        print_json(found)
+    elif not found:
+        say("no schedules; they are part of a definition, under `schedules:`")
+    else:
+        out().print(_table(found))
+
+
+def _table(found: "Sequence[ScheduleJson]") -> object:
+    from rich.text import Text
+
+    from shoal.client.cli.terminal.appearance import clock
+    from shoal.client.cli.terminal.output import out
+    from shoal.client.cli.terminal.tables import Grid
+
+    now = datetime.now(UTC)
+    shown = Grid(["id>", "workflow", "schedule", "zone", "next", "~"])
+    for item in found:
+        name = Text.assemble((f"{item['project']}/", "dim"), item["workflow"])
+        following = clock(item["next_fire_at"], now, item["timezone"])
+        shown.add(
+            str(item["id"]),
+            name,
+            Text(item["cron"]),
+            item["timezone"],
+            (following or "never") if item["enabled"] else "off",
+            Text(", ".join(_remarks(item, now)), "dim"),
+        )
+    return shown.table(out().width, ("id",))
+
+
+def _remarks(item: "ScheduleJson", now: datetime) -> list[str]:
+    """What is not as it is in most schedules."""
+    from shoal.client.cli.terminal.appearance import clock
+
+    texts = []
+    if item["priority"] is not None:
+        texts.append(f"priority {item['priority']}")
+    if item["calendar"] is not None:
+        texts.append(f"calendar {item['calendar']}")
+    if item["exclude"]:
+        texts.append(f"without {', '.join(item['exclude'][:3])}{' …' * (len(item['exclude']) > 3)}")
+    if item["start"] is not None:
+        texts.append(f"from {clock(item['start'], now, item['timezone'])}")
+    if item["end"] is not None:
+        texts.append(f"until {clock(item['end'], now, item['timezone'])}")
+    if item["missed"] != "last":
+        texts.append(f"missed: {item['missed']}")
+    if item["on_gap"] is None:
+        texts.append("cannot be read by this version")
+    return texts
+
+
+@group.command()
+def preview(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="CRON|WORKFLOW",
+            help="An expression such as '0 6 * * 1-5' (no cluster is needed), or a workflow, all "
+            "of whose schedules are shown.",
+        ),
+    ],
+    timezone: Annotated[
+        str, typer.Option("--tz", metavar="ZONE", help="Time zone of the expression.")
+    ] = "UTC",
+    on_gap: Annotated[
+        OnGap | None, typer.Option(help="What a time does that the clock skips.")
+    ] = None,
+    on_overlap: Annotated[
+        OnOverlap | None, typer.Option(help="Which counts of a time that comes twice.")
+    ] = None,
+    calendar: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Leave out the days of a calendar.")
+    ] = None,
+    n: Count = 10,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show the next fire times; what clock changes and calendars do is said beside them."""
+    from shoal.client.cli.terminal.output import print_json
+    from shoal.client.rest.client import ShoalClient
+
+    if " " not in what.strip():
+        with ShoalClient.connect(data) as client:
+            _preview_workflow(client, what, project, n, as_json)
+        return
+    fields: dict[str, Any] = {"on_gap": on_gap, "on_overlap": on_overlap, "n": n}
+    if calendar is None:
+        shown = _local_preview(what, timezone, on_gap, on_overlap, n)
+    else:
+        with ShoalClient.connect(data) as client:
+            fields |= {"project": project or DEFAULT_PROJECT, "calendar": calendar}
+            shown = client.preview(what, timezone=timezone, **fields)
+    if as_json:
+        print_json(shown)
+    else:
+        _show(shown)
+
+
+def _local_preview(
+    expression: str, timezone: str, on_gap: OnGap | None, on_overlap: OnOverlap | None, n: int
+) -> "PreviewJson":
+    """Reckon here what the API would answer."""
+    from shoal.core.cron.expression import InvalidCron, parse
+    from shoal.core.schedule.preview import preview as lines_of
+    from shoal.core.schedule.fire_times import Timetable
+
+    try:
+        cron = parse(expression, timezone, on_gap=on_gap, on_overlap=on_overlap)
+    except InvalidCron as error:
+        raise typer.BadParameter(str(error)) from None
+    return {
+        "cron": expression,
+        "timezone": timezone,
+        "on_gap": cron.on_gap,
+        "on_overlap": cron.on_overlap,
+        "fire_times": [
+            {
+                "local": line.moment.isoformat(),
+                "utc": line.moment.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+                "fires": line.fires,
+                "marks": [mark.value for mark in line.marks],
+            }
+            for line in lines_of(Timetable(cron), datetime.now(UTC), n)
+        ],
+    }
+
+
+def _preview_workflow(
+    client: "ShoalClient", name: str, project: str | None, n: int, as_json: bool
+) -> None:
+    from shoal.client.cli.terminal.output import out, print_json, say
+
+    home, name = find_workflow(client, name, project)
+    schedules = client.schedules(home, name)
+    found = [(item, client.preview_schedule(item["id"], n)) for item in schedules]
+    if as_json:
+        print_json(
+            [{"id": item["id"], "enabled": item["enabled"], **shown} for item, shown in found]
+        )
+        return
+    if not found:
+        say(f"workflow {home}/{name} has no schedules")
+    for number, (item, shown) in enumerate(found):
+        if number:
+            out().print()
+        _show(shown, "" if item["enabled"] else "switched off: it would fire at")
+
+
+def _show(shown: "PreviewJson", remark: str = "") -> None:
+    from rich.text import Text
+
+    from shoal.client.cli.terminal.output import out, say
+    from shoal.client.cli.terminal.tables import Grid
+
+    how = f"on_gap: {shown['on_gap']}, on_overlap: {shown['on_overlap']}"
+    head = Text.assemble((shown["cron"], "bold"), f"  {shown['timezone']}  ", (how, "dim"))
+    out().print(head)
+    if remark:
+        out().print(Text(remark, "yellow"))
+    if not shown["fire_times"]:
+        say("it never fires again")
+        return
+    lines = Grid(["local time", "UTC", ""])
+    for line in shown["fire_times"]:
+        local = datetime.fromisoformat(line["local"])
+        utc = datetime.fromisoformat(line["utc"])
+        style = "" if line["fires"] else "dim strike"
+        lines.add(
+            Text(f"{local:%a %Y-%m-%d %H:%M:%S %z}", style),
+            Text(f"{utc:%Y-%m-%d %H:%M:%S}", style),
+            Text(", ".join(line["marks"]), "yellow"),
+        )
+    out().print(lines.table(out().width))

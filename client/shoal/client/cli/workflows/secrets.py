@@ -1,0 +1,89 @@
+"""``shoal secret``: what tasks may know and nobody may see."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json, Project
+
+group = typer.Typer(
+    name="secret",
+    no_args_is_help=True,
+    help="Secrets of a project. Definitions refer to them as ${secret.NAME}, scripts read the "
+    "variable SHOAL_SECRET_NAME; logs show *** instead.",
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits and '_'.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to ``app``."""
+    app.add_typer(group, rich_help_panel="Workflows")
+
+
+@group.command("set")
+def put(name: Name, project: Project = None, data: Data = None, as_json: Json = False) -> None:
+    """Set a secret. Its value is asked for, or read from standard input: never an argument.
+
+    One line end at the end of the input is not part of it.
+    """
+    from shoal.client.cli.terminal.output import print_json, say
+    from shoal.client.rest.client import ShoalClient
+
+    home = project or DEFAULT_PROJECT
+    value = _read_value(f"{home}/{name}")
+    with ShoalClient.connect(data) as client:
+        stored = client.put_secret(home, name, value)
+    if as_json:
+        print_json(stored)
+    else:
+        say(f"secret {home}/{name} is set")
+
+
+def _read_value(what: str) -> str:
+    if sys.stdin.isatty():
+        return str(typer.prompt(f"Value of {what}", hide_input=True, confirmation_prompt=True))
+    try:
+        text = sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        raise typer.BadParameter("the value on standard input is not UTF-8") from None
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+@group.command("list")
+def list_secrets(project: Project = None, data: Data = None, as_json: Json = False) -> None:
+    """List secrets: their names and when they were set, never their values."""
+    from datetime import UTC, datetime
+
+    from shoal.client.cli.terminal.appearance import clock
+    from shoal.client.cli.terminal.output import out, print_json, say
+    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.rest.client import ShoalClient
+
+    with ShoalClient.connect(data) as client:
+        homes = [project] if project else [one["name"] for one in client.projects()]
+        found = [{"project": home, **one} for home in homes for one in client.secrets(home)]
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        say("no secrets; set one with `shoal secret set NAME`")
+        return
+    now = datetime.now(UTC)
+    shown = Grid(["project", "secret", "set"])
+    for one in found:
+        shown.add(str(one["project"]), str(one["name"]), clock(str(one["updated_at"]), now))
+    out().print(shown.table(out().width))
+
+
+@group.command()
+def delete(name: Name, project: Project = None, data: Data = None) -> None:
+    """Delete a secret; tasks that refer to it fail from now on."""
+    from shoal.client.cli.terminal.output import say
+    from shoal.client.rest.client import ShoalClient
+
+    home = project or DEFAULT_PROJECT
+    with ShoalClient.connect(data) as client:
+        client.delete_secret(home, name)
+    say(f"secret {home}/{name} is deleted")

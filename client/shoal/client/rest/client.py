@@ -1,0 +1,309 @@
+"""The API as Python calls: one method for each route.
+
+Synchronous; one client belongs to one thread at a time. Answers are the API's JSON, typed.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
+
+from shoal.client.rest.connection import PAGE, Connection
+from shoal.client.errors import ApiProblem, ApiUnreachable, LogBroken
+from shoal.client.find import Api, find_api
+from shoal.client.rest.paths import part, workflow_path
+from shoal.client.rest.backfills import BackfillCalls
+from shoal.client.rest.commands import CommandCalls
+from shoal.client.rest.concurrency import ConcurrencyCalls
+from shoal.client.rest.purges import PurgeCalls
+from shoal.client.rest.schedules import ScheduleCalls
+from shoal.client.rest.types import (
+    ClusterJson,
+    EventJson,
+    HealthJson,
+    InstanceDetailJson,
+    InstanceJson,
+    LogJson,
+    ProjectJson,
+    PublishJson,
+    TaskInstanceJson,
+    TaskTypeJson,
+    VersionDetailJson,
+    VersionJson,
+    WhyJson,
+    WorkflowDetailJson,
+    WorkflowJson,
+)
+from shoal.client.rest.values import ValueCalls
+from shoal.client.rest.sse import Reconnecting
+
+if TYPE_CHECKING:
+    from shoal.client.sdk.workflow import Workflow
+    from shoal.core.definition.model import WorkflowSpec
+
+TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True)
+class LogChunk:
+    """Some text of a log. ``offset`` is its first byte; ``end`` marks the end of the log."""
+
+    data: str
+    offset: int
+    end: bool = False
+
+
+class ShoalClient(
+    CommandCalls, ScheduleCalls, BackfillCalls, ValueCalls, ConcurrencyCalls, PurgeCalls
+):
+    """A connection to the API at ``url``, such as http://127.0.0.1:8765.
+
+    Raises ApiProblem for every error answer and ApiUnreachable if there is none. Requests that
+    may safely be repeated are, a few times within two seconds; commands carry an idempotency key
+    so that they may be. ``hint`` says what to do when nothing answers.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        hint: str = "start it with `shoal up`",
+    ) -> None:
+        self._connection = Connection(url, token, timeout_s, hint)
+        self.url = self._connection.url
+
+    @classmethod
+    def connect(cls, data: Path | None = None) -> Self:
+        """Return a client of the cluster that ``find_api`` finds. Raises NoCluster."""
+        return cls.of(find_api(data))
+
+    @classmethod
+    def of(cls, api: Api) -> Self:
+        """Return a client of an API."""
+        return cls(api.url, api.token, hint=api.hint)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connection.close()
+
+    # -- health and cluster ------------------------------------------------------------------
+
+    def live(self) -> bool:
+        """Say whether the API answers at all."""
+        try:
+            return bool(self._connection.get("/health/live")["status"] == "ok")
+        except (ApiProblem, ApiUnreachable):
+            return False
+
+    def health(self) -> HealthJson:
+        """Return whether the cluster can do its work, also if it cannot."""
+        return cast(HealthJson, self._connection.get("/health"))
+
+    def cluster(self) -> ClusterJson:
+        """Return masters, workers, partitions and queues."""
+        return cast(ClusterJson, self._connection.get("/cluster"))
+
+    def task_types(self) -> list[TaskTypeJson]:
+        """Return the installed task types with the JSON Schema of their params."""
+        return cast("list[TaskTypeJson]", self._connection.get("/task-types"))
+
+    # -- projects and workflows --------------------------------------------------------------
+
+    def projects(self) -> Iterator[ProjectJson]:
+        """Yield all projects by name."""
+        return cast("Iterator[ProjectJson]", self._connection.pages("/projects", {}))
+
+    def project(self, name: str) -> ProjectJson:
+        """Return one project."""
+        return cast(ProjectJson, self._connection.get(f"/projects/{part(name)}"))
+
+    def put_project(self, name: str, description: str = "") -> ProjectJson:
+        """Create a project or change its description."""
+        body = {"description": description}
+        return cast(ProjectJson, self._connection.json("PUT", f"/projects/{part(name)}", json=body))
+
+    def workflows(
+        self, project: str | None = None, search: str | None = None
+    ) -> Iterator[WorkflowJson]:
+        """Yield workflows by project and name."""
+        query = {"project": project, "search": search}
+        return cast("Iterator[WorkflowJson]", self._connection.pages("/workflows", query))
+
+    def publish(
+        self, definition: "WorkflowSpec | Workflow | Mapping[str, Any]", *, dry_run: bool = False
+    ) -> PublishJson:
+        """Publish a definition; a new version is made only if something changed."""
+        body = _definition(definition)
+        path = workflow_path(body.get("project", "default"), body.get("name", ""))
+        query = {"dry_run": dry_run or None}
+        return cast(PublishJson, self._connection.json("PUT", path, query, json=body))
+
+    def workflow(self, project: str, name: str) -> WorkflowDetailJson:
+        """Return a workflow with its newest definition."""
+        return cast(WorkflowDetailJson, self._connection.get(workflow_path(project, name)))
+
+    def delete_workflow(self, project: str, name: str) -> None:
+        """Delete a workflow; refused while it has open instances."""
+        self._connection.request("DELETE", workflow_path(project, name))
+
+    def versions(self, project: str, name: str) -> Iterator[VersionJson]:
+        """Yield the versions of a workflow, newest first."""
+        path = f"{workflow_path(project, name)}/versions"
+        return cast("Iterator[VersionJson]", self._connection.pages(path, {}))
+
+    def version(self, project: str, name: str, version: int) -> VersionDetailJson:
+        """Return one version with its definition."""
+        path = f"{workflow_path(project, name)}/versions/{version:d}"
+        return cast(VersionDetailJson, self._connection.get(path))
+
+    # -- instances ---------------------------------------------------------------------------
+
+    def instances(
+        self,
+        *,
+        project: str | None = None,
+        workflow: str | None = None,
+        states: Sequence[str] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
+        page: int = PAGE,
+    ) -> Iterator[InstanceJson]:
+        """Yield workflow instances, newest first."""
+        query = {
+            "project": project,
+            "workflow": workflow,
+            "state": list(states),
+            "since": since.isoformat() if since else None,
+            "until": until.isoformat() if until else None,
+        }
+        return cast("Iterator[InstanceJson]", self._connection.pages("/instances", query, page))
+
+    def instance(
+        self, instance_id: int, attempts: Literal["newest", "all"] = "newest"
+    ) -> InstanceDetailJson:
+        """Return an instance with its tasks in the order of the definition."""
+        query = {"attempts": attempts if attempts == "all" else None}
+        return cast(InstanceDetailJson, self._connection.get(f"/instances/{instance_id:d}", query))
+
+    def why_instance(self, instance_id: int) -> WhyJson:
+        """Return what an instance waits for."""
+        return cast(WhyJson, self._connection.get(f"/instances/{instance_id:d}/why"))
+
+    def why_task_instance(self, task_instance_id: int) -> WhyJson:
+        """Return what an attempt waits for, or why it ended."""
+        return cast(WhyJson, self._connection.get(f"/task-instances/{task_instance_id:d}/why"))
+
+    def task_instances(
+        self,
+        *,
+        project: str | None = None,
+        workflow: str | None = None,
+        worker: str | None = None,
+        states: Sequence[str] = (),
+    ) -> Iterator[TaskInstanceJson]:
+        """Yield attempts of all instances, newest first."""
+        query = {
+            "project": project,
+            "workflow": workflow,
+            "worker": worker,
+            "state": list(states),
+        }
+        return cast("Iterator[TaskInstanceJson]", self._connection.pages("/task-instances", query))
+
+    def task_instance(self, task_instance_id: int) -> TaskInstanceJson:
+        """Return one attempt of one task."""
+        return cast(TaskInstanceJson, self._connection.get(f"/task-instances/{task_instance_id:d}"))
+
+    # -- logs and events ---------------------------------------------------------------------
+
+    def log(self, task_instance_id: int, offset: int = 0, limit: int = 65536) -> LogJson:
+        """Return a range of a log as text; a negative offset counts from the end."""
+        query = {"offset": offset, "limit": limit}
+        return cast(
+            LogJson, self._connection.get(f"/task-instances/{task_instance_id:d}/log", query)
+        )
+
+    @contextmanager
+    def download_log(self, task_instance_id: int) -> Iterator[tuple[int, Iterator[bytes]]]:
+        """Yield the size and the bytes of a whole log."""
+        path = f"/task-instances/{task_instance_id:d}/log/raw"
+        with self._connection.stream(path) as response:
+            size = int(response.headers.get("Content-Length", 0))
+            yield size, response.iter_bytes()
+
+    def follow_log(
+        self,
+        task_instance_id: int,
+        offset: int = 0,
+        patience_s: float = 60.0,
+        *,
+        is_lost: Callable[[], bool] = lambda: False,
+    ) -> Iterator[LogChunk]:
+        """Yield a log as it is written, and last a chunk with ``end`` set.
+
+        Interruptions are mended where the text broke off. Raises LogBroken if the log cannot be
+        continued for ``patience_s``, or if it cannot be had and ``is_lost`` says not to wait.
+        """
+        path = f"/task-instances/{task_instance_id:d}/log/follow"
+        broken_since: float | None = None
+        events = Reconnecting(
+            lambda last_id: self._connection.stream(path, last_id),
+            patience_s,
+            str(offset) if offset else None,
+        )
+        for event in events:
+            match event.type:
+                case "log":
+                    broken_since = None
+                    content = event.json()
+                    yield LogChunk(content["data"], content["offset"])
+                case "end":
+                    yield LogChunk("", int(event.id or offset), end=True)
+                    return
+                case "problem":
+                    broken_since = broken_since or time.monotonic()
+                    if time.monotonic() - broken_since > patience_s or is_lost():
+                        raise LogBroken(task_instance_id, event.json().get("detail", ""))
+
+    def events(
+        self,
+        *,
+        project: str | None = None,
+        instance_id: int | None = None,
+        after: int | None = None,
+        patience_s: float = 60.0,
+    ) -> Iterator[EventJson]:
+        """Yield what happens, each event once, for ever; ``after`` is the last event seen."""
+        query = {"project": project, "instance_id": instance_id}
+        last_id = None if after is None else str(after)
+        events = Reconnecting(
+            lambda last: self._connection.stream("/events", last, query), patience_s, last_id
+        )
+        for event in events:
+            yield cast(EventJson, event.json())
+
+
+def _definition(definition: "WorkflowSpec | Workflow | Mapping[str, Any]") -> dict[str, Any]:
+    if isinstance(definition, Mapping):
+        return dict(definition)
+    from shoal.client.sdk.workflow import Workflow
+
+    spec = definition.spec() if isinstance(definition, Workflow) else definition
+    return {"project": spec.project, **spec.canonical()}

@@ -1,0 +1,64 @@
+"""Purges over REST."""
+
+from typing import Any, TypedDict, cast
+
+from shoal.client.rest.connection import Connection
+
+
+class PurgeJson(TypedDict):
+    id: int
+    dry_run: bool
+    before: str | None
+    project: str | None
+    workflow_id: int | None
+    created_at: str
+    finished_at: str | None
+    partitions: int
+    partitions_done: int
+    instances: int
+    attempts: int
+    events: int
+    commands: int
+    backfills: int
+    oldest: str | None
+
+
+class StoreJson(TypedDict):
+    name: str
+    rows: int | None
+    bytes: int | None
+
+
+class StoresJson(TypedDict):
+    kind: str
+    bytes: int | None
+    free_bytes: int | None
+    stores: list[StoreJson]
+
+
+class PurgeCalls:
+    """The part of ``ShoalClient`` about history that is to go."""
+
+    _connection: Connection
+
+    def purge(
+        self,
+        *,
+        dry_run: bool = False,
+        before: str | None = None,
+        project: str | None = None,
+        workflow: str | None = None,
+    ) -> PurgeJson:
+        """Ask for a purge; the masters carry it out. ``before``: a moment, RFC 3339."""
+        body: dict[str, Any] = {"dry_run": dry_run}
+        given = {"before": before, "project": project, "workflow": workflow}
+        body |= {name: value for name, value in given.items() if value is not None}
+        return cast(PurgeJson, self._connection.json("POST", "/purges", json=body))
+
+    def purge_state(self, purge_id: int) -> PurgeJson:
+        """Return how far the masters have come."""
+        return cast(PurgeJson, self._connection.get(f"/purges/{purge_id}"))
+
+    def stores(self) -> StoresJson:
+        """Return how large the history is."""
+        return cast(StoresJson, self._connection.get("/stores"))

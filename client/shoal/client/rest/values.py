@@ -1,0 +1,42 @@
+"""Parameters and secrets of projects over REST."""
+
+from typing import cast
+
+from shoal.client.rest.connection import Connection
+from shoal.client.rest.paths import part
+from shoal.client.rest.types import SecretJson
+
+
+class ValueCalls:
+    """The part of ``ShoalClient`` about what a project's workflows share."""
+
+    _connection: Connection
+
+    def project_parameters(self, project: str) -> dict[str, str]:
+        """Return the definitions of a project's parameters."""
+        path = f"/projects/{part(project)}/parameters"
+        return cast("dict[str, str]", self._connection.get(path)["parameters"])
+
+    def put_project_parameter(self, project: str, name: str, value: str) -> dict[str, str]:
+        """Set one parameter of a project; return them all."""
+        path = f"/projects/{part(project)}/parameters/{part(name)}"
+        answer = self._connection.json("PUT", path, json={"value": value})
+        return cast("dict[str, str]", answer["parameters"])
+
+    def delete_project_parameter(self, project: str, name: str) -> None:
+        """Remove one parameter of a project."""
+        self._connection.request("DELETE", f"/projects/{part(project)}/parameters/{part(name)}")
+
+    def secrets(self, project: str) -> list[SecretJson]:
+        """Return the names and ages of a project's secrets; nobody can read their values."""
+        path = f"/projects/{part(project)}/secrets"
+        return cast("list[SecretJson]", self._connection.get(path)["items"])
+
+    def put_secret(self, project: str, name: str, value: str) -> SecretJson:
+        """Set a secret."""
+        path = f"/projects/{part(project)}/secrets/{part(name)}"
+        return cast(SecretJson, self._connection.json("PUT", path, json={"value": value}))
+
+    def delete_secret(self, project: str, name: str) -> None:
+        """Delete a secret; tasks that refer to it fail from now on."""
+        self._connection.request("DELETE", f"/projects/{part(project)}/secrets/{part(name)}")

@@ -1,0 +1,122 @@
+"""The built-in task types for the Python SDK."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, Unpack
+
+from shoal.client.sdk.argument_types import typed
+from shoal.client.sdk.call_site import call_site
+from shoal.client.errors import AuthoringError
+from shoal.client.sources.script_file import read_script
+from shoal.client.sdk.workflow import Task
+from shoal.client.sdk.options import TaskOptions
+
+File: TypeAlias = str | Path
+
+
+class Shell(Task):
+    """A script for ``sh`` or ``bash``; parameters are its environment variables."""
+
+    @typed
+    def __init__(
+        self,
+        name: str,
+        *,
+        script: str | None = None,
+        script_file: File | None = None,
+        interpreter: Literal["sh", "bash"] | None = None,
+        arguments: Sequence[str] = (),
+        **options: Unpack[TaskOptions],
+    ) -> None:
+        params = _given(interpreter=interpreter, arguments=arguments)
+        params |= _script(name, script, script_file)
+        super().__init__(name, type="SHELL", params=params, **options)
+
+
+class Python(Task):
+    """A Python program; see ``python_task`` for a function instead."""
+
+    @typed
+    def __init__(
+        self,
+        name: str,
+        *,
+        script: str | None = None,
+        script_file: File | None = None,
+        interpreter: str | None = None,
+        arguments: Sequence[str] = (),
+        **options: Unpack[TaskOptions],
+    ) -> None:
+        params = _given(interpreter=interpreter, arguments=arguments)
+        params |= _script(name, script, script_file)
+        super().__init__(name, type="PYTHON", params=params, **options)
+
+
+class Spark(Task):
+    """A PySpark program (``script``, ``script_file``), or an application from elsewhere."""
+
+    @typed
+    def __init__(
+        self,
+        name: str,
+        *,
+        script: str | None = None,
+        script_file: File | None = None,
+        application: str | None = None,
+        main_class: str | None = None,
+        arguments: Sequence[str] = (),
+        master: str | None = None,
+        deploy_mode: Literal["client", "cluster"] | None = None,
+        app_name: str | None = None,
+        driver_memory: str | None = None,
+        driver_cores: int | None = None,
+        executor_memory: str | None = None,
+        executor_cores: int | None = None,
+        num_executors: int | None = None,
+        queue: str | None = None,
+        py_files: Sequence[str] = (),
+        jars: Sequence[str] = (),
+        files: Sequence[str] = (),
+        conf: Mapping[str, str] | None = None,
+        **options: Unpack[TaskOptions],
+    ) -> None:
+        params = _given(
+            application=application,
+            main_class=main_class,
+            arguments=arguments,
+            master=master,
+            deploy_mode=deploy_mode,
+            name=app_name,
+            driver_memory=driver_memory,
+            driver_cores=driver_cores,
+            executor_memory=executor_memory,
+            executor_cores=executor_cores,
+            num_executors=num_executors,
+            queue=queue,
+            py_files=py_files,
+            jars=jars,
+            files=files,
+            conf=conf,
+        )
+        if application is None or script is not None or script_file is not None:
+            params |= _script(name, script, script_file)
+        super().__init__(name, type="SPARK", params=params, **options)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    """Return what was given: None and empty lists were not."""
+    return {key: value for key, value in values.items() if value not in (None, (), [], {})}
+
+
+def _script(task: str, script: str | None, script_file: File | None) -> dict[str, str]:
+    if (script is None) == (script_file is None):
+        raise AuthoringError(f"task {task!r}: give exactly one of script and script_file")
+    if script is not None:
+        return {"script": script}
+    assert script_file is not None
+    # Relative to the program that says so, wherever it is run from.
+    folder = Path(call_site().file).absolute().parent
+    try:
+        return {"script": read_script(folder / Path(script_file).expanduser())}
+    except ValueError as error:
+        raise AuthoringError(f"task {task!r}: {error}") from None

@@ -1,0 +1,236 @@
+"""Every path of Shoal's tree in ZooKeeper, and its first preparation.
+
+::
+
+    /config                          {"version": 1, "partitions": 128}; written last of all
+    /masters/<id>, /workers/<id>     members (ephemeral, JSON)
+    /partitions/<NNN>/owner          the master that owns the partition (ephemeral, JSON)
+    /partitions/<NNN>/bell           its data is set when there is news for the owner
+    /queue/<group>/…                 waiting tasks of a worker group: see queue/entry.py and news.py
+    /groups/<name>                   a group: its state, one JSON document (see group/codec.py)
+    /groups/<name>/members/<id>      a member's registration (ephemeral, JSON)
+    /claims/<xx>/<task instance id>  a worker runs this (ephemeral; data: the worker's id)
+    /claimers/<group>/<session>      who claims from that queue (ephemeral, no data)
+    /clock                           set by whoever asks for the ensemble's time; no data
+    /elections/<name>/…              who leads: see election.py
+    /jobs/<name>/…                   who has which job: see jobs.py
+    /messages/<topic>/…              messages and their consumers: see messages/paths.py
+    /quarantine/<number>             what was found where it cannot be: see quarantine.py
+
+All paths are below the session's chroot.
+"""
+
+import asyncio
+import json
+from collections.abc import Set
+from contextlib import suppress
+from functools import lru_cache
+from urllib.parse import quote, unquote
+
+from shoal.coordination.cluster import quarantine
+from shoal.coordination.session.documents import read_object
+from shoal.coordination.errors import Mismatch, NodeExists, NoNode, TransactionFailed
+from shoal.coordination.session.nodes import Create, Operation
+from shoal.coordination.session.session import ZkSession
+
+CONFIG = "/config"
+MASTERS = "/masters"
+WORKERS = "/workers"
+PARTITIONS = "/partitions"
+QUEUE = "/queue"
+CLAIMS = "/claims"
+CLAIMERS = "/claimers"  # made when the first claimer comes
+# Made when they are first used:
+CLOCK = "/clock"
+GROUPS = "/groups"
+ELECTIONS = "/elections"
+JOBS = "/jobs"
+MESSAGES = "/messages"
+QUARANTINE = quarantine.ROOT
+
+LAYOUT_VERSION = 1
+DEFAULT_PARTITIONS = 128
+MOST_PARTITIONS = 1000  # three digits
+CLAIM_BUCKETS = 256  # so 100,000 running tasks make lists of 400 names
+BATCH = 250  # operations in one multi: some 20 kB, far from the server's limit of 1 MB
+
+
+def member(parent: str, member_id: str) -> str:
+    return f"{parent}/{encode_name(member_id)}"
+
+
+def partition(number: int) -> str:
+    return f"{PARTITIONS}/{number:03d}"
+
+
+def owner(number: int) -> str:
+    return f"{partition(number)}/owner"
+
+
+def bell(number: int) -> str:
+    return f"{partition(number)}/bell"
+
+
+def queue(group: str) -> str:
+    return f"{QUEUE}/{encode_name(group)}"
+
+
+def claim_bucket(number: int) -> str:
+    return f"{CLAIMS}/{number:02x}"
+
+
+def claim(task_instance_id: int) -> str:
+    return f"{claim_bucket(task_instance_id % CLAIM_BUCKETS)}/{task_instance_id}"
+
+
+def claimers(group: str) -> str:
+    return f"{CLAIMERS}/{encode_name(group)}"
+
+
+def group(name: str) -> str:
+    return f"{GROUPS}/{encode_name(name)}"
+
+
+def group_members(name: str) -> str:
+    return f"{group(name)}/members"
+
+
+def election(name: str) -> str:
+    return f"{ELECTIONS}/{encode_name(name)}"
+
+
+def jobs(name: str) -> str:
+    return f"{JOBS}/{encode_name(name)}"
+
+
+def messages(topic: str) -> str:
+    return f"{MESSAGES}/{encode_name(topic)}"
+
+
+@lru_cache(maxsize=1000)  # the same few names stand in the paths of a million entries
+def encode_name(name: str) -> str:
+    """Return ``name`` as one path element: any text can name a group or a member."""
+    if not name:
+        raise ValueError("a name in ZooKeeper cannot be empty")
+    if name.strip(".") == "":
+        return name.replace(".", "%2E")  # "." and ".." are not allowed as elements
+    return quote(name, safe=" ")
+
+
+def decode_name(element: str) -> str:
+    return unquote(element)
+
+
+async def prepare(session: ZkSession, partitions: int = DEFAULT_PARTITIONS) -> int:
+    """Create what is missing of the tree; return the cluster's number of partitions.
+
+    That number is fixed when the first member starts; later ``partitions`` are ignored. Safe to
+    call from any number of members at once, and again after a lost connection. Raises Mismatch
+    if the tree belongs to another version of the layout.
+    """
+    if not 1 <= partitions <= MOST_PARTITIONS:
+        raise ValueError(f"partitions must be 1 to {MOST_PARTITIONS}, not {partitions}")
+    return await session.retry(lambda: _prepare(session, partitions))
+
+
+async def _prepare(session: ZkSession, partitions: int) -> int:
+    found = await _find_config(session)
+    if found is not None and await session.exists(claim_bucket(CLAIM_BUCKETS - 1)):
+        return found
+    # Else the tree is new, or of an earlier version, which had fewer kinds of nodes.
+    await make(session, found or partitions)
+    found = await _find_config(session)
+    assert found is not None
+    return found
+
+
+async def make(session: ZkSession, partitions: int) -> None:
+    """Create what is missing of the tree. Safe to call from any number of members at once."""
+    tops: list[Operation] = [Create(path) for path in (MASTERS, WORKERS, PARTITIONS, QUEUE, CLAIMS)]
+    below: list[Operation] = [
+        Create(path) for number in range(partitions) for path in (partition(number), bell(number))
+    ]
+    below += [Create(claim_bucket(number)) for number in range(CLAIM_BUCKETS)]
+    await _create_all(session, tops)
+    await _create_all(session, below)
+    # Last: whoever finds it finds the tree complete. It may be there: another member was quicker,
+    # or the answer to our own create was lost.
+    with suppress(NodeExists):
+        await session.create(CONFIG, config(partitions))
+
+
+def config(partitions: int) -> bytes:
+    """Return the data of /config."""
+    return json.dumps({"version": LAYOUT_VERSION, "partitions": partitions}).encode()
+
+
+def read_config(data: bytes) -> int | None:
+    """Return the number of partitions, None if ``data`` is not Shoal's. Raises Mismatch."""
+    fields = read_object(data) or {}
+    version, partitions = fields.get("version"), fields.get("partitions")
+    if type(version) is not int or type(partitions) is not int:
+        return None
+    if version != LAYOUT_VERSION:
+        raise Mismatch(
+            f"the tree in ZooKeeper has layout version {version}, this program needs "
+            f"{LAYOUT_VERSION}; run the same version of Shoal on all machines. If the znode "
+            f"{CONFIG} was damaged, set it to {config(DEFAULT_PARTITIONS).decode()}, with the "
+            "number of partitions that the cluster has"
+        )
+    return partitions if 1 <= partitions <= MOST_PARTITIONS else None
+
+
+async def _find_config(session: ZkSession) -> int | None:
+    """Return the number of partitions, None if there is no tree yet. Raises Mismatch."""
+    try:
+        node = await session.get(CONFIG)
+    except NoNode:
+        return None
+    if found := read_config(node.data):
+        return found
+    # Perhaps it is somebody else's altogether: then nothing of it may be touched.
+    counted = await _count_partitions(session)
+    if counted is None:
+        raise Mismatch(
+            f"znode {CONFIG} is not Shoal's ({node.data[:80]!r}); "
+            "check the address and its chroot, which must be Shoal's own"
+        )
+    problem = f"not readable; there are {counted} partitions in the tree"
+    await quarantine.set_aside(session, CONFIG, node, problem, put=config(counted))
+    return counted
+
+
+async def _count_partitions(session: ZkSession) -> int | None:
+    """Return how many partitions the tree was made for; None if it is not whole, or not ours."""
+    try:
+        names = set((await session.children(PARTITIONS)).names)
+        claims = set((await session.children(CLAIMS)).names)
+    except NoNode:
+        return None
+    count = len(names)
+    whole = 1 <= count <= MOST_PARTITIONS and names == partition_names(count)
+    return count if whole and claim_names() <= claims else None
+
+
+def partition_names(partitions: int) -> Set[str]:
+    return {f"{number:03d}" for number in range(partitions)}
+
+
+@lru_cache
+def claim_names() -> Set[str]:
+    return frozenset(f"{number:02x}" for number in range(CLAIM_BUCKETS))
+
+
+async def _create_all(session: ZkSession, creates: list[Operation]) -> None:
+    """Create all, parents before children; those that exist already are fine."""
+    batches = [creates[start : start + BATCH] for start in range(0, len(creates), BATCH)]
+    sent = [session.multi(batch) for batch in batches]
+    done = await asyncio.gather(*sent, return_exceptions=True)
+    for batch, result in zip(batches, done, strict=True):
+        if isinstance(result, TransactionFailed):  # some exist: create one by one
+            ones = [session.create(operation.path) for operation in batch]
+            for one in await asyncio.gather(*ones, return_exceptions=True):
+                if isinstance(one, BaseException) and not isinstance(one, NodeExists):
+                    raise one
+        elif isinstance(result, BaseException):
+            raise result

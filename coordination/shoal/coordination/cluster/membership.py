@@ -1,0 +1,301 @@
+"""Who is there: members announce themselves with an ephemeral znode that holds JSON."""
+
+import asyncio
+import json
+import math
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import structlog
+
+from shoal.coordination import background
+from shoal.coordination.cluster import layout
+from shoal.coordination.cluster import quarantine
+from shoal.coordination.session.documents import read_object
+from shoal.coordination.errors import CoordinationError, NodeExists, NoNode
+from shoal.coordination.session.nodes import Node, WatchEvent
+from shoal.coordination.cluster.own_clock import OwnClock
+from shoal.coordination.session.session import ZkSession
+
+log = structlog.get_logger()
+
+REREAD_S = 5.0  # watches are hints: look at least this often
+INCARNATION = "incarnation"  # key in the data: which life of the member wrote it
+CLOCK_AHEAD_S = "clock_ahead_s"  # key in the data: see OwnClock; only while its clock is off
+
+
+class Membership:
+    """Keep ``parent_path``/``member_id`` existing for the life of the ``async with`` block.
+
+    After a lost session the member registers again with the next one. A node that an older
+    session of this very object left behind is replaced at once; one of another process with the
+    same id (or of this process before a restart) is waited for, for it may still be alive.
+    Entering returns when the member is registered. A member whose wall clock is off by seconds
+    says so besides (MemberInfo.clock_ahead_s).
+    """
+
+    def __init__(
+        self,
+        session: ZkSession,
+        parent_path: str,
+        member_id: str,
+        data: Mapping[str, Any],
+        *,
+        reread_s: float = REREAD_S,
+        clock: OwnClock | None = None,
+    ) -> None:
+        self._session, self.member_id = session, member_id
+        self._path = layout.member(parent_path, member_id)
+        self._data = dict(data)
+        self._incarnation = uuid.uuid4().hex
+        self._reread_s = reread_s
+        self._clock = clock or OwnClock()
+        self.epoch = 0  # creation zxid of the node; grows with every registration
+        self._registered = asyncio.Event()
+        self._look = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._unsubscribe: Callable[[], None]
+
+    async def __aenter__(self) -> Self:
+        self._unsubscribe = self._session.on_state(lambda _: self._look.set())
+        self._task = background.start(self._run(), f"member {self.member_id}")
+        registered = asyncio.create_task(self._registered.wait())
+        try:
+            await asyncio.wait([registered, self._task], return_when=asyncio.FIRST_COMPLETED)
+            if self._task.done():
+                self._task.result()
+        except BaseException:
+            await self.__aexit__(None, None, None)
+            raise
+        finally:
+            registered.cancel()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._unsubscribe()
+        await background.stop(self._task)
+        try:
+            node = await self._session.get(self._path)
+            if node.stat.session_id == self._session.session_id:
+                await self._session.delete(self._path, missing_ok=True)
+        except NoNode:
+            return
+        except CoordinationError as failure:
+            # It goes with the session anyway.
+            log.debug("member not deregistered", member=self.member_id, error=str(failure))
+
+    async def update(self, data: Mapping[str, Any]) -> None:
+        """Replace the data. Without a connection it is written after the next one is made."""
+        self._data = dict(data)
+        try:
+            await self._write()
+        except CoordinationError:
+            self._look.set()  # the loop writes it as soon as it can
+
+    async def _write(self) -> None:
+        sent = self._clock.read()
+        stat = await self._session.set(self._path, self._encoded())
+        if self._clock.note(sent, stat.mtime_ms):
+            await self._session.set(self._path, self._encoded())
+
+    def _encoded(self) -> bytes:
+        ahead_s = self._clock.ahead_s
+        clock = {} if ahead_s is None else {CLOCK_AHEAD_S: ahead_s}
+        return json.dumps({**self._data, **clock, INCARNATION: self._incarnation}).encode()
+
+    async def _run(self) -> None:
+        while True:
+            self._look.clear()
+            await self._session.connected()
+            try:
+                await self._register()
+            except NodeExists:
+                continue  # it came after we looked
+            except CoordinationError as error:
+                if not error.retriable:
+                    log.warning("registration failed", member=self.member_id, error=str(error))
+            try:
+                async with asyncio.timeout(self._reread_s):
+                    await self._look.wait()
+            except TimeoutError:
+                continue
+
+    async def _register(self) -> None:
+        """Look at the node: absent, ours, left over by our older session, or somebody else's."""
+        data = self._encoded()
+        try:
+            node = await self._session.get(self._path, watch=self._changed)
+        except NoNode:
+            created = await self._session.create(self._path, data, ephemeral=True, makepath=True)
+            self._note(created.czxid)
+            return
+        if node.stat.session_id == self._session.session_id:
+            # Perhaps the answer to its create was lost, or update() found no connection.
+            if node.data != data or self._clock.is_due:
+                await self._write()
+            self._note(node.stat.czxid)
+        elif not node.stat.session_id:
+            await quarantine.set_aside(self._session, self._path, node, "no member: it lasts")
+            self._look.set()
+        elif _decode(node.data).get(INCARNATION) == self._incarnation:
+            await self._session.delete(self._path, version=node.stat.version, missing_ok=True)
+            self._look.set()
+        else:
+            log.warning(
+                "another live session has this id; waiting for it to end",
+                member=self.member_id,
+                its_data=_decode(node.data),
+            )
+
+    def _changed(self, _: WatchEvent) -> None:
+        self._look.set()
+
+    def _note(self, epoch: int) -> None:
+        if epoch != self.epoch:
+            self.epoch = epoch
+            log.info("member registered", member=self.member_id, epoch=epoch)
+        self._registered.set()
+
+
+@dataclass(frozen=True, slots=True)
+class MemberInfo:
+    """A member as it last announced itself. ``czxid`` grows with every registration."""
+
+    id: str
+    data: Mapping[str, Any]
+    czxid: int
+    # Of its wall clock against the ensemble's; None if they agree, or it says nothing of it.
+    clock_ahead_s: float | None = None
+
+
+class Members:
+    """Follow the members below ``parent_path``.
+
+    Members have sessions: what lasts there is nobody, and is set aside. A member that says
+    nothing readable of itself is there all the same, without data, until it corrects that.
+
+    ``current()`` is the last view; without a connection it grows old, and stays. Entering
+    returns with the first view. Changes of a member's data show within ``reread_s``.
+    """
+
+    def __init__(self, session: ZkSession, parent_path: str, *, reread_s: float = REREAD_S) -> None:
+        self._session, self._path, self._reread_s = session, parent_path, reread_s
+        self._view: dict[str, MemberInfo] = {}
+        self._listeners: list[Callable[[Mapping[str, MemberInfo]], None]] = []
+        self._look = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._session.retry(self._read)
+        self._task = background.keep_running(self._run, f"members {self._path}")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await background.stop(self._task)
+
+    def current(self) -> Mapping[str, MemberInfo]:
+        return self._view
+
+    async def lookup(self, member_id: str) -> MemberInfo | None:
+        """Return a member as of this call or later, None if there is none of this id."""
+        sync = self._session.sync(self._path)  # our server may lag behind
+        read = self._session.get(layout.member(self._path, member_id))
+        try:
+            _, node = await asyncio.gather(sync, read)
+        except NoNode:
+            return None
+        return _member(member_id, node)
+
+    async def refresh(self) -> Mapping[str, MemberInfo]:
+        """Look now and return the view, entered or not. Raises CoordinationError."""
+        await self._session.retry(self._read)
+        return self._view
+
+    def on_change(self, listener: Callable[[Mapping[str, MemberInfo]], None]) -> Callable[[], None]:
+        """Call ``listener`` with each new view, on the loop. Returns what ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def changes(self) -> AsyncIterator[Mapping[str, MemberInfo]]:
+        """Yield the present view, then each new one; views in between may be left out."""
+        news = asyncio.Event()
+        unsubscribe = self.on_change(lambda _: news.set())
+        try:
+            while True:
+                news.clear()
+                yield self._view
+                await news.wait()
+        finally:
+            unsubscribe()
+
+    def _changed(self, _: WatchEvent) -> None:
+        self._look.set()
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(self._reread_s):
+                    await self._look.wait()
+            except TimeoutError:
+                pass
+            self._look.clear()
+            try:
+                await self._session.retry(self._read)
+            except CoordinationError as error:
+                log.warning("members not read", path=self._path, error=str(error))
+
+    async def _read(self) -> None:
+        try:
+            names = (await self._session.children(self._path, watch=self._changed)).names
+        except NoNode:
+            await self._session.ensure(self._path)
+            names = (await self._session.children(self._path, watch=self._changed)).names
+        gets = [self._session.get(f"{self._path}/{name}") for name in names]
+        nodes = await asyncio.gather(*gets, return_exceptions=True)
+        view: dict[str, MemberInfo] = {}
+        for name, node in zip(names, nodes, strict=True):
+            if isinstance(node, Node) and not node.stat.session_id:
+                path = f"{self._path}/{name}"
+                await quarantine.set_aside(self._session, path, node, "no member: it lasts")
+            elif isinstance(node, Node):
+                member_id = layout.decode_name(name)
+                view[member_id] = _member(member_id, node)
+            elif not isinstance(node, NoNode):
+                raise node
+        if view != self._view:
+            self._view = view
+            for listener in list(self._listeners):
+                try:
+                    listener(view)
+                except Exception:
+                    log.exception("listener of members failed", path=self._path)
+
+
+def _member(member_id: str, node: Node) -> MemberInfo:
+    data = _decode(node.data)
+    data.pop(INCARNATION, None)
+    return MemberInfo(member_id, data, node.stat.czxid, _seconds(data.pop(CLOCK_AHEAD_S, None)))
+
+
+def _seconds(value: Any) -> float | None:
+    """Return what a member says in seconds; it may say anything."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and math.isfinite(value) else None
+
+
+def _decode(data: bytes) -> dict[str, Any]:
+    """Return the JSON object in ``data``; nothing if somebody else wrote something else."""
+    return read_object(data) or {}

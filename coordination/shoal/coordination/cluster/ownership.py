@@ -1,0 +1,411 @@
+"""Own partitions: hold an ephemeral znode for each one that we want.
+
+The node's creation zxid is the epoch of the ownership. It grows with every change of hands (and
+with every new beginning of the same owner), so whoever writes on behalf of a partition carries
+it, and the database refuses older ones. Owning is decided by a successful create alone.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
+
+import structlog
+
+from shoal.coordination import background
+from shoal.coordination.cluster import layout
+from shoal.coordination.cluster import quarantine
+from shoal.coordination.errors import (
+    CoordinationError,
+    NodeExists,
+    NoNode,
+    NotOwner,
+    TransactionFailed,
+)
+from shoal.coordination.session.nodes import Create, Created, Delete, Operation, SetData, WatchEvent
+from shoal.coordination.session.session import ZkSession
+from shoal.core.errors import ShoalError
+
+log = structlog.get_logger()
+
+REREAD_S = 5.0  # watches are hints: look at least this often
+RETRY_S = 1.0  # pause after on_acquired failed, or the server refused
+
+
+class Ownership:
+    """Acquire what ``set_wanted`` names, keep it, and let go of it in an orderly way.
+
+    Callbacks, all on the loop:
+
+    - ``on_acquired(partition, epoch)``: we own it. If it fails, the partition is released and
+      acquired again a second later.
+    - ``on_released(partition)``: no longer wanted; runs *before* the node is deleted, so it may
+      finish work as the owner. It comes only after its ``on_acquired`` has returned.
+    - ``on_lost(partitions)``: ownership is gone or can no longer be proven: do not write any
+      more. A running ``on_acquired`` or ``on_released`` of theirs has been cancelled before.
+
+    SUSPENDED changes nothing by itself. When ``session.proven_until`` passes, and when the
+    session is LOST, everything is lost; it is acquired again, with higher epochs, once a session
+    is proven. What is not wanted any more by then is let go of: a session in doubt may have gone
+    on, and others would wait for our node for ever. On a clean release the parent of the owner
+    node records it, so that a successor knows that it need not wait; after an owner that vanished
+    it waits ``takeover_delay_s``.
+
+    ``owner_path`` says where the owner node of a partition is. Its parent is made if it is missing;
+    its data is ours, and nothing but owner nodes may come and go below it (one lasting node may be
+    there).
+
+    An owner node that is deleted from outside, or replaced, is noticed by a watch, at the latest
+    after ``reread_s``: that partition is lost (``on_lost``) and then acquired again, with a
+    higher epoch. What stands at an owner's path without a session is nobody's: it is set aside.
+    """
+
+    def __init__(
+        self,
+        session: ZkSession,
+        owner_id: str,
+        data: Mapping[str, Any],
+        *,
+        on_acquired: Callable[[int, int], Awaitable[None]],
+        on_released: Callable[[int], Awaitable[None]],
+        on_lost: Callable[[frozenset[int]], Awaitable[None]],
+        takeover_delay_s: float = 0.0,
+        reread_s: float = REREAD_S,
+        owner_path: Callable[[int], str] = layout.owner,
+    ) -> None:
+        self._session, self.owner_id = session, owner_id
+        self._owner_path = owner_path
+        self._data = json.dumps({**data, "owner_id": owner_id}).encode()
+        self._on_acquired, self._on_released, self._on_lost = on_acquired, on_released, on_lost
+        self._takeover_delay_s, self._reread_s = takeover_delay_s, reread_s
+        self._wanted: frozenset[int] = frozenset()
+        self._held: dict[int, _Hold] = {}  # every partition that we work on
+        self._epochs: dict[int, int] = {}  # what we own
+        self._last_epochs: dict[int, int] = {}
+        self._leftover: set[int] = set()  # not owned, but perhaps a node of ours stands
+        self._ready = False  # the session is proven
+        self._idle = asyncio.Event()  # nothing is held
+        self._idle.set()
+        self._unwatched: set[int] = set()  # owned, and no watch is on the node
+        self._look = asyncio.Event()  # there are some
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        loops = {"ownership": self._run, "owner nodes": self._look_after}
+        self._tasks = [
+            background.keep_running(loop, f"{name} of {self.owner_id}")
+            for name, loop in loops.items()
+        ]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Release everything; while the session is not proven there is nothing to release."""
+        self.set_wanted(())
+        await self._idle.wait()
+        for task in self._tasks:
+            await background.stop(task)
+
+    def set_wanted(self, partitions: Iterable[int]) -> None:
+        """Acquire and keep exactly these from now on; release the others."""
+        self._wanted = frozenset(partitions)
+        for partition, hold in self._held.items():
+            if partition not in self._wanted:
+                hold.unwanted.set()
+        self._begin_holds()
+
+    async def released(self, partitions: Iterable[int]) -> None:
+        """Return when those of ``partitions`` that are not wanted any more are not ours either.
+
+        Their ``on_released`` has run and their owner nodes are gone; or they were lost, and
+        ``on_lost`` has run.
+        """
+        named = frozenset(partitions)
+        while unwanted := named & self._held.keys() - self._wanted:
+            await asyncio.gather(*(self._held[partition].gone.wait() for partition in unwanted))
+
+    def owned(self) -> Mapping[int, int]:
+        """Return the epoch of each partition that we own and can prove to own at this moment.
+
+        Partitions whose ``on_acquired`` is still running are among them.
+        """
+        proven = self._session.is_proven
+        return MappingProxyType(dict(self._epochs) if proven else {})
+
+    def epoch_of(self, partition: int) -> int:
+        """Return the epoch. Raises NotOwner."""
+        if (epoch := self.owned().get(partition)) is None:
+            raise NotOwner(partition, self.owner_id)
+        return epoch
+
+    async def _run(self) -> None:
+        while True:
+            await self._session.proven()
+            self._ready = True
+            self._begin_holds()
+            await self._session.unproven()
+            self._ready = False
+            await self._lose(self._held)
+
+    async def _lose(self, partitions: Iterable[int]) -> None:
+        """End the holds of ``partitions``; those that end already, somebody else sees to."""
+        holds = {p: self._held[p] for p in partitions if p in self._held}
+        holds = {p: hold for p, hold in holds.items() if not hold.is_lost}
+        for hold in holds.values():
+            hold.is_lost = True  # nobody begins it anew before its end has been told
+            hold.task.cancel()
+        await asyncio.gather(*(hold.task for hold in holds.values()), return_exceptions=True)
+        # A hold may have come to its own end meanwhile.
+        holds = {p: hold for p, hold in holds.items() if self._held.get(p) is hold}
+        lost = frozenset(p for p in holds if self._epochs.pop(p, None) is not None)
+        self._leftover |= holds.keys()
+        if lost:
+            log.warning("partitions lost", owner=self.owner_id, partitions=sorted(lost))
+            await self._guarded("on_lost", self._on_lost(lost))
+        for partition, hold in holds.items():
+            del self._held[partition]
+            hold.gone.set()
+        if not self._held:
+            self._idle.set()
+
+    # ------------------------------------------------------------------ owner nodes
+
+    async def _look_after(self) -> None:
+        """Lose what has lost its node. Watches tell; all are read anew now and then."""
+        while True:
+            await _wait_any(self._reread_s, self._look)
+            await self._session.connected()
+            # What is owned is read after the wait, in which all of it may have been lost.
+            partitions = self._unwatched if self._look.is_set() else self._epochs.keys()
+            self._look.clear()
+            partitions, self._unwatched = self._epochs.keys() & partitions, set()
+            gone = await self._nodeless({p: self._epochs[p] for p in partitions})
+            if gone:
+                log.warning("owner nodes are gone", owner=self.owner_id, partitions=sorted(gone))
+                await self._lose(gone)
+                self._begin_holds()
+
+    async def _nodeless(self, epochs: Mapping[int, int]) -> list[int]:
+        """Return those of ``epochs`` whose node is not the one that gave it; watch the others."""
+        looks = [
+            self._session.exists(self._owner_path(p), watch=self._held[p].node_changed)
+            for p in epochs
+        ]
+        gone: list[int] = []
+        stats = await asyncio.gather(*looks, return_exceptions=True)
+        for (partition, epoch), stat in zip(epochs.items(), stats, strict=True):
+            if isinstance(stat, CoordinationError):  # whether it is there shows the next time
+                self._doubt(partition)
+            elif isinstance(stat, BaseException):
+                raise stat
+            elif self._epochs.get(partition) != epoch:
+                continue  # it was given up meanwhile
+            elif stat is None or stat.czxid != epoch:
+                gone.append(partition)
+            elif stat.version != self._held[partition].version:
+                await self._write_again(partition, stat.version)
+        return gone
+
+    async def _write_again(self, partition: int, version: int) -> None:
+        """Somebody has written into our node: others would not find us by it."""
+        log.warning("owner node was overwritten", owner=self.owner_id, partition=partition)
+        path, hold = self._owner_path(partition), self._held[partition]
+        try:
+            hold.version = (await self._session.set(path, self._data, version=version)).version
+        except CoordinationError:
+            self._doubt(partition)
+
+    def _doubt(self, partition: int) -> None:
+        if partition in self._epochs:
+            self._unwatched.add(partition)
+            self._look.set()
+
+    def _begin_holds(self) -> None:
+        if not self._ready:
+            return
+        for partition in (self._wanted | self._leftover) - self._held.keys():
+            task = background.start(self._hold(partition), f"hold partition {partition}")
+            self._held[partition] = hold = _Hold(task, partial(self._doubt, partition))
+            self._idle.clear()
+            if partition not in self._wanted:
+                hold.unwanted.set()
+
+    async def _hold(self, partition: int) -> None:
+        """The whole life of one ownership, from wanting to releasing.
+
+        When ownership is lost this task is cancelled, and ``_lose`` tidies up after it.
+        """
+        await asyncio.sleep(0)  # until set_wanted has noted us
+        hold = self._held[partition]
+        epoch = await self._acquire(partition, hold)
+        if epoch is None and partition in self._leftover:
+            await self._delete(partition)
+        self._leftover.discard(partition)
+        if epoch is not None:
+            self._epochs[partition] = self._last_epochs[partition] = epoch
+            self._doubt(partition)  # it has no watch yet
+            log.debug("partition acquired", partition=partition, epoch=epoch)
+            acquired = await self._guarded("on_acquired", self._on_acquired(partition, epoch))
+            if acquired:
+                await hold.unwanted.wait()
+                await self._guarded("on_released", self._on_released(partition))
+            del self._epochs[partition]
+            await self._delete(partition)
+            log.debug("partition released", partition=partition, epoch=epoch)
+            await _wait_any(0 if acquired else RETRY_S, hold.unwanted)
+        del self._held[partition]
+        hold.gone.set()
+        self._begin_holds()  # it may be wanted again
+        if not self._held:
+            self._idle.set()
+
+    async def _guarded(self, name: str, call: Awaitable[None]) -> bool:
+        """Await a callback; its failure is its own, not ours."""
+        try:
+            await call
+        except ShoalError as error:
+            # Said for each partition, again and again while a database is away: no traces.
+            log.warning(
+                "ownership callback failed", callback=name, owner=self.owner_id, error=str(error)
+            )
+            return False
+        except Exception:
+            log.exception("ownership callback failed", callback=name, owner=self.owner_id)
+            return False
+        return True
+
+    # ------------------------------------------------------------------ acquiring
+
+    async def _acquire(self, partition: int, hold: "_Hold") -> int | None:
+        """Return the epoch when we own the partition, None if it is not wanted any more."""
+        vanished_at: float | None = None
+        while not hold.unwanted.is_set():
+            hold.look.clear()
+            try:
+                wait_s = 0.0
+                if self._takeover_delay_s:
+                    vanished_at = await self._vanished(partition, vanished_at, hold)
+                    if vanished_at is not None:
+                        wait_s = vanished_at + self._takeover_delay_s - time.monotonic()
+                if wait_s <= 0:
+                    epoch = await self._create(partition, hold)
+                    if epoch is not None:
+                        return epoch
+                    vanished_at, wait_s = None, self._reread_s
+            except CoordinationError as error:
+                wait_s = 0.0
+                self._leftover.add(partition)  # perhaps the node was created
+                if not error.retriable:
+                    log.warning("acquiring failed", partition=partition, error=str(error))
+                    wait_s = RETRY_S
+                await self._session.connected()
+            await _wait_any(min(wait_s, self._reread_s), hold.look, hold.unwanted)
+        return None
+
+    async def _create(self, partition: int, hold: "_Hold") -> int | None:
+        """Create the owner node. Returns None, with a watch set, if somebody else has it."""
+        path = self._owner_path(partition)
+        try:
+            created = await self._session.create(path, self._data, ephemeral=True, makepath=True)
+            return created.czxid
+        except NodeExists:
+            pass
+        try:
+            node = await self._session.get(path, watch=hold.changed)
+        except NoNode:
+            hold.look.set()
+            return None
+        if not node.stat.session_id:
+            await quarantine.set_aside(self._session, path, node, "not the node of an owner")
+            hold.look.set()
+            return None
+        if node.stat.session_id != self._session.session_id:
+            return None
+        # Our own. Either the answer to its create was lost, or we gave it up in doubt of a
+        # session that went on: then a new node gives the new beginning its own epoch.
+        if node.stat.czxid > self._last_epochs.get(partition, 0) and node.data == self._data:
+            return node.stat.czxid
+        operations: list[Operation] = [Delete(path), Create(path, self._data, ephemeral=True)]
+        created_again = (await self._session.multi(operations))[1]
+        assert isinstance(created_again, Created)
+        return created_again.czxid
+
+    async def _vanished(self, partition: int, since: float | None, hold: "_Hold") -> float | None:
+        """Return when we first saw that an owner had gone without releasing; None if none did.
+
+        While somebody else is the owner it is never (infinity), and the hold is told when that
+        changes: a create that came just after the owner vanished would succeed without a delay.
+
+        The last change among the children of the parent is the owner's going (or, if
+        nobody ever owned it, the making of the bell). A clean release changes the data in the
+        same transaction, so then both changes have the same zxid.
+        """
+        path = self._owner_path(partition)
+        owner, parent = await asyncio.gather(
+            self._session.exists(path, watch=hold.changed), self._session.exists(_parent(path))
+        )
+        if owner is not None and owner.session_id != self._session.session_id:
+            return float("inf")
+        if owner is not None or parent is None:
+            return None
+        never_owned = parent.children_version <= 1
+        if never_owned or parent.mzxid == parent.pzxid:
+            return None
+        return time.monotonic() if since in (None, float("inf")) else since
+
+    async def _delete(self, partition: int) -> None:
+        """Release in one step: delete our node and record that this was a clean release."""
+        path = self._owner_path(partition)
+        release: list[Operation] = [Delete(path), SetData(_parent(path), b"")]
+
+        async def delete() -> None:
+            node = await self._session.get(path)  # never delete a successor's
+            if node.stat.session_id == self._session.session_id:
+                await self._session.multi(release)
+
+        try:
+            await self._session.retry(delete)
+        except (NoNode, TransactionFailed):
+            return  # gone already: an earlier try whose answer was lost
+        except CoordinationError as error:
+            log.info("not released: gone with its session", partition=partition, error=str(error))
+
+
+class _Hold:
+    """What the outside tells the task that holds one partition."""
+
+    def __init__(self, task: asyncio.Task[None], on_node_changed: Callable[[], None]) -> None:
+        self.task = task
+        self._on_node_changed = on_node_changed
+        self.version = 0  # of the owner node, as we wrote it
+        self.is_lost = False  # the task is being cancelled
+        self.unwanted = asyncio.Event()
+        self.gone = asyncio.Event()  # nothing is left of the hold
+        self.look = asyncio.Event()  # the owner node changed
+
+    def changed(self, _: WatchEvent) -> None:
+        self.look.set()
+
+    def node_changed(self, _: WatchEvent) -> None:
+        """The owner node that is ours may not be there any more."""
+        self._on_node_changed()
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+async def _wait_any(timeout_s: float, *events: asyncio.Event) -> None:
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

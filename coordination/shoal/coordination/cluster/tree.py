@@ -1,0 +1,138 @@
+"""Keep the cluster's tree there, and as it has to be.
+
+``layout.prepare`` makes it when a process starts. It can go while processes run: an ensemble loses
+its data, an operator deletes too much. Then every process that works in the tree looks whether it
+is whole, and makes what is missing; all may do so at once.
+"""
+
+import asyncio
+import re
+from types import TracebackType
+from typing import Any, Self
+
+import structlog
+
+from shoal.coordination import background
+from shoal.coordination.cluster import layout
+from shoal.coordination.cluster import quarantine
+from shoal.coordination.errors import CoordinationError, Mismatch, NoNode
+from shoal.coordination.session.nodes import Children, Node, SessionState, WatchEvent
+from shoal.coordination.session.session import ZkSession
+
+log = structlog.get_logger()
+
+REREAD_S = 5.0  # watches are hints: look at least this often
+SETTLE_S = 0.1  # after something was missing: now there is something to watch
+RETRY_S = 1.0  # pause after the server refused something
+_PARTITION = re.compile(r"[0-9]{3}", re.ASCII)
+
+
+class TreeKeeper:
+    """Look after the tree for the life of the ``async with`` block.
+
+    ``partitions`` is what ``prepare`` returned. It looks at the beginning of every session, when
+    /config changes, and every ``reread_s`` in any case: seven requests. What stands where a
+    partition or a bucket of claims would have to is set aside.
+    """
+
+    def __init__(self, session: ZkSession, partitions: int, *, reread_s: float = REREAD_S) -> None:
+        self._session, self._partitions, self._reread_s = session, partitions, reread_s
+        self._look = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._unsubscribe = self._session.on_state(self._state_changed)
+        self._task = background.keep_running(self._run, f"tree of {self._session.name}")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._unsubscribe()
+        await background.stop(self._task)
+
+    def _state_changed(self, state: SessionState) -> None:
+        if state is SessionState.CONNECTED:
+            self._look.set()
+
+    def _changed(self, _: WatchEvent) -> None:
+        self._look.set()
+
+    async def _run(self) -> None:
+        pause_s = self._reread_s
+        while True:
+            try:
+                async with asyncio.timeout(pause_s):
+                    await self._look.wait()
+            except TimeoutError:
+                pass
+            self._look.clear()
+            await self._session.connected()
+            pause_s = self._reread_s
+            try:
+                if await self.mend():
+                    pause_s = SETTLE_S
+            except CoordinationError as error:
+                log.warning("tree not looked after", error=str(error))
+                pause_s = RETRY_S
+
+    async def mend(self) -> bool:
+        """Look once, and make what is missing. Returns whether anything was."""
+        session = self._session
+        tops = (layout.MASTERS, layout.WORKERS, layout.QUEUE)
+        config, partitions, claims, *others = await _answers(
+            session.get(layout.CONFIG, watch=self._changed),
+            session.children(layout.PARTITIONS),
+            session.children(layout.CLAIMS),
+            *(session.exists(path) for path in tops),
+        )
+        if not (
+            isinstance(config, Node)
+            and isinstance(partitions, Children)
+            and isinstance(claims, Children)
+            and all(others)
+            and layout.partition_names(self._partitions) <= set(partitions.names)
+            and layout.claim_names() <= set(claims.names)
+        ):
+            log.warning("tree is not whole; making what is missing")
+            await session.ensure("/")
+            await layout.make(session, self._partitions)
+            return True
+        wanted = layout.config(self._partitions)
+        if not _says(config.data, self._partitions):
+            problem = f"the cluster has {self._partitions} partitions, and this does not say so"
+            await quarantine.set_aside(session, layout.CONFIG, config, problem, put=wanted)
+        await self._remove_strangers(layout.PARTITIONS, partitions.names, _is_partition)
+        await self._remove_strangers(layout.CLAIMS, claims.names, layout.claim_names().__contains__)
+        return False
+
+    async def _remove_strangers(self, parent: str, names: list[str], belongs: Any) -> None:
+        for name in names:
+            if not belongs(name):
+                await quarantine.set_aside_name(
+                    self._session, f"{parent}/{name}", f"nothing of this name belongs to {parent}"
+                )
+
+
+def _says(config: bytes, partitions: int) -> bool:
+    try:
+        return layout.read_config(config) == partitions
+    except Mismatch:  # other members run, so the tree is of their version
+        return False
+
+
+def _is_partition(name: str) -> bool:
+    return _PARTITION.fullmatch(name) is not None
+
+
+async def _answers(*sent: "asyncio.Future[Any]") -> list[Any]:
+    """Return the answers; None for a node that is not there."""
+    answers = []
+    for answer in await asyncio.gather(*sent, return_exceptions=True):
+        if isinstance(answer, BaseException) and not isinstance(answer, NoNode):
+            raise answer
+        answers.append(None if isinstance(answer, NoNode) else answer)
+    return answers

@@ -1,0 +1,105 @@
+"""Run a list of jobs, each in one of a changing set of processes.
+
+::
+
+    /jobs/<name>/<job>/owner     who runs the job (ephemeral, JSON); its creation zxid is the epoch
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from types import TracebackType
+from typing import Self
+
+import structlog
+
+from shoal.coordination import background
+from shoal.coordination.cluster import layout
+from shoal.coordination.assignors import Partition
+from shoal.coordination.recipes.fair_share import FairShare
+from shoal.coordination.group import GroupSettings
+from shoal.coordination.session.session import ZkSession
+
+log = structlog.get_logger()
+
+RESTART_S = 1.0  # pause after a job failed
+
+
+class BalancedJobs:
+    """Run our share of ``jobs`` for the life of the ``async with`` block.
+
+    ``run(job, epoch)`` is called for each job that becomes ours, and cancelled when it is to move
+    or when we cannot prove any more that it is ours. In the first case no other process begins
+    it before ``run`` has ended, so it may finish what it is at; in the second it has 0.3 of the
+    session timeout. A job that returns is not begun again here; one that fails is, a second later.
+    ``epoch`` is greater than in any run of the job before, for others to refuse who is late.
+
+    The processes of ``name`` may have different lists: a job goes to one that has it. A few
+    hundred jobs are fine; for more, share partitions and map the jobs to them (``partition_of``).
+    """
+
+    def __init__(
+        self,
+        session: ZkSession,
+        name: str,
+        member_id: str,
+        jobs: Collection[str],
+        run: Callable[[str, int], Awaitable[None]],
+        *,
+        settings: GroupSettings | None = None,
+    ) -> None:
+        self._run, self._name = run, name
+        self._running: dict[str, asyncio.Task[None]] = {}
+        # Each job is a topic of its own with one partition, so lists need not be the same.
+        self._share = FairShare(
+            session,
+            f"jobs: {name}",
+            member_id,
+            dict.fromkeys(jobs, 1),
+            lambda partition: f"{layout.jobs(name)}/{layout.encode_name(partition.topic)}/owner",
+            on_acquired=self._begin,
+            on_released=self._end,
+            on_lost=self._lose,
+            settings=settings,
+        )
+
+    async def __aenter__(self) -> Self:
+        """Raises what ``Group`` raises at entering."""
+        await self._share.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Hand all jobs over, and leave."""
+        await self._share.__aexit__(kind, error, traceback)
+
+    @property
+    def running(self) -> frozenset[str]:
+        """The jobs that are ours at this moment."""
+        return frozenset(self._running)
+
+    async def wait(self) -> None:
+        """Return when the block has been left. Raises what has ended our part before that."""
+        await self._share.group.wait()
+
+    async def _begin(self, partition: Partition, epoch: int) -> None:
+        job = partition.topic
+        self._running[job] = background.start(self._keep_running(job, epoch), f"job {job}")
+
+    async def _end(self, partition: Partition) -> None:
+        await background.stop(self._running.pop(partition.topic, None))
+
+    async def _lose(self, partitions: frozenset[Partition]) -> None:
+        lost = [self._running.pop(partition.topic, None) for partition in partitions]
+        await asyncio.gather(*(background.stop(task) for task in lost))
+
+    async def _keep_running(self, job: str, epoch: int) -> None:
+        while True:
+            try:
+                return await self._run(job, epoch)
+            except Exception:
+                log.exception("job failed", name=self._name, job=job, epoch=epoch)
+            await asyncio.sleep(RESTART_S)

@@ -1,0 +1,376 @@
+"""One ZooKeeper session for an event loop.
+
+Calls are sent when they are made and return futures, so calls made one after the other travel
+together (ZooKeeper answers a session's requests in their order)::
+
+    nodes = await asyncio.gather(*(session.get(path) for path in paths))
+
+Nothing here blocks the loop. All methods belong to the loop that entered the session.
+"""
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import structlog
+
+from shoal.coordination.session import wire
+from shoal.coordination.session.boottime import boottime
+from shoal.coordination.errors import (
+    BadAddress,
+    CannotConnect,
+    ConnectionLoss,
+    CoordinationError,
+    SessionClosed,
+    SessionLost,
+)
+from shoal.coordination.session.heartbeat import NEVER, Heartbeat
+from shoal.coordination.session.nodes import (
+    EventKind,
+    SessionState,
+    WatchCallback,
+    WatchEvent,
+)
+from shoal.coordination.session.requests import Requests
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+# A fraction of the negotiated session timeout.
+PROOF = 0.7  # how long an answer proves the session, counted from the sending of its request
+LOOK_AGAIN = 1 / 40  # of it too: whether the proof has ended
+
+
+class ZkSession(Requests):
+    """Hold a session for the life of the ``async with`` block; make a new one when it is lost.
+
+    ``hosts`` is "host:port,host:port/chroot"; the chroot is created if missing, and all paths
+    are below it. ``credential`` is "scheme:secret" (for digest "digest:user:password"): it is shown
+    on every connection, and what the session creates is closed to all who do not show it.
+
+    **Is the session alive?** Not having heard of its end proves nothing: a client that is cut off
+    hears of it only after it reconnects. ``proven_until`` is the moment (``boottime``)
+    until which the server cannot have ended the session: the time at which the last answered
+    request was *sent*, plus 0.7 of the timeout. Only requests that the leader has seen count
+    (writes and ``sync``, which the heartbeat sends every sixth of the timeout, from a thread of
+    its own: see ``heartbeat.py``): a follower that is cut off from its leader still answers reads
+    for a while. Who owns something by an ephemeral
+    node stops acting when that moment passes.
+
+    **Lost connections.** A call without an answer fails with ConnectionLoss (retriable; a write
+    may have happened), and so does a call made while there is no connection. All pending watches
+    fire with EventKind.NONE. After SUSPENDED comes either CONNECTED, in the same session, or LOST
+    and then CONNECTED in a new one: then ``generation`` is one higher.
+    """
+
+    def __init__(
+        self,
+        hosts: str,
+        *,
+        session_timeout_s: float = 10.0,
+        name: str = "",
+        connect_timeout_s: float = 15.0,
+        close_timeout_s: float = 3.0,
+        credential: str = "",
+    ) -> None:
+        servers, slash, chroot = hosts.partition("/")
+        self._servers, self._chroot = servers, (slash + chroot).rstrip("/")
+        self.name = name
+        self._credential, self._acl = credential, wire.Acl(credential)
+        self.timeout_s = session_timeout_s  # negotiated, once connected
+        self._connect_timeout_s = connect_timeout_s
+        self._close_timeout_s = close_timeout_s
+        self.state = SessionState.LOST
+        self.generation = 0  # sessions so far; 0 before the first
+        self.session_id = 0
+        self._client: wire.Client
+        self._loop: asyncio.AbstractEventLoop
+        self._closed = False
+        # Written by the connection thread, emptied by the loop.
+        self._inbox: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        self._drain_is_due = False
+        self._inflight: dict[asyncio.Future[Any], str] = {}  # what each one asks
+        self._listeners: list[Callable[[SessionState], None]] = []
+        self._connected = asyncio.Event()
+        self._lost = asyncio.Event()
+        self._lost.set()
+        self._proved = asyncio.Event()
+        self._heartbeat: Heartbeat
+
+    # ------------------------------------------------------------------ life
+
+    async def __aenter__(self) -> Self:
+        """Connect, create the chroot, prove the session. Raises CannotConnect, BadAddress."""
+        self._loop = asyncio.get_running_loop()
+        try:
+            self._client = wire.Client(self._servers, self.timeout_s, self._credential)
+        except ValueError as error:
+            raise BadAddress(self._servers, str(error)) from error
+        self._heartbeat = Heartbeat(
+            self._client, self._full("/"), self.name, self._post, self._was_proved
+        )
+        self._client.add_listener(self._state_changed)
+        try:
+            async with asyncio.timeout(self._connect_timeout_s):
+                await asyncio.to_thread(self._client.start_async)
+                await self.retry(self._begin)
+        except TimeoutError as error:
+            await self._close()
+            raise CannotConnect(self._servers, self._connect_timeout_s) from error
+        except BaseException:
+            await self._close()
+            raise
+        self._heartbeat.start()
+        return self
+
+    async def _begin(self) -> None:
+        await self.connected()
+        await self.ensure("/")
+        await self.sync("/")
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        await self._close()
+
+    async def _close(self) -> None:
+        """End the session at the server and the thread here; takes ``close_timeout_s`` at most.
+
+        If the server cannot be reached in that time the session ends there by its timeout.
+        """
+        self._closed = True
+        self._heartbeat.stop()
+        done = asyncio.Event()
+        # Not to_thread: kazoo may wait much longer than we want to, and the loop's executor is
+        # waited for when the loop ends.
+        threading.Thread(target=self._stop_client, args=(done,), daemon=True).start()
+        try:
+            async with asyncio.timeout(self._close_timeout_s):
+                await done.wait()
+        except TimeoutError:
+            log.warning("session not closed in time", session=self.name, hosts=self._servers)
+            self._client.drop_connection()
+        self._set_state(SessionState.LOST)
+        self._fail_inflight(SessionClosed)
+
+    def _stop_client(self, done: asyncio.Event) -> None:
+        try:
+            self._client.stop()
+            self._client.close()
+        except Exception:
+            # Runs on a thread of its own: nobody else could see it.
+            log.warning("closing the session failed", session=self.name, exc_info=True)
+        finally:
+            self._post(done.set)
+
+    # ------------------------------------------------------------------ state
+
+    @property
+    def proven_until(self) -> float:
+        """Until when (``boottime()``, seconds) the session is certainly alive."""
+        session_id, sent = self._heartbeat.proof
+        if self.state is SessionState.LOST or session_id != self.session_id:
+            return NEVER
+        return sent + PROOF * self.timeout_s
+
+    @property
+    def is_proven(self) -> bool:
+        return boottime() < self.proven_until
+
+    @property
+    def credentials(self) -> tuple[int, bytes]:
+        """Id and password of the session: whoever has them can take it over or end it."""
+        return self._client._session_id, self._client._session_passwd
+
+    def on_state(self, listener: Callable[[SessionState], None]) -> Callable[[], None]:
+        """Call ``listener`` on the loop at every change. Returns a function that ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def connected(self) -> None:
+        """Return when there is a connection."""
+        await self._connected.wait()
+
+    async def lost(self) -> None:
+        """Return when the present session is known to be over (at once if there is none)."""
+        await self._lost.wait()
+
+    async def proven(self) -> None:
+        """Return when the session is certainly alive."""
+        while not self.is_proven:
+            self._proved.clear()
+            await self._proved.wait()
+
+    async def unproven(self) -> None:
+        """Return when the session that was proven is no longer certainly alive.
+
+        A new session that is proven in the meantime does not count.
+        """
+        lost = asyncio.create_task(self.lost())
+        try:
+            while not lost.done() and (left_s := self.proven_until - boottime()) > 0:
+                # Not all at once: the wait stands still while the machine is suspended.
+                await asyncio.wait([lost], timeout=min(left_s, LOOK_AGAIN * self.timeout_s))
+        finally:
+            lost.cancel()
+
+    def drop_connection(self) -> None:
+        """Break the connection, but not the session: it is resumed with another one."""
+        self._client.drop_connection()
+
+    async def retry(self, call: Callable[[], Awaitable[T]], *, timeout_s: float | None = None) -> T:
+        """Return what ``call`` returns, calling again after every retriable error.
+
+        Only for what may safely happen twice. After ``timeout_s`` seconds (None: never) the last
+        error is raised.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            try:
+                return await call()
+            except CoordinationError as error:
+                if not error.retriable or (self._closed and not self._connected.is_set()):
+                    raise
+                remaining_s = None if deadline is None else deadline - time.monotonic()
+                if remaining_s is not None and remaining_s <= 0:
+                    raise
+                last = error
+            # The news that there is no connection is at most one turn of the loop away.
+            await asyncio.sleep(0)
+            try:
+                async with asyncio.timeout(remaining_s):
+                    await self.connected()
+            except TimeoutError:
+                raise last from None
+
+    # ------------------------------------------------------------------ requests
+
+    def _watch(self, callback: WatchCallback | None) -> "_Watch | None":
+        return None if callback is None else _Watch(self, callback)
+
+    def _request(
+        self, verb: str, path: str, request: Any, convert: Callable[[Any], T], proves: bool = False
+    ) -> "asyncio.Future[T]":
+        future: asyncio.Future[T] = self._loop.create_future()
+        what = f"{verb} {path}"
+        if self.state is not SessionState.CONNECTED:
+            future.set_exception(SessionClosed(what) if self._closed else ConnectionLoss(what))
+            return future
+        self._inflight[future] = what
+        sent, session_id = boottime(), self.session_id
+
+        def answered(answer: Any, error: Exception | None) -> None:
+            self._inflight.pop(future, None)  # kazoo may answer twice when it is closed
+            if future.done():
+                return
+            if error is not None:
+                future.set_exception(wire.translate(error, verb, path))
+                return
+            if proves:
+                self._was_proved()
+            try:
+                future.set_result(convert(answer))
+            except CoordinationError as failure:
+                future.set_exception(failure)
+
+        def hand_over(answer: Any, error: Exception | None) -> None:
+            """On the connection thread: the proof does not wait for the loop."""
+            if proves and error is None:
+                self._heartbeat.prove(session_id, sent)
+            self._post(answered, answer, error)
+
+        self._client.submit(request, session_id, hand_over)
+        return future
+
+    # ------------------------------------------------------------------ hand-over
+
+    def _post(self, function: Callable[..., None], *args: Any) -> None:
+        """Have ``function(*args)`` called on the loop. Any thread; keeps the order.
+
+        One wake-up of the loop serves everything that is posted until it has woken.
+        """
+        self._inbox.append((function, args))
+        if not self._drain_is_due:
+            self._drain_is_due = True
+            try:
+                self._loop.call_soon_threadsafe(self._drain)
+            except RuntimeError:
+                return  # the loop is closed: nobody is left to hear it
+
+    def _drain(self) -> None:
+        self._drain_is_due = False  # before emptying: what is posted from now on wakes us again
+        while self._inbox:
+            function, args = self._inbox.popleft()
+            function(*args)
+
+    def _state_changed(self, state: str) -> None:
+        """kazoo's listener, on the connection thread."""
+        session_id = self._client._session_id or 0
+        self._heartbeat.connected(session_id if state == SessionState.CONNECTED else 0)
+        self._post(self._take_state, SessionState(state), session_id)
+
+    def _take_state(self, state: SessionState, session_id: int) -> None:
+        if state is SessionState.CONNECTED and session_id != self.session_id:
+            self.session_id = session_id
+            self.generation += 1
+        self._set_state(state)
+        if state is SessionState.SUSPENDED:
+            # Sent after kazoo noticed but before we did: kazoo may still deliver them later.
+            self._fail_inflight(ConnectionLoss)
+        elif state is SessionState.LOST:
+            self._fail_inflight(SessionLost)
+
+    def _set_state(self, state: SessionState) -> None:
+        if state is self.state:
+            return
+        self.state = state
+        if state is SessionState.LOST:
+            self._lost.set()
+        elif state is SessionState.CONNECTED:
+            self._lost.clear()
+        (self._connected.set if state is SessionState.CONNECTED else self._connected.clear)()
+        log.debug("session state", session=self.name, state=state, generation=self.generation)
+        for listener in list(self._listeners):
+            listener(state)
+
+    def _fail_inflight(self, error: Callable[[str], CoordinationError]) -> None:
+        for future, what in list(self._inflight.items()):
+            if not future.done():
+                future.set_exception(error(what))
+
+    # ------------------------------------------------------------------ proof
+
+    def _was_proved(self) -> None:
+        self.timeout_s = self._client.negotiated_timeout_s
+        self._proved.set()
+
+
+class _Watch:
+    """A one-shot watch that fires on the loop.
+
+    Two watches of one callback are equal, so kazoo keeps one of them for a path: re-reading a
+    path with the same callback does not pile watches up.
+    """
+
+    __slots__ = ("_callback", "_session")
+
+    def __init__(self, session: ZkSession, callback: WatchCallback) -> None:
+        self._session, self._callback = session, callback
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Watch) and self._callback == other._callback
+
+    def __hash__(self) -> int:
+        return hash(self._callback)
+
+    def __call__(self, event: Any) -> None:
+        path = (event.path or "")[len(self._session._chroot) :] if event.path else ""
+        self._session._post(self._callback, WatchEvent(EventKind(event.type), path))

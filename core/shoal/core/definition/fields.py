@@ -1,0 +1,100 @@
+"""The kinds of field that definitions are made of: names, durations, levels, zones, days."""
+
+import re
+from datetime import date, datetime
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+)
+
+from shoal.core.timing.durations import parse_duration
+from shoal.core.definition.priority import Priority
+
+# Names stand in paths of logs and znodes, so they are slugs.
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+PARAMETER_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
+ParameterName = Annotated[str, Field(pattern=PARAMETER_PATTERN)]
+
+
+def _seconds(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError("must be a duration such as 30s, 10m, 1h30m or a number of seconds")
+    return parse_duration(value)
+
+
+Duration = Annotated[
+    float, BeforeValidator(_seconds, json_schema_input_type=str | float), Field(ge=0)
+]
+Level = Annotated[
+    Priority,
+    BeforeValidator(Priority.read, json_schema_input_type=str),
+    PlainSerializer(lambda level: level.name, return_type=str),
+]
+
+
+def _known_zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"{value!r} is no time zone of the tz database") from None
+    return value
+
+
+Zone = Annotated[str, AfterValidator(_known_zone)]
+
+
+_FIRST_YEAR, _LAST_YEAR = 1970, 2199  # as those of cron
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def _written_day(value: Any) -> Any:
+    if isinstance(value, str) and _DAY.fullmatch(value):
+        return value
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    raise ValueError(f"{value!r} is no day such as 2026-01-31")
+
+
+def _written_time(value: Any) -> Any:
+    # pydantic would take numbers, and texts of digits, for seconds since 1970.
+    if isinstance(value, date) or (isinstance(value, str) and _DAY.match(value)):
+        return value
+    raise ValueError(f"{value!r} is no day or time such as 2026-01-31 or 2026-01-31T06:00")
+
+
+def _usable_time(value: datetime) -> datetime:
+    if value.microsecond:
+        raise ValueError("must be a whole second")
+    if not _FIRST_YEAR <= value.year <= _LAST_YEAR:
+        raise ValueError(f"must lie in the years {_FIRST_YEAR} to {_LAST_YEAR}")
+    return value
+
+
+Day = Annotated[date, BeforeValidator(_written_day)]
+# A time without an offset is what a clock on the wall shows; whose wall, the field says.
+WallTime = Annotated[datetime, BeforeValidator(_written_time), AfterValidator(_usable_time)]
+
+
+class Strict(BaseModel):
+    """Unknown fields are refused, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def scalar_text(value: Any) -> Any:
+    """Return the text of a scalar as files write it: true, 3, 2013-01-15. Others pass through."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    return value

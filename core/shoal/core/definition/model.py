@@ -1,0 +1,219 @@
+"""What a workflow *is*: one versioned model behind YAML files, the Python SDK and REST JSON.
+
+Field names here are the field names everywhere. Durations are seconds (float) once parsed;
+files may write "90s" or "10m". Types of tasks are plugins; see ``task_types``.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Literal, Self
+
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, field_validator, model_validator
+
+from shoal.core import long_json
+from shoal.core.cron import expression as cron
+from shoal.core.definition.fields import (
+    Day,
+    Duration,
+    Level,
+    Name,
+    ParameterName,
+    Strict,
+    WallTime,
+    Zone,
+    scalar_text,
+)
+from shoal.core.definition.parameters import ParameterSpec
+from shoal.core.definition.priority import Priority
+
+# Refused before any graph work: enough for any real workflow, small enough to decide upon.
+MAX_TASKS = 20_000  # of a stored definition; ``checks`` says how many a new one may have
+
+
+class FailureStrategy(StrEnum):
+    """What the other tasks do once a task has finally failed."""
+
+    CONTINUE = "continue"  # everything that does not depend on the failed task runs
+    FINISH_RUNNING = "finish_running"  # nothing new starts; running tasks finish
+    FAIL_FAST = "fail_fast"  # running tasks are killed
+    IGNORE = "ignore"  # downstream tasks run as if it had succeeded
+
+
+class RunWhen(StrEnum):
+    """When a task starts, judged by its upstream tasks."""
+
+    ALL_SUCCESS = "all_success"
+    ALL_DONE = "all_done"  # whatever their results
+    ONE_SUCCESS = "one_success"  # at once when the first one succeeds
+    ANY_FAILED = "any_failed"  # at once when the first one fails
+    ALWAYS = "always"  # as all_done, and even while the workflow is failing fast
+
+
+class TimeoutAction(StrEnum):
+    """What happens to a task that runs longer than its ``timeout``."""
+
+    FAIL = "fail"  # it is killed and has failed; retries follow as after any failure
+    WARN = "warn"  # it runs on; a warning is recorded once
+    BOTH = "both"
+
+
+class WorkflowTimeoutAction(StrEnum):
+    """What happens to an instance that runs longer than its workflow's ``timeout``."""
+
+    WARN = "warn"  # it runs on; a warning is recorded once
+    STOP = "stop"  # it is stopped, as by request, with the reason
+    BOTH = "both"
+
+
+class Overlap(StrEnum):
+    """What happens to a new run while ``max_active`` runs of the workflow are active."""
+
+    ALLOW = "allow"  # all run side by side; ``max_active`` does not count
+    QUEUE = "queue"  # it waits; first come, first served
+    QUEUE_BY_PRIORITY = "queue_by_priority"  # it waits; highest priority first, then oldest
+    QUEUE_LATEST = "queue_latest"  # it waits; those that waited before are stopped
+    SKIP_NEW = "skip_new"  # it is refused
+    REPLACE = "replace"  # the oldest active ones are stopped; it starts once they have ended
+
+
+class Missed(StrEnum):
+    """What becomes of fire times that passed while no master was there to fire them."""
+
+    SKIP = "skip"  # they do not fire
+    LAST = "last"  # only the newest fires
+    ALL = "all"  # each fires, the oldest first
+
+
+class BackfillBase(StrEnum):
+    """The instant that dates are relative to in a backfill's run of one day."""
+
+    LOGICAL_TIME = "logical_time"  # as in every other run: the business date is the day before
+    NEXT_DAY = "next_day"  # as EasyScheduler 1.x complemented: the business date is the day itself
+
+
+class TaskSpec(Strict):
+    """One node of the DAG."""
+
+    name: Name
+    type: str
+    params: dict[str, Any] = Field(default_factory=dict)
+    parameters: dict[ParameterName, str] = Field(default_factory=dict)
+    depends_on: tuple[Name, ...] = ()
+    run_when: RunWhen = RunWhen.ALL_SUCCESS
+    description: str = ""
+    enabled: StrictBool = True
+    priority: Level = Priority.MEDIUM
+    worker_group: Name = "default"
+    concurrency_group: Name | None = None
+    delay: Duration = 0.0  # between being ready and being queued
+    retries: StrictInt = Field(default=0, ge=0, le=100)
+    retry_delay: Duration = 0.0
+    retry_backoff: StrictFloat = Field(
+        default=1.0, ge=1, le=100
+    )  # the delay's factor from try to try
+    retry_max_delay: Duration | None = None
+    retry_jitter: StrictFloat = Field(
+        default=0.0, ge=0, le=1
+    )  # a delay d becomes d to d * (1 + jitter)
+    timeout: Duration | None = Field(default=None, gt=0)
+    timeout_action: TimeoutAction = TimeoutAction.FAIL
+    outputs_from_log: StrictBool = False  # lines ``${setValue(name=value)}`` of its log set outputs
+
+    @field_validator("depends_on", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _scalars_as_text(cls, value: Any) -> Any:
+        return {k: scalar_text(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+class ScheduleSpec(Strict):
+    """One timetable of a workflow: it starts the newest published version at each fire time."""
+
+    cron: str = Field(max_length=255)
+    timezone: Zone | None = None  # None: the workflow's
+    parameters: dict[ParameterName, str] = Field(default_factory=dict)
+    enabled: StrictBool = True
+    priority: Level | None = None  # None: the workflow's
+    # None: by the kind of expression, see ``cron``.
+    on_gap: Literal["shift", "skip"] | None = None
+    on_overlap: Literal["first", "last", "both"] | None = None
+    # Validity: start <= fire time < end. Without an offset they are in the schedule's time zone.
+    start: WallTime | None = None
+    end: WallTime | None = None
+    # Days, in the schedule's time zone, without fire times.
+    exclude: tuple[Day, ...] = Field(default=(), max_length=1_000)
+    calendar: Name | None = None  # of the project; its days are excluded as well
+    missed: Missed = Missed.LAST
+    missed_window: Duration | None = None  # older fire times count as skipped; None: any age
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _scalars_as_text(cls, value: Any) -> Any:
+        return {k: scalar_text(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+    @model_validator(mode="after")
+    def _cron_parses(self) -> Self:
+        cron.parse(
+            self.cron, self.timezone or "UTC", on_gap=self.on_gap, on_overlap=self.on_overlap
+        )
+        return self
+
+
+class WorkflowSpec(Strict):
+    """A whole workflow definition as one version stores it."""
+
+    project: Name = "default"
+    name: Name
+    description: str = ""
+    parameters: dict[ParameterName, ParameterSpec] = Field(default_factory=dict)
+    timezone: Zone = "UTC"  # of date expressions, and of schedules that name none
+    priority: Level = Priority.MEDIUM
+    on_failure: FailureStrategy = FailureStrategy.CONTINUE
+    timeout: Duration | None = Field(default=None, gt=0)
+    timeout_action: WorkflowTimeoutAction = WorkflowTimeoutAction.WARN
+    overlap: Overlap = Overlap.ALLOW
+    max_active: StrictInt = Field(
+        default=1, ge=1, le=10_000
+    )  # runs side by side unless overlap: allow
+    max_queued: StrictInt = Field(
+        default=1_000, ge=1, le=100_000
+    )  # runs that may wait; more are refused
+    backfill_base: BackfillBase = BackfillBase.LOGICAL_TIME
+    schedules: tuple[ScheduleSpec, ...] = ()
+    tasks: tuple[TaskSpec, ...] = Field(min_length=1, max_length=MAX_TASKS)
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _short_form(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {
+            k: v if isinstance(v, dict | ParameterSpec) else {"default": v}
+            for k, v in value.items()
+        }
+
+    def canonical(self) -> dict[str, Any]:
+        """Return the definition as plain JSON values without defaults, for storing and diffs."""
+        content = self.model_dump(mode="json", exclude_defaults=True, exclude={"tasks"})
+        # One by one: thousands of them are long work, which may be done in a thread.
+        content["tasks"] = [
+            one.model_dump(mode="json", exclude_defaults=True) for one in self.tasks
+        ]
+        return content
+
+    def digest(self) -> str:
+        """SHA-256 of the canonical form (hex): equal digests mean nothing changed."""
+        return digest_of(self.canonical())
+
+
+def digest_of(canonical: Mapping[str, Any]) -> str:
+    """Return the digest of a definition's canonical form."""
+    found = hashlib.sha256()
+    for piece in long_json.pieces(canonical):
+        found.update(piece.encode())
+    return found.hexdigest()

@@ -1,0 +1,211 @@
+"""What can happen to a workflow instance. Frozen values; ``at`` is an aware UTC datetime."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from shoal.core.runs.commands import Parent
+from shoal.core.definition.selection import Selection
+from shoal.core.runs.states import TaskSignal, WorkflowState
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A master holds the instance now: it is new, or was taken over."""
+
+    at: datetime
+
+
+@dataclass(frozen=True)
+class TimeReached:
+    """A ``WakeAt`` is due."""
+
+    at: datetime
+
+
+@dataclass(frozen=True)
+class TaskClaimed:
+    """``worker`` has taken the attempt out of the queue and asks for its payload."""
+
+    task_instance_id: int
+    worker: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class TaskReturned:
+    """``worker`` has not begun with the attempt, and wants somebody else to take it.
+
+    ``queued_at`` is the attempt's when the worker got it: it names this one hold, for the same
+    worker may take the attempt again later.
+    """
+
+    task_instance_id: int
+    worker: str
+    queued_at: datetime
+    at: datetime
+
+
+@dataclass(frozen=True)
+class TaskStarted:
+    """The attempt's process runs, since ``started_at`` by the worker's account (None: now)."""
+
+    task_instance_id: int
+    worker: str
+    at: datetime
+    started_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class TaskEnded:
+    """The attempt is over. ``signal`` is SUCCEED, FAIL, KILL or LOSE.
+
+    ``worker`` is who reports it; None when a master declares the attempt lost. ``started_at`` and
+    ``ended_at`` are the worker's account (None: ``at``), for people: nothing is timed by them.
+    """
+
+    task_instance_id: int
+    signal: TaskSignal
+    at: datetime
+    worker: str | None = None
+    reason: str | None = None
+    exit_code: int | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """An instance that waited for others of its workflow may start."""
+
+    at: datetime
+
+
+@dataclass(frozen=True)
+class SlotGranted:
+    """The attempt has got a slot of its concurrency group."""
+
+    task_instance_id: int
+    at: datetime
+
+
+@dataclass(frozen=True)
+class ChildChanged:
+    """How a sub-workflow stands: it has started, has ended, is paused, or could not be started.
+
+    ``state`` is None in the last case. ``outputs`` are those of the child. ``ask`` is the number
+    of the latest request that it had had when it said so, None: of the latest one that there is.
+    ``refused``: that request was.
+    """
+
+    task_instance_id: int
+    index: int  # which item of a MAP
+    at: datetime
+    instance_id: int | None
+    state: WorkflowState | None
+    reason: str | None = None
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    ask: int | None = None
+    refused: bool = False
+
+
+class Verdict(StrEnum):
+    """What the runs that a DEPENDENT task looks for say about it."""
+
+    WAIT = "WAIT"
+    SUCCESS = "SUCCESS"
+    FAILURE = "FAILURE"
+    SKIP = "SKIP"
+
+
+@dataclass(frozen=True)
+class DependencyJudged:
+    """Somebody has looked for the runs of a DEPENDENT task; ``detail`` names them."""
+
+    task_instance_id: int
+    verdict: Verdict
+    at: datetime
+    reason: str | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PauseRequested:
+    """Let running tasks finish, start nothing."""
+
+    at: datetime
+    parent: Parent | None = None  # the task that asks, and wants to know what came of it
+
+
+@dataclass(frozen=True)
+class ResumeRequested:
+    """Continue a paused or stopped instance."""
+
+    at: datetime
+    parent: Parent | None = None  # the task that asks, and wants to know what came of it
+
+
+@dataclass(frozen=True)
+class StopRequested:
+    """Kill what runs and start nothing. ``reason`` is for people; None: somebody asked for it."""
+
+    at: datetime
+    reason: str | None = None
+    parent: Parent | None = None  # the task that asks, and wants to know what came of it
+
+
+@dataclass(frozen=True)
+class RecoverRequested:
+    """Run the failed tasks, and what was skipped because of them, again."""
+
+    at: datetime
+    parent: Parent | None = None  # the task that asks, and wants to know what came of it
+
+
+@dataclass(frozen=True)
+class RerunRequested:
+    """Run chosen tasks of an ended instance again, in the same instance."""
+
+    selection: Selection
+    at: datetime
+
+
+@dataclass(frozen=True)
+class KillRequested:
+    """End one task; the others go on."""
+
+    task: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class ForceRequested:
+    """Take a task that failed for a success, and go on behind it.
+
+    ``by``: who asked for it; ``reason``: why, for people.
+    """
+
+    task: str
+    at: datetime
+    by: str = ""
+    reason: str | None = None
+
+
+WholeRequest = PauseRequested | ResumeRequested | StopRequested | RecoverRequested
+Request = WholeRequest | RerunRequested | KillRequested | ForceRequested
+Event = (
+    Begun
+    | TimeReached
+    | TaskClaimed
+    | TaskReturned
+    | TaskStarted
+    | TaskEnded
+    | Admitted
+    | SlotGranted
+    | ChildChanged
+    | DependencyJudged
+    | Request
+)

@@ -1,0 +1,193 @@
+"""What is stored, as plain values: the types that repositories take and return.
+
+All times are aware UTC datetimes. Ids are database keys (positive integers).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any
+
+from shoal.core.runs.commands import Parent
+from shoal.core.cron.expression import OnGap, OnOverlap
+from shoal.core.definition.model import Missed, WorkflowSpec
+from shoal.core.runs.run import SkipCause
+from shoal.core.definition.selection import Selection
+from shoal.core.runs.states import TaskState, WorkflowState
+
+
+@dataclass(frozen=True)
+class Project:
+    """A name space for workflows."""
+
+    id: int
+    name: str
+    description: str
+    created_at: datetime
+    workflows: int = 0  # how many it holds
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SecretInfo:
+    """A secret of a project without its value, which nobody but a task is ever shown."""
+
+    name: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """A workflow and its newest version; older versions stay readable."""
+
+    id: int
+    project: str
+    name: str
+    description: str
+    version: int
+    digest: str
+    tasks: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class WorkflowVersion:
+    """One published version; never changes."""
+
+    workflow_id: int
+    project: str
+    name: str
+    version: int
+    spec: WorkflowSpec
+    digest: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One workflow instance without its tasks."""
+
+    id: int
+    workflow_id: int
+    project: str
+    workflow: str
+    version: int
+    state: WorkflowState
+    reason: str | None
+    partition: int
+    priority: int
+    parameters: Mapping[str, str]
+    logical_time: datetime
+    timezone: str  # of date expressions; the schedule's, else the workflow's
+    command_id: int
+    rerun_of: int | None  # the instance that this one runs again
+    run_number: int  # 1, or one more than the instance it runs again
+    schedule_id: int | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    startup: Mapping[str, str] = field(default_factory=dict)  # parameters given at the launch
+    selection: Selection | None = None
+    parent: Parent | None = None
+    backfill_id: int | None = None
+    admitted_at: datetime | None = None  # None: waits until others of its workflow have ended
+    warned_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class NewInstance:
+    """An instance about to be created, with one WAITING attempt for every task of its version."""
+
+    command_id: int
+    workflow_id: int
+    version: int
+    partition: int
+    priority: int
+    parameters: Mapping[str, str]
+    logical_time: datetime
+    created_at: datetime
+    timezone: str = "UTC"
+    rerun_of: int | None = None
+    run_number: int = 1
+    schedule_id: int | None = None
+    startup: Mapping[str, str] = field(default_factory=dict)
+    selection: Selection | None = None
+    parent: Parent | None = None
+    backfill_id: int | None = None
+    admitted_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class TaskInstance:
+    """One attempt of one task of an instance."""
+
+    id: int
+    workflow_instance_id: int
+    project: str
+    workflow: str
+    task: str
+    type: str
+    attempt: int
+    state: TaskState
+    worker_group: str
+    worker: str | None
+    reason: str | None
+    exit_code: int | None
+    due_at: datetime | None
+    queued_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    skip_cause: SkipCause | None = None
+    forced: bool = False
+    warned_at: datetime | None = None
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PartitionRow:
+    """Who owned a partition last. ``epoch`` only grows; 0 means nobody ever did."""
+
+    index: int
+    epoch: int
+    owner: str | None
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One timetable of a workflow. ``next_fire_at`` None: it never fires again."""
+
+    id: int
+    workflow_id: int
+    project: str
+    workflow: str
+    partition: int
+    cron: str
+    timezone: str
+    parameters: Mapping[str, str]
+    enabled: bool
+    next_fire_at: datetime | None
+    priority: int | None = None
+    on_gap: OnGap | None = None
+    on_overlap: OnOverlap | None = None
+    starts_at: datetime | None = None
+    ends_at: datetime | None = None
+    exclude: tuple[date, ...] = ()
+    calendar: str | None = None
+    missed: Missed = Missed.LAST
+    missed_window: float | None = None  # seconds
+
+
+@dataclass(frozen=True)
+class ChangeEvent:
+    """One line of the history that the live event stream replays, in order of ``id``."""
+
+    id: int
+    at: datetime
+    kind: str  # instance.state, instance.overdue, task.state, task.overdue, workflow.published …
+    project: str
+    workflow_instance_id: int | None
+    task_instance_id: int | None
+    data: Mapping[str, Any]

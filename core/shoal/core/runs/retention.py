@@ -1,0 +1,83 @@
+"""How long history is kept: the rules, and the moments that follow from them.
+
+Every rule names what nobody needs any more. What somebody may still refer to stays whatever its
+age is: see ``shoal.sql.repositories.upkeep.expired``.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+
+@dataclass(frozen=True)
+class Retention:
+    """For how long each kind of row is kept; None: for ever."""
+
+    instances: timedelta | None  # finished ones, with their attempts and events
+    newest: int  # finished instances of each workflow that stay whatever their age is
+    events: timedelta | None
+    commands: timedelta | None  # at least; and as long as what they have made
+    backfills: timedelta | None  # finished ones; their instances stay as long
+
+    @classmethod
+    def of_days(
+        cls, *, instances: float, newest: int, events: float, commands: float, backfills: float
+    ) -> "Retention":
+        """Return the rules for lengths of time in days; 0 stands for ever."""
+        return cls(_days(instances), newest, _days(events), _days(commands), _days(backfills))
+
+    def limits(self, now: datetime, before: datetime | None = None) -> "Limits":
+        """Return what may go at ``now``.
+
+        ``before``: what somebody has asked for, in place of the rules. Commands stay for their
+        time all the same: until then their idempotency keys are promised to be known.
+        """
+        commands = _ago(now, self.commands)
+        if before is None:
+            return Limits(
+                _ago(now, self.instances),
+                _ago(now, self.events),
+                commands,
+                _ago(now, self.backfills),
+            )
+        known_until = None if commands is None else min(commands, before)
+        return Limits(before, before, known_until, before)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is older may go; None: nothing."""
+
+    instances: datetime | None
+    events: datetime | None
+    commands: datetime | None
+    backfills: datetime | None
+
+
+@dataclass(frozen=True)
+class Hours:
+    """The part of the day in which masters purge by themselves; it may contain midnight."""
+
+    start: time
+    end: time
+    zone: ZoneInfo
+
+    def contains(self, now: datetime) -> bool:
+        """Whether it is that part of the day. From a time to the same one is the whole day."""
+        clock = now.astimezone(self.zone).time()
+        if self.start < self.end:
+            return self.start <= clock < self.end
+        return clock >= self.start or clock < self.end
+
+
+def _days(number: float) -> timedelta | None:
+    return timedelta(days=number) if number > 0 else None
+
+
+def _ago(now: datetime, length: timedelta | None) -> datetime | None:
+    if length is None:
+        return None
+    try:
+        return now - length
+    except OverflowError:  # before the year 1
+        return None

@@ -1,0 +1,154 @@
+"""Why a task or an instance is where it is: what each layer says, in the order of the layers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from shoal.core.timing.durations import format_duration
+from shoal.core.runs.quarantine import SetAside
+from shoal.core.runs.records import TaskInstance
+from shoal.core.runs.run import Plan, SkipCause
+from shoal.core.runs.states import FINISHED_TASK, TaskState
+
+_T = TaskState
+_MOST_NAMES = 5  # of tasks in one sentence
+
+
+class Layer(StrEnum):
+    """Who it is that a task or an instance waits for, from the outside to the inside."""
+
+    COMMAND = "command"
+    OVERLAP = "overlap"  # other runs of the workflow
+    INSTANCE = "instance"  # the instance's own state
+    PARTITION = "partition"  # the master that works on it
+    UPSTREAM = "upstream"  # other tasks of the instance
+    DELAY = "delay"
+    CONCURRENCY = "concurrency"  # slots of the concurrency group
+    DEPENDENCY = "dependency"  # runs of other workflows
+    CHILD = "child"  # sub-workflows
+    QUEUE = "queue"  # its place among what waits for the worker group
+    WORKERS = "workers"  # the worker group
+    RESULT = "result"  # it has ended
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one layer says. ``waits``: this is something that it waits for now."""
+
+    layer: Layer
+    text: str
+    waits: bool = True
+    instance_id: int | None = None  # another instance that the text speaks of
+    task_instance_id: int | None = None  # another attempt that the text speaks of
+
+
+def of_quarantine(aside: SetAside) -> Finding:
+    """That nothing is done with an instance, and why."""
+    text = (
+        f"its master cannot work with it: {aside.reason} (tried {aside.tries} times since "
+        f"{aside.since.isoformat()}); `shoal recover {aside.item}` tries again"
+    )
+    return Finding(Layer.PARTITION, text)
+
+
+def of_upstream(plan: Plan, tasks: Mapping[str, TaskInstance], task: str) -> Iterator[Finding]:
+    """What the tasks before a WAITING task have not brought yet. ``tasks``: newest attempts."""
+    open_ = [u for u in plan.upstream[task] if tasks[u].state not in FINISHED_TASK]
+    if not open_:
+        return
+    rule = plan.tasks[task].run_when
+    for name in open_[:_MOST_NAMES]:
+        attempt = tasks[name]
+        text = f"upstream task {name} is {attempt.state}"
+        yield Finding(Layer.UPSTREAM, text, task_instance_id=attempt.id)
+    if len(open_) > _MOST_NAMES:
+        yield Finding(Layer.UPSTREAM, f"… and {len(open_) - _MOST_NAMES} more upstream tasks")
+    yield Finding(
+        Layer.UPSTREAM,
+        f"run_when is {rule}: {len(open_)} of {len(plan.upstream[task])} upstream tasks are open",
+        waits=False,
+    )
+
+
+def of_delay(attempt: TaskInstance, now: datetime) -> Iterator[Finding]:
+    """What a DELAYED or UP_FOR_RETRY attempt waits for."""
+    if attempt.due_at is None:
+        return
+    left_s = (attempt.due_at - now).total_seconds()
+    what = "its start delay" if attempt.state is _T.DELAYED else "its retry delay"
+    when = f"in {format_duration(round(left_s, 1))}" if left_s > 0 else "and is due"
+    text = f"waits for {what}, which ends at {attempt.due_at.isoformat()} ({when})"
+    yield Finding(Layer.DELAY, text)
+
+
+def of_children(detail: Mapping[str, Any]) -> Iterator[Finding]:
+    """What the instances of a SUB_WORKFLOW or MAP task do."""
+    items = detail.get("items") or []
+    children: Mapping[str, Mapping[str, Any]] = detail.get("children") or {}
+    done = sum(child["state"] == "SUCCEEDED" for child in children.values())
+    if len(items) > 1:
+        text = f"{done} of {len(items)} items have succeeded, {len(children)} were started"
+        yield Finding(Layer.CHILD, text, waits=False)
+    going = [c for c in children.values() if c["state"] not in ("SUCCEEDED", "FAILED", "REFUSED")]
+    for child in going[:_MOST_NAMES]:
+        instance_id = child.get("instance")
+        text = "an instance is being started"
+        if instance_id is not None:
+            text = f"instance {instance_id} is {child['state']}"
+        yield Finding(Layer.CHILD, text, instance_id=instance_id)
+    if len(going) > _MOST_NAMES:
+        yield Finding(Layer.CHILD, f"… and {len(going) - _MOST_NAMES} more instances")
+
+
+def of_dependencies(detail: Mapping[str, Any]) -> Iterator[Finding]:
+    """What a DEPENDENT task looks for and has found; ``detail`` as ``logic.judging`` made it."""
+    for item in detail.get("items") or ():
+        name = f"{item['project']}/{item['workflow']}"
+        what = f"task {item['task']} of {name}" if item["task"] else name
+        if not item["exists"]:
+            yield Finding(Layer.DEPENDENCY, f"there is no workflow {name}")
+            continue
+        for interval in item["intervals"]:
+            runs = interval["runs"]
+            best = f"instance {runs[0]['instance']} is {runs[0]['state']}" if runs else "no run yet"
+            yield Finding(
+                Layer.DEPENDENCY,
+                f"{what} from {interval['from']} ({item['date']}): {best}",
+                waits=interval["verdict"] != "SUCCESS",
+                instance_id=runs[0]["instance"] if runs else None,
+            )
+
+
+def of_workers(group: str, slots: Sequence[tuple[str, int, int, str | None]]) -> Iterator[Finding]:
+    """What the workers of a group do: (worker, slots, running, why it takes nothing) each."""
+    if not slots:
+        text = f"no worker of group {group!r} is there; start one: shoal worker --group {group}"
+        yield Finding(Layer.WORKERS, text)
+        return
+    free = sum(max(0, s - r) for _, s, r, paused in slots if paused is None)
+    for worker, _, _, paused in slots:
+        if paused is not None:
+            yield Finding(Layer.WORKERS, f"worker {worker} takes nothing: {paused}")
+    text = f"{len(slots)} workers in group {group!r} have {free} free slots"
+    if len(slots) == 1:
+        text = f"the one worker in group {group!r} has {free} free slots"
+    yield Finding(Layer.WORKERS, text, waits=free == 0)
+
+
+def of_result(attempt: TaskInstance) -> Finding:
+    """Why an attempt has ended as it has."""
+    causes = {
+        SkipCause.DISABLED: "the definition says enabled: false",
+        SkipCause.NOT_SELECTED: "the run is about other tasks",
+        SkipCause.BRANCH: "its branch was not taken",
+        SkipCause.UPSTREAM: "something before it failed",
+        SkipCause.FAILING: "the failure strategy starts nothing more",
+    }
+    text = f"it is {attempt.state}"
+    if attempt.skip_cause is not None:
+        text += f" ({causes[attempt.skip_cause]})"
+    if attempt.reason:
+        text += f": {attempt.reason}"
+    return Finding(Layer.RESULT, text, waits=False)

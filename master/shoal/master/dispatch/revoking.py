@@ -1,0 +1,144 @@
+"""Attempts whose claims are gone: is anything of them alive, or may they be declared LOST?
+
+A worker whose session has ended has no member node either, and its tasks were dead before that.
+But a claim may also be deleted under a worker that lives, or be gone with a session that the
+worker has replaced by another one. So whoever is a member is asked first (``Revoke``): it ends
+what it finds unclaimed, tells what it has still, and takes nothing of the rest any more. The next
+attempt is queued only when the worker has nothing of this one, or is no member any longer.
+
+Nothing of this is stored, and asking is harmless: the next owner of a partition asks again. A
+worker that does not answer is asked again with every sweep, for as long as its session lives.
+"""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import partial
+
+import structlog
+
+from shoal.coordination import MemberInfo, Members
+from shoal.runtime import failpoints
+from shoal.core.errors import ShoalError
+from shoal.core.runs.run import Attempt, Run
+from shoal.proto import shoal_pb2 as pb
+from shoal.proto.channels import Channels, call
+from shoal.proto.errors import PeerRefused
+
+log = structlog.get_logger()
+
+TIMEOUT_S = 5.0
+MOST = 5_000  # attempts in one call; the next sweep asks for the rest
+PAUSES_S = (0.2, 0.5, 1.0)  # between questions, while something is being ended
+REASON = "the claim is gone"
+
+Held = tuple[Run, Attempt]
+
+
+class Revoker:
+    """Asks the workers of one master's attempts; belongs to the event loop.
+
+    ``spawn`` starts what asks; ``on_lost`` is told of attempts that are held by nobody, and why.
+    ``delay_s``: how long a worker has to be away before its attempts are lost.
+    """
+
+    def __init__(
+        self,
+        workers: Members,
+        channels: Channels,
+        delay_s: float,
+        spawn: Callable[[Coroutine[None, None, None]], asyncio.Task[None]],
+        on_lost: Callable[[Run, Attempt, str], None],
+    ) -> None:
+        self._workers, self._channels = workers, channels
+        self._delay_s, self._spawn, self._on_lost = delay_s, spawn, on_lost
+        self._asking: dict[str, asyncio.Task[None]] = {}  # by worker
+        self._away_since: dict[str, float] = {}  # worker -> monotonic seconds
+        # That an older worker was told to kill: what it reports as KILLED nobody wanted killed.
+        self.being_killed: set[int] = set()
+
+    def look_into(self, unclaimed: Iterable[Held]) -> None:
+        """Find out, in the background, about attempts that workers hold without claims."""
+        of_worker: defaultdict[str, list[Held]] = defaultdict(list)
+        for run, attempt in unclaimed:
+            assert attempt.worker is not None
+            of_worker[attempt.worker].append((run, attempt))
+        self._away_since = {w: at for w, at in self._away_since.items() if w in of_worker}
+        self.being_killed &= {a.id for some in of_worker.values() for _, a in some if a.id}
+        for worker, some in of_worker.items():
+            if worker not in self._asking:
+                task = self._asking[worker] = self._spawn(self._settle(worker, some[:MOST]))
+                task.add_done_callback(partial(self._asked, worker))
+
+    def _asked(self, worker: str, _: asyncio.Task[None]) -> None:
+        del self._asking[worker]
+
+    async def _settle(self, worker: str, some: Sequence[Held]) -> None:
+        try:
+            member = await self._workers.lookup(worker)
+            if member is not None:
+                self._away_since.pop(worker, None)
+                await self._ask_until_free(member, some)
+            elif self._is_away_for_long(worker):
+                for run, attempt in some:
+                    self._on_lost(run, attempt, f"worker {worker} went away")
+        except ShoalError as error:
+            log.warning("worker not asked; the next sweep asks", worker=worker, error=str(error))
+        except Exception:
+            # Whatever stands in a member's node must not end this master.
+            log.exception("worker not asked", worker=worker)
+
+    def _is_away_for_long(self, worker: str) -> bool:
+        now = time.monotonic()
+        return now - self._away_since.setdefault(worker, now) >= self._delay_s
+
+    async def _ask_until_free(self, member: MemberInfo, some: Sequence[Held]) -> None:
+        """Ask a few times, as long as the worker has something still."""
+        for pause_s in (*PAUSES_S, None):
+            held = await self._ask(member, some)
+            for run, attempt in some:
+                if attempt.id not in held:
+                    self._on_lost(run, attempt, f"worker {member.id} has it no more")
+            some = [(run, attempt) for run, attempt in some if attempt.id in held]
+            if not some or pause_s is None:
+                return
+            await asyncio.sleep(pause_s)  # the worker ends it
+
+    async def _ask(self, member: MemberInfo, some: Sequence[Held]) -> set[int]:
+        """Return what the worker has still. Raises ShoalError if that is not known."""
+        address = str(member.data["address"])
+        stub = self._channels.worker(address)
+        refs = [
+            pb.AttemptRef(
+                workflow_instance_id=run.id, task_instance_id=attempt.id, partition=run.partition
+            )
+            for run, attempt in some
+            if attempt.id is not None
+        ]
+        failpoints.hit("revoke.before_call")
+        try:
+            answer = await call(
+                address,
+                stub.Revoke(
+                    pb.RevokeRequest(worker_id=member.id, attempts=refs), timeout=TIMEOUT_S
+                ),
+            )
+        except PeerRefused as refused:
+            if refused.code != "UNIMPLEMENTED":
+                raise
+            return await self._ask_older(address, refs)
+        failpoints.hit("revoke.after_call")
+        if answer.worker_id != member.id:  # at the address of the one that we mean
+            return {ref.task_instance_id for ref in refs}
+        return set(answer.held)
+
+    async def _ask_older(self, address: str, refs: Sequence[pb.AttemptRef]) -> set[int]:
+        """Kill what a worker of an earlier version has still: it tells what that is."""
+        ids = [ref.task_instance_id for ref in refs]
+        self.being_killed.update(ids)
+        request = pb.KillRequest(task_instance_ids=ids, reason=REASON)
+        answer = await call(
+            address, self._channels.worker(address).Kill(request, timeout=TIMEOUT_S)
+        )
+        return set(answer.known)

@@ -1,0 +1,343 @@
+"""The master's gRPC service: workers fetch payloads here and report results."""
+
+import asyncio
+from collections.abc import Container
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import grpc
+import structlog
+
+from shoal.runtime import failpoints
+from shoal.core.errors import ShoalError
+from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskReturned, TaskStarted
+from shoal.core.runs.run import Attempt, Run
+from shoal.core.runs.scope import levels
+from shoal.core.runs.states import TaskSignal, TaskState
+from shoal.master.engine.batch import Offer
+from shoal.master.engine.engine import Clock, Engine
+from shoal.master.errors import NotOwner, Quarantined
+from shoal.master.dispatch.hand_on import behind
+from shoal.master.dispatch.payloads import ProjectSecrets, may_use_secrets, payload
+from shoal.master.engine.perform import queue_entry
+from shoal.master.dispatch.worker_time import WorkerTime
+from shoal.proto import shoal_pb2 as pb
+from shoal.proto.channels import MAX_MESSAGE_BYTES
+from shoal.proto.shoal_pb2_grpc import MasterServiceServicer
+from shoal.proto.vault import Vault
+from shoal.sql import Database
+from shoal.sql.errors import NotFound
+
+log = structlog.get_logger()
+
+_ENDS = {
+    pb.SUCCEEDED: TaskSignal.SUCCEED,
+    pb.FAILED: TaskSignal.FAIL,
+    pb.KILLED: TaskSignal.KILL,
+}
+_LARGEST_PAYLOAD = MAX_MESSAGE_BYTES - 64 * 1024  # bytes; an answer of one has to fit
+_MOST_STANDING = 1_000  # instances asked about with one call
+_MOST_GRANTED = MAX_MESSAGE_BYTES // 4  # bytes of payloads with the answer to reports
+
+
+class MasterRpc(MasterServiceServicer):
+    """Answers workers; every answer follows from what is stored."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        database: Database,
+        vault: Vault,
+        being_killed: Container[int] = frozenset(),
+    ) -> None:
+        """``being_killed``: attempts whose KILLED means that they are LOST (revoking.py)."""
+        self._being_killed = being_killed
+        self._engine, self._clock = engine, clock
+        self._database, self._vault = database, vault
+
+    async def Fetch(  # noqa: N802 - the name is the contract's
+        self,
+        request: pb.FetchRequest,
+        context: grpc.aio.ServicerContext[pb.FetchRequest, pb.FetchResponse],
+    ) -> pb.FetchResponse:
+        """Grant claimed attempts: each is stored as CLAIMED before its payload leaves."""
+        worker = request.worker_id
+        # All are handed over before the first is waited for: one transaction serves them.
+        claims = [(ref, self._claim(worker, ref)) for ref in request.attempts]
+        verdicts = [await self._grant(worker, ref, claim) for ref, claim in claims]
+        failpoints.hit("fetch.before_reply")
+        return pb.FetchResponse(verdicts=verdicts)
+
+    async def Standing(  # noqa: N802 - the name is the contract's
+        self,
+        request: pb.StandingRequest,
+        context: grpc.aio.ServicerContext[pb.StandingRequest, pb.StandingResponse],
+    ) -> pb.StandingResponse:
+        """Tell how instances stand: a worker wants to know whose logs may go."""
+        ids = request.workflow_instance_ids
+        if len(ids) > _MOST_STANDING:
+            await context.abort(
+                grpc.StatusCode.INVALID_ARGUMENT, f"at most {_MOST_STANDING} instances at once"
+            )
+        try:
+            async with self._database.unit_of_work(read_only=True) as uow:
+                ends = await uow.instances.ends(ids)
+        except ShoalError as error:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+            raise  # abort does
+        ended = {one: at.timestamp() for one, at in ends.items() if at is not None}
+        return pb.StandingResponse(
+            open=ends.keys() - ended.keys(),
+            ended=ended.keys(),
+            ended_at=ended.values(),
+            now=self._clock().timestamp(),
+        )
+
+    def _claim(self, worker: str, ref: pb.AttemptRef) -> asyncio.Future[Run]:
+        self._engine.asked.add(ref.task_instance_id)
+        event = TaskClaimed(ref.task_instance_id, worker, self._clock())
+        return self._engine.hand_over(ref.partition, ref.workflow_instance_id, event)
+
+    async def _grant(
+        self, worker: str, ref: pb.AttemptRef, claim: asyncio.Future[Run]
+    ) -> pb.FetchVerdict:
+        try:
+            run = await claim
+        except NotOwner as error:
+            return _refused(ref, pb.Refusal.NOT_OWNER, error)
+        except (NotFound, Quarantined) as error:  # else it would wait in a worker's slot for ever
+            return _refused(ref, pb.Refusal.SUPERSEDED, error)
+        except ShoalError as error:
+            return _refused(ref, pb.Refusal.RETRY, error)
+        attempt = run.attempt_by_id(ref.task_instance_id)
+        if attempt is None or attempt.state is not TaskState.CLAIMED or attempt.worker != worker:
+            found = "an older attempt" if attempt is None else f"{attempt.state} already"
+            return _refused(ref, pb.Refusal.SUPERSEDED, found)
+        try:
+            granted = pb.FetchVerdict(
+                task_instance_id=ref.task_instance_id, payload=await self._payload(run, attempt)
+            )
+        except NotOwner as error:
+            return _refused(ref, pb.Refusal.NOT_OWNER, error)
+        except ShoalError as error:
+            if error.retriable:
+                return _refused(ref, pb.Refusal.RETRY, error)
+            return await self._fail_unrenderable(worker, ref, run, str(error))
+        except Exception as error:
+            # Whatever is wrong with this task, the others of the same call must get theirs.
+            log.exception("payload not made", run=run.id, task=attempt.task)
+            return await self._fail_unrenderable(worker, ref, run, f"cannot be rendered: {error!r}")
+        if (size := granted.ByteSize()) > _LARGEST_PAYLOAD:
+            reason = (
+                f"params and parameters make {size} bytes, at most {_LARGEST_PAYLOAD} can be sent "
+                "to a worker; pass large data by file or URL"
+            )
+            return await self._fail_unrenderable(worker, ref, run, reason)
+        return granted
+
+    async def _payload(self, run: Run, attempt: Attempt) -> pb.Payload:
+        own = levels(run, attempt.task)
+        secrets = None
+        if may_use_secrets(run.plan.tasks[attempt.task], own):
+            project = run.plan.spec.project
+            async with self._database.unit_of_work(read_only=True) as uow:
+                ciphertexts = await uow.secrets.ciphertexts(project)
+            secrets = ProjectSecrets(self._vault, project, ciphertexts)
+        return payload(run, attempt, self._engine.epoch_of(run.partition), secrets, own)
+
+    async def _fail_unrenderable(
+        self, worker: str, ref: pb.AttemptRef, run: Run, reason: str
+    ) -> pb.FetchVerdict:
+        """A task whose text cannot be rendered fails with the reason, without a process."""
+        event = TaskEnded(ref.task_instance_id, TaskSignal.FAIL, self._clock(), worker, reason)
+        try:
+            await self._engine.submit(run.partition, run.id, event)
+        except ShoalError as trouble:
+            return _refused(ref, pb.Refusal.RETRY, trouble)
+        return _refused(ref, pb.Refusal.SUPERSEDED, reason)
+
+    async def Report(  # noqa: N802 - the name is the contract's
+        self,
+        request: pb.ReportRequest,
+        context: grpc.aio.ServicerContext[pb.ReportRequest, pb.ReportResponse],
+    ) -> pb.ReportResponse:
+        """Store reports; the verdicts say which ones the worker may forget.
+
+        What stands right behind those that have ended is granted with the answer. Each report is
+        answered by itself: one that cannot be is to come again, and holds up no other.
+        """
+        worker, offer = request.worker_id, _offer(request)
+        time = WorkerTime(self._clock(), request.sent_at)
+        handed = [(report, self._take(worker, report, time, offer)) for report in request.reports]
+        answer = pb.ReportResponse()
+        for report, taken in handed:
+            part = pb.ReportResponse()
+            try:
+                verdict, run = await _verdict(worker, report, taken)
+                if offer is not None and run is not None and report.kind in _ENDS:
+                    granted = answer.ByteSize()
+                    await self._hand_on(part, granted, worker, run, verdict.task_instance_id)
+            except Exception:  # whatever is wrong with its run, others wait for theirs
+                ref = report.attempt
+                log.exception(
+                    "report not answered", run=ref.workflow_instance_id, task=ref.task_instance_id
+                )
+                part = pb.ReportResponse()
+                verdict = _again(report)
+            part.verdicts.append(verdict)
+            answer.MergeFrom(part)
+        failpoints.hit("report.before_reply")
+        return answer
+
+    async def _hand_on(
+        self,
+        answer: pb.ReportResponse,
+        granted: int,
+        worker: str,
+        run: Run,
+        task_instance_id: int,
+    ) -> None:
+        """Grant what the worker holds behind an attempt: what was stored just now, or before.
+
+        It has to learn of all of it, for it lets go of the claim before with this answer; so
+        whoever cannot be told all of it has to report again. What hinders a payload is the matter
+        of its fetching. ``granted``: bytes that were granted before.
+        """
+        for attempt in list(behind(run, task_instance_id, worker)):
+            grant = pb.Grant(
+                behind=task_instance_id, attempt=_ref(run, attempt), place=_place(run, attempt)
+            )
+            try:
+                made = await self._payload(run, attempt)
+            except Exception as error:  # noqa: BLE001 - as in Fetch, which tells what it is
+                log.info("payload not made yet", task_instance=attempt.id, why=str(error))
+            else:
+                if granted + answer.ByteSize() + made.ByteSize() <= _MOST_GRANTED:
+                    grant.payload.CopyFrom(made)
+            answer.grants.append(grant)
+
+    def _take(
+        self, worker: str, report: pb.Report, time: WorkerTime, offer: Offer | None
+    ) -> asyncio.Future[Run] | None:
+        """Hand over what a report says; None if its kind is unknown, or it cannot be read."""
+        try:
+            event = _event(worker, report, time)
+        except Exception:
+            log.exception("report not read", worker=worker, task=report.attempt.task_instance_id)
+            return None
+        if event is None:  # of a newer worker: a newer master will understand it
+            log.warning("report of an unknown kind", worker=worker, kind=report.kind)
+            return None
+        ref = report.attempt
+        if report.kind == pb.KILLED and ref.task_instance_id in self._being_killed:
+            assert isinstance(event, TaskEnded)
+            event = replace(event, signal=TaskSignal.LOSE)
+        return self._engine.hand_over(ref.partition, ref.workflow_instance_id, event, offer=offer)
+
+
+async def _verdict(
+    worker: str, report: pb.Report, taken: asyncio.Future[Run] | None
+) -> tuple[pb.ReportVerdict, Run | None]:
+    """Return the verdict, and the run if the report is COMMITTED."""
+    ref = report.attempt
+    if taken is None:
+        return _again(report), None
+    verdict = pb.ReportVerdict(task_instance_id=ref.task_instance_id)
+    try:
+        run = await taken
+    except NotOwner:
+        verdict.kind = pb.ReportVerdict.NOT_OWNER
+    except NotFound:
+        verdict.kind = pb.ReportVerdict.SUPERSEDED
+    except ShoalError:
+        verdict.kind = pb.ReportVerdict.RETRY
+    else:
+        attempt = run.attempt_by_id(ref.task_instance_id)
+        mine = attempt is not None and attempt.worker == worker
+        if report.kind == pb.RETURNED:  # while it claims the attempt, nobody else can have it
+            mine = attempt is not None and attempt.state is TaskState.QUEUED
+        verdict.kind = pb.ReportVerdict.COMMITTED if mine else pb.ReportVerdict.SUPERSEDED
+        return verdict, run if mine else None
+    return verdict, None
+
+
+def _again(report: pb.Report) -> pb.ReportVerdict:
+    number = report.attempt.task_instance_id
+    return pb.ReportVerdict(task_instance_id=number, kind=pb.ReportVerdict.RETRY)
+
+
+def _offer(request: pb.ReportRequest) -> Offer | None:
+    """Return what the worker would take with the answer; None if it takes nothing at all."""
+    if not request.HasField("hand_on"):
+        return None
+    told, before = request.hand_on, None
+    if told.HasField("before"):
+        place = told.before
+        before = (
+            place.workflow_priority,
+            place.workflow_instance_id,
+            place.task_priority,
+            place.task_instance_id,
+        )
+    return Offer(request.worker_id, told.group, told.room, before)
+
+
+def _ref(run: Run, attempt: Attempt) -> pb.AttemptRef:
+    assert attempt.id is not None
+    return pb.AttemptRef(
+        workflow_instance_id=run.id, task_instance_id=attempt.id, partition=run.partition
+    )
+
+
+def _place(run: Run, attempt: Attempt) -> pb.Place:
+    entry = queue_entry(run, attempt)
+    return pb.Place(
+        workflow_priority=entry.workflow_priority,
+        workflow_instance_id=entry.workflow_instance_id,
+        task_priority=entry.task_priority,
+        task_instance_id=entry.task_instance_id,
+    )
+
+
+def _event(
+    worker: str, report: pb.Report, time: WorkerTime
+) -> TaskStarted | TaskEnded | TaskReturned | None:
+    """Return the event that ``report`` stands for; None if its kind is unknown.
+
+    It happens now: a worker's account of the time is shown to people, and decides nothing.
+    """
+    ref, now = report.attempt, time.now
+    if report.kind == pb.STARTED:
+        return TaskStarted(ref.task_instance_id, worker, now, time.instant(report.at))
+    if report.kind == pb.RETURNED:
+        return TaskReturned(ref.task_instance_id, worker, _hold(report.queued_at), now)
+    if report.kind not in _ENDS:
+        return None
+    return TaskEnded(
+        ref.task_instance_id,
+        _ENDS[report.kind],
+        now,
+        worker=worker,
+        reason=report.reason or None,
+        exit_code=report.exit_code if report.HasField("exit_code") else None,
+        started_at=time.instant(report.started_at) if report.started_at else None,
+        ended_at=time.instant(report.at),
+        outputs=dict(report.outputs),
+    )
+
+
+def _hold(queued_at: float) -> datetime:
+    """Return the name of a hold: a master's own time, as the payload gave it to the worker."""
+    try:
+        return datetime.fromtimestamp(queued_at, UTC)
+    except (ValueError, OverflowError, OSError):
+        return datetime.max.replace(tzinfo=UTC)  # no hold has this name
+
+
+def _refused(
+    ref: pb.AttemptRef, kind: "pb.Refusal.Kind.ValueType", reason: object
+) -> pb.FetchVerdict:
+    return pb.FetchVerdict(
+        task_instance_id=ref.task_instance_id, refusal=pb.Refusal(kind=kind, reason=str(reason))
+    )

@@ -1,0 +1,119 @@
+"""What goes through the engine: events on their way, what a batch of them decides, what it ends."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain
+from typing import Protocol, TypeVar
+
+from shoal.coordination.queue.entry import Place
+from shoal.core.runs.commands import Command
+from shoal.core.errors import ShoalError
+from shoal.core.runs.events import Event
+from shoal.core.runs.run import Attempt, AttemptKey, Decision, Run
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Offer:
+    """What a worker would take of the tasks directly behind those whose end it reports."""
+
+    worker: str
+    group: str
+    room: int
+    before: Place | None  # of the first that waits in the group's queue, as far as the worker knows
+    taken: dict[int, int] = field(default_factory=dict)  # by the task instance that ended: so many
+
+    @property
+    def room_left(self) -> int:
+        """How many tasks it would take still."""
+        return self.room - sum(self.taken.values())
+
+
+@dataclass(slots=True)
+class Item:
+    """One event on its way through the engine."""
+
+    partition: int
+    instance_id: int
+    event: Event
+    done: asyncio.Future[Run]  # the run after the event was stored
+    command: Command | None = None  # the request behind the event: its outcome is stored too
+    offer: Offer | None = None  # of the worker that reports it
+    failed: bool = False  # nothing of it is to be stored
+
+    def answer(self, run: Run) -> None:
+        """Tell whoever waits that the event is stored."""
+        if not self.done.done():
+            self.done.set_result(run)
+
+    def fail(self, error: ShoalError) -> None:
+        """Tell whoever waits that nothing of the event is stored."""
+        self.failed = True
+        if not self.done.done():
+            self.done.set_exception(error)
+
+
+@dataclass(slots=True)
+class Change:
+    """All decisions of one batch about one run, merged."""
+
+    run: Run
+    _decisions: list[Decision] = field(default_factory=list)
+
+    def add(self, decision: Decision) -> None:
+        """Add what was decided after all others."""
+        self._decisions.append(decision)
+
+    @property
+    def decision(self) -> Decision:
+        """All of them as one: later attempts win, the first ``previous`` state is the guard."""
+        # Merged once, when all are there: one may be about all tasks, and hundreds follow it.
+        if len(self._decisions) != 1:
+            self._decisions = [_merged(self._decisions)]
+        return self._decisions[0]
+
+
+def _merged(decisions: Sequence[Decision]) -> Decision:
+    attempts: dict[AttemptKey, Attempt] = {}
+    for one in decisions:
+        attempts.update(one.attempts)
+    moves = [one for one in decisions if one.state is not None]
+    return Decision(
+        attempts=attempts,
+        moved=frozenset[AttemptKey]().union(*(one.moved for one in decisions)),
+        state=moves[-1].state if moves else None,
+        previous=moves[0].previous if moves else None,
+        reason=moves[-1].reason if moves else None,
+        started_at=_first(one.started_at for one in decisions),
+        finished_at=moves[-1].finished_at if moves else None,
+        actions=tuple(chain.from_iterable(one.actions for one in decisions)),
+        messages=tuple(chain.from_iterable(one.messages for one in decisions)),
+        admitted_at=_last(one.admitted_at for one in decisions),
+        warned_at=_last(one.warned_at for one in decisions),
+        timed_out=any(one.timed_out for one in decisions),
+        overdue=tuple(chain.from_iterable(one.overdue for one in decisions)),
+        parent=_last(one.parent for one in decisions),
+    )
+
+
+def _first(values: Iterable[T | None]) -> T | None:
+    """Return the first that is there."""
+    return next((one for one in values if one is not None), None)
+
+
+def _last(values: Iterable[T | None]) -> T | None:
+    """Return the last that is there."""
+    return _first(reversed(list(values)))
+
+
+class Ending(Protocol):
+    """Part of one transaction that stores the end of runs; made before anything is written."""
+
+    async def write(self, at: datetime) -> None:
+        """Write what follows from the ends, which are written by now."""
+
+    def committed(self) -> None:
+        """Tell whom it concerns. A hint: it must not fail."""

@@ -1,0 +1,250 @@
+"""What a run and the runs that work for it tell each other: ``Decision.messages`` as commands.
+
+A message is a command in the partition of whom it is for, stored in the transaction of the
+decision that sends it. So it arrives, whoever dies, and in the order in which it was sent.
+
+A child is told by its START command's key, ``child:<task instance>:<item>``: a task starts each
+item once. How a child stands comes back as a CHILD command.
+"""
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from shoal.coordination import partition_of
+from shoal.runtime import failpoints
+from shoal.core.runs.commands import Command, CommandType, NewCommand, Parent
+from shoal.core.runs.events import ChildChanged
+from shoal.core.runs.run import AskChild, AttemptKey, Decision, Run, StartChild, TellParent
+from shoal.core.runs.states import WorkflowState
+from shoal.sql import UnitOfWork
+from shoal.sql.errors import NotFound
+
+DEEPEST = 20
+REQUESTED_BY = "sub-workflow"
+
+Change = tuple[Run, Decision]
+NewIds = Mapping[tuple[int, str, int], int]  # (instance, task, attempt number) -> task instance
+
+
+class Messenger:
+    """Stores messages. ``partitions``: how many the cluster has; ``ring`` tells their owners."""
+
+    def __init__(self, partitions: int, ring: Callable[[Iterable[int]], None]) -> None:
+        self._partitions = partitions
+        self._ring = ring
+
+    async def send(
+        self, uow: UnitOfWork, changes: Sequence[Change], new_ids: NewIds, at: datetime
+    ) -> set[int]:
+        """Store all messages of these decisions; return the partitions that they are for.
+
+        The caller has stored the decisions in the same transaction; ``new_ids`` are the ids that
+        their new attempts were given.
+        """
+        if not any(decision.messages for _, decision in changes):
+            return set()
+        senders = [_Sender(run, decision, new_ids) for run, decision in changes]
+        sent = [(sender, message) for sender in senders for message in sender.decision.messages]
+        news = [_news_of(s.run.id, m) for s, m in sent if isinstance(m, TellParent)]
+        starts = [(s, m) for s, m in sent if isinstance(m, StartChild)]
+        stored = await uow.commands.send_many(await self._starts(uow, starts, news), at)
+        asks = await _asks(uow, [(s, m) for s, m in sent if isinstance(m, AskChild)])
+        stored += await uow.commands.send_many([*asks, *await told(uow, news)], at)
+        failpoints.hit("message.before_commit")
+        return {command.partition for command in stored}
+
+    def sent(self, partitions: set[int]) -> None:
+        """Tell the owners of these partitions, after the commit. A hint."""
+        if partitions:
+            failpoints.hit("message.after_commit")
+            self._ring(partitions)
+
+    async def _starts(
+        self,
+        uow: UnitOfWork,
+        starts: "Sequence[tuple[_Sender, StartChild]]",
+        news: "list[News]",
+    ) -> list[NewCommand]:
+        """Return the START commands; what cannot be started goes to ``news``."""
+        ids: dict[tuple[str, str], int | None] = {}
+        commands = []
+        for sender, start in starts:
+            parent = sender.parent(start.key, start.index)
+            name = (start.project, start.workflow)
+            if name not in ids:
+                ids[name] = await _workflow_id(uow, *name)
+            workflow_id = ids[name]
+            if parent.depth > DEEPEST:
+                news.append(refusal_of(parent, _too_deep()))
+            elif workflow_id is None:
+                reason = f"there is no workflow {start.project}/{start.workflow}"
+                news.append(refusal_of(parent, reason))
+            else:
+                commands.append(self._start(sender.run, start, parent, workflow_id))
+        return commands
+
+    def _start(self, run: Run, start: StartChild, parent: Parent, workflow_id: int) -> NewCommand:
+        key = start_key(parent)
+        return NewCommand(
+            CommandType.START,
+            partition_of(key, self._partitions),
+            key,
+            workflow_id,
+            version=start.version,
+            parameters=dict(start.parameters),
+            logical_time=run.logical_time,
+            timezone=run.timezone,
+            priority=run.priority,
+            requested_by=REQUESTED_BY,
+            parent=parent,
+            backfill_id=run.backfill_id,
+        )
+
+
+def start_key(parent: Parent) -> str:
+    """Return the idempotency key of the command that starts a child."""
+    return f"child:{parent.task_instance_id}:{parent.index}"
+
+
+def _too_deep() -> str:
+    return (
+        f"sub-workflows are nested deeper than {DEEPEST} levels; "
+        "does one of them, directly or not, run itself?"
+    )
+
+
+class _Sender:
+    """A run that sends messages, as it is after its decision."""
+
+    def __init__(self, run: Run, decision: Decision, new_ids: NewIds) -> None:
+        self.run = run
+        self.decision = decision
+        self._new_ids = new_ids
+
+    def parent(self, key: AttemptKey, index: int, ask: int = 0) -> Parent:
+        """Return one of its attempts as the parent of a child."""
+        attempt_id = self.decision.attempts[key].id or self._new_ids[self.run.id, *key]
+        depth = 1 if self.run.parent is None else self.run.parent.depth + 1
+        return Parent(self.run.id, attempt_id, self.run.partition, index, depth, ask)
+
+
+async def _workflow_id(uow: UnitOfWork, project: str, name: str) -> int | None:
+    try:
+        return (await uow.workflows.get(project, name)).id
+    except NotFound:
+        return None
+
+
+async def _asks(uow: UnitOfWork, asks: Sequence[tuple[_Sender, AskChild]]) -> list[NewCommand]:
+    """Return the requests to children. One that could not be started needs none."""
+    parents = [sender.parent(ask.key, ask.index, ask.number) for sender, ask in asks]
+    homes = await uow.instances.homes(
+        {ask.instance_id for _, ask in asks if ask.instance_id is not None}
+    )
+    started = await uow.commands.sent(
+        {start_key(p) for p, (_, ask) in zip(parents, asks, strict=True) if not ask.instance_id}
+    )
+    commands = []
+    for parent, (_, ask) in zip(parents, asks, strict=True):
+        if ask.instance_id is not None:
+            workflow_id, partition = homes[ask.instance_id]
+        elif (start := started.get(start_key(parent))) is not None:
+            workflow_id, partition = start.workflow_id, start.partition
+        else:
+            continue  # the task has been told why, or will be
+        commands.append(
+            NewCommand(
+                ask.type,
+                partition,
+                f"ask:{uuid.uuid4()}",
+                workflow_id,
+                instance_id=ask.instance_id,
+                requested_by=REQUESTED_BY,
+                parent=parent,
+            )
+        )
+    return commands
+
+
+# -- how children stand -------------------------------------------------------------------------
+
+News = tuple[Parent, Mapping[str, Any]]  # for whom, and the ``detail`` of the CHILD command
+
+
+def refusal_of(parent: Parent, reason: str, instance_id: int | None = None) -> News:
+    """Return the news that a child could not be started, or not be asked."""
+    return _news(parent, instance_id, None, reason)
+
+
+def waiting(parent: Parent, instance_id: int) -> News:
+    """Return the news that a child is there, and waits for other runs of its workflow."""
+    return _news(parent, instance_id, WorkflowState.QUEUED, None)
+
+
+def _news_of(instance_id: int, message: TellParent) -> News:
+    return _news(
+        message.parent,
+        instance_id,
+        message.state,
+        message.reason,
+        outputs=dict(message.outputs),
+        refused=message.refused,
+    )
+
+
+def _news(
+    parent: Parent,
+    instance_id: int | None,
+    state: WorkflowState | None,
+    reason: str | None,
+    **more: Any,
+) -> News:
+    detail = {
+        "task_instance_id": parent.task_instance_id,
+        "index": parent.index,
+        # A refusal is final, whatever else the child was to be asked.
+        "ask": None if state is None else parent.ask,
+        "instance_id": instance_id,
+        "state": state,
+        "reason": reason,
+        **more,
+    }
+    return parent, detail
+
+
+async def told(uow: UnitOfWork, news: Iterable[News]) -> list[NewCommand]:
+    """Return the CHILD commands that bring ``news`` to the tasks they are for."""
+    news = list(news)
+    homes = await uow.instances.homes({parent.instance_id for parent, _ in news})
+    return [
+        NewCommand(
+            CommandType.CHILD,
+            parent.partition,
+            f"tell:{uuid.uuid4()}",
+            homes[parent.instance_id][0],
+            instance_id=parent.instance_id,
+            requested_by=REQUESTED_BY,
+            detail=detail,
+        )
+        for parent, detail in news
+        if parent.instance_id in homes
+    ]
+
+
+def child_event(command: Command, at: datetime) -> ChildChanged:
+    """Return what a CHILD command tells."""
+    detail = command.detail
+    state = detail["state"]
+    return ChildChanged(
+        detail["task_instance_id"],
+        detail["index"],
+        at,
+        detail["instance_id"],
+        None if state is None else WorkflowState(state),
+        detail["reason"],
+        detail.get("outputs", {}),
+        detail["ask"],
+        detail.get("refused", False),
+    )

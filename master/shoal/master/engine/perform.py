@@ -1,0 +1,153 @@
+"""Carry out the actions of stored decisions: the queue, the workers, the timers.
+
+Everything here may fail or be cut off half-way: each action is harmless when repeated, and the
+sweeper and ``Begun`` derive them again from the stored state.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+
+import structlog
+
+from shoal.coordination import Entry, Members, TaskQueue
+from shoal.runtime import failpoints
+from shoal.core.errors import ShoalError
+from shoal.core.runs.run import (
+    Action,
+    AskSlot,
+    Attempt,
+    AttemptKey,
+    Enqueue,
+    Kill,
+    Run,
+    WakeAt,
+    Watch,
+    Withdraw,
+)
+from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState
+from shoal.master.engine.timers import Timers
+from shoal.master.engine.turns import Turns
+from shoal.proto import shoal_pb2 as pb
+from shoal.proto.channels import Channels, call
+
+log = structlog.get_logger()
+
+_KILL_TIMEOUT_S = 5.0
+
+
+def queue_entry(run: Run, attempt: Attempt) -> Entry:
+    """Return the queue entry of a stored attempt."""
+    assert attempt.id is not None
+    spec = run.plan.tasks[attempt.task]
+    return Entry(
+        group=spec.worker_group,
+        workflow_priority=run.priority,
+        workflow_instance_id=run.id,
+        task_priority=int(spec.priority),
+        task_instance_id=attempt.id,
+        partition=run.partition,
+    )
+
+
+class Performer:
+    """Performs actions for one master."""
+
+    def __init__(
+        self,
+        queue: TaskQueue,
+        workers: Members,
+        channels: Channels,
+        timers: Timers,
+        kill_retry_s: float,
+        on_trouble: Callable[[], None],
+        on_ask: Callable[[Run, AttemptKey], None],
+        on_watch: Callable[[Run, AttemptKey], None],
+    ) -> None:
+        self._queue = queue
+        self._workers = workers
+        self._channels = channels
+        self._timers = timers
+        self._kill_retry_s = kill_retry_s
+        self._on_trouble = on_trouble  # the sweeper shall look soon
+        self._on_ask = on_ask  # an attempt waits for a slot of its concurrency group
+        self._on_watch = on_watch  # a DEPENDENT task waits for other runs
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, performed: Sequence[tuple[Run, tuple[Action, ...]]]) -> None:
+        """Perform the actions of one stored batch."""
+        put: list[Entry] = []
+        withdraw: list[Entry] = []
+        kills: dict[str, list[int]] = defaultdict(list)
+        turns = Turns()
+        for run, actions in performed:
+            for action in actions:
+                await turns.pause()
+                match action:
+                    # A batch may have decided both, in either order: its end counts.
+                    case Enqueue(key):
+                        put.extend(e for e in _entries(run, key) if _is_queued(run, key))
+                    case Withdraw(key):
+                        withdraw.extend(e for e in _entries(run, key) if not _is_queued(run, key))
+                    case Kill(key, worker):
+                        kills[worker or ""].extend(_ids(run, key))
+                        self._timers.remind(self._kill_retry_s, run.id)
+                    case WakeAt(at):
+                        if run.state not in FINISHED_WORKFLOW:  # it may have ended since
+                            self._timers.add(at, run.id)
+                    case AskSlot(key):
+                        self._on_ask(run, key)
+                    case Watch(key):
+                        self._on_watch(run, key)
+        try:
+            if withdraw:
+                await self._queue.remove(withdraw)
+            if put:
+                failpoints.hit("dispatch.before_put")
+                await self._queue.put(put)
+                failpoints.hit("dispatch.after_put")
+        except ShoalError as error:
+            log.warning("queue not reached; the sweeper will repeat", error=str(error))
+            self._on_trouble()
+        for worker, ids in kills.items():
+            self._spawn(self._kill(worker, sorted(set(ids))))
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _kill(self, worker: str, ids: Iterable[int]) -> None:
+        """Ask a worker to end attempts; repeated by a timer until their reports are in."""
+        member = self._workers.current().get(worker)
+        if member is None:
+            return  # gone: its claims vanish, and the sweeper declares them lost
+        request = pb.KillRequest(task_instance_ids=list(ids), reason="stopped by request")
+        address = str(member.data["address"])
+        failpoints.hit("kill.before_call")
+        try:
+            await call(
+                address, self._channels.worker(address).Kill(request, timeout=_KILL_TIMEOUT_S)
+            )
+        except ShoalError as error:
+            log.warning("worker did not take the kill", worker=worker, error=str(error))
+
+    async def aclose(self) -> None:
+        """Wait for kills that are on their way."""
+        await asyncio.gather(*self._background, return_exceptions=True)
+
+
+def _is_queued(run: Run, key: AttemptKey) -> bool:
+    return run.attempts[key[0]].state is TaskState.QUEUED
+
+
+def _entries(run: Run, key: AttemptKey) -> list[Entry]:
+    task, number = key
+    attempt = run.attempts[task]
+    return [queue_entry(run, attempt)] if attempt.number == number and attempt.id else []
+
+
+def _ids(run: Run, key: AttemptKey) -> list[int]:
+    task, number = key
+    attempt = run.attempts[task]
+    return [attempt.id] if attempt.number == number and attempt.id else []

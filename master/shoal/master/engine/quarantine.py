@@ -1,0 +1,167 @@
+"""What this master cannot work with: set aside with a reason, shown, and tried again.
+
+A row of another version or of somebody's hand, an event that ``decide`` fails on, a text that
+nobody can render: whatever it is, it is the matter of one run, command, schedule or backfill, and
+stops neither this master nor anything else. It stays as it is stored. It is tried again after a
+while, later each time; when its partition gets another owner; and a run when somebody asks for it
+(``shoal recover``). Until then nothing is done with it.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+
+from shoal.core.errors import ShoalError
+from shoal.core.runs.quarantine import Kind, SetAside
+from shoal.master.alarm import wait_for
+from shoal.master.trouble import trace_of
+from shoal.sql import Database
+from shoal.sql.errors import Fenced
+from shoal.sql.statements.reading import reason_of
+
+log = structlog.get_logger()
+
+_LONGEST_PAUSE_S = 600.0  # between two tries
+_STORE_AGAIN_S = 1.0
+
+_Key = tuple[Kind, str]
+
+
+@dataclass
+class _Item:
+    record: SetAside
+    retry_at: float  # monotonic
+    on_trial: bool = False  # it is being tried again
+
+
+class Quarantine:
+    """What one master has set aside. Used on the event loop; ``work`` stores what changes."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Callable[[], datetime],
+        epochs: Mapping[int, int],
+        first_retry_s: float = 10.0,
+    ) -> None:
+        """``epochs``: of the partitions held, at any time."""
+        self._database = database
+        self._clock = clock
+        self._epochs = epochs
+        self._first_retry_s = first_retry_s
+        self._items: dict[_Key, _Item] = {}
+        self._to_store: set[_Key] = set()
+        self._news = asyncio.Event()
+        # Called with what is to be tried again, if nobody looks at it by himself.
+        self.on_retry: list[Callable[[SetAside], None]] = []
+
+    def put(self, kind: Kind, item: object, partition: int, error: BaseException) -> None:
+        """Set a thing aside because of ``error``; its trace is logged the first time."""
+        key = (kind, str(item))
+        known = self._items.get(key)
+        tries = known.record.tries + 1 if known else 1
+        since = known.record.since if known else self._clock()
+        reason = str(error) if isinstance(error, ShoalError) else reason_of(error)
+        record = SetAside(kind, str(item), partition, reason, tries, since)
+        pause_s = min(self._first_retry_s * 2.0 ** min(tries - 1, 20), _LONGEST_PAUSE_S)
+        self._items[key] = _Item(record, time.monotonic() + pause_s)
+        log.error(
+            "set aside",
+            kind=kind,
+            item=str(item),
+            partition=partition,
+            reason=reason,
+            tries=tries,
+            trace=None if known else trace_of(error),
+        )
+        self._changed(key)
+
+    def holds(self, kind: Kind, item: object) -> bool:
+        """Whether nothing is to be done with a thing now."""
+        if not self._items:
+            return False
+        found = self._items.get((kind, str(item)))
+        return found is not None and not found.on_trial
+
+    def tries(self, kind: Kind, item: object) -> bool:
+        """Whether a thing was set aside and is being tried again now."""
+        if not self._items:
+            return False
+        found = self._items.get((kind, str(item)))
+        return found is not None and found.on_trial
+
+    def reason(self, kind: Kind, item: object) -> str:
+        """Return why a thing is set aside."""
+        found = self._items.get((kind, str(item)))
+        return found.record.reason if found else ""
+
+    def held(self, kind: Kind) -> int:
+        """Return how many things of a kind are set aside."""
+        return sum(of is kind for of, _ in self._items)
+
+    def try_again(self, kind: Kind, item: object) -> None:
+        """Let a thing be worked with: ``put`` or ``passed`` tells how that went."""
+        if (found := self._items.get((kind, str(item)))) is not None:
+            found.on_trial = True
+
+    def passed(self, kind: Kind, item: object) -> None:
+        """A thing was worked with. Costs nothing as a rule."""
+        if self._items and self._items.pop(key := (kind, str(item)), None) is not None:
+            log.info("no longer set aside", kind=kind, item=str(item))
+            self._changed(key)
+
+    def forget(self, partitions: Collection[int]) -> None:
+        """Partitions were taken or given up: what is there is their owner's to find out."""
+        for key in [k for k, one in self._items.items() if one.record.partition in partitions]:
+            del self._items[key]
+            self._to_store.discard(key)
+
+    def _changed(self, key: _Key) -> None:
+        self._to_store.add(key)
+        self._news.set()
+
+    # -- the loop ----------------------------------------------------------------------------
+
+    async def work(self) -> None:
+        """Run for ever."""
+        while True:
+            await wait_for(self._news, self._pause_s())
+            self._news.clear()
+            self._try_what_is_due()
+            try:
+                await self._store()
+            except Fenced as error:
+                self.forget(error.partitions)
+            except Exception as error:  # noqa: BLE001 - telling must not end the master
+                log.warning("quarantine not stored; trying again", error=str(error))
+                await asyncio.sleep(_STORE_AGAIN_S)
+                self._news.set()
+
+    def _pause_s(self) -> float | None:
+        due = [one.retry_at for one in self._items.values() if not one.on_trial]
+        return max(0.0, min(due) - time.monotonic()) if due else None
+
+    def _try_what_is_due(self) -> None:
+        now = time.monotonic()
+        for one in list(self._items.values()):
+            if not one.on_trial and one.retry_at <= now:
+                one.on_trial = True
+                for told in self.on_retry:
+                    told(one.record)
+
+    async def _store(self) -> None:
+        keys = set(self._to_store)
+        if not keys:
+            return
+        records = [self._items[key].record for key in keys if key in self._items]
+        ours = [one for one in records if one.partition in self._epochs]
+        async with self._database.unit_of_work() as uow:
+            await uow.fence({one.partition: self._epochs[one.partition] for one in ours})
+            await uow.quarantine.remove(keys - {(one.kind, one.item) for one in records})
+            await uow.quarantine.put(ours)
+            await uow.commit()
+        self._to_store -= keys

@@ -1,0 +1,131 @@
+"""Whether this master's database answers, as a breaker.
+
+While somebody works, the answers that come anyway say so. When none has come for a moment the
+database is asked on purpose, over a connection of its own, so that neither a lost connection nor
+a pool in which all wait can be mistaken for a lost database. The breaker opens when there has been
+no answer for half of the session timeout, and closes when one comes quickly: a database that takes
+seconds for each is one to finish work with, not one to begin with again.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from shoal.runtime.breaker import Breaker, BreakerState
+from shoal.core.errors import ShoalError
+from shoal.master.engine.engine import Clock
+from shoal.sql import Database
+
+log = structlog.get_logger()
+
+# In parts of the session timeout:
+_FRESH = 0.2  # an answer that old is good enough
+_DOUBTFUL = 0.1  # without an answer for so long, the other masters are told
+_GONE = 0.5  # and for so long, the breaker opens
+_LOOK = 0.05
+_QUICK = 0.25  # an answer that closes it
+_PROBE = 1.0  # longest wait for the answer to a question
+
+
+@dataclass(frozen=True)
+class DatabaseState:
+    """What a master says of its database, to the other masters and to people."""
+
+    answers: bool
+    breaker: BreakerState = BreakerState.CLOSED
+    since: datetime | None = None  # of no answer; None: it answers
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        since = self.since.isoformat() if self.since else None
+        return {"answers": self.answers, "breaker": self.breaker.value, "since": since}
+
+
+def says_it_answers(data: Mapping[str, Any]) -> bool:
+    """Whether a master's data says that its database answers. An older version says nothing."""
+    database = data.get("database")
+    return isinstance(database, Mapping) and database.get("answers") is True
+
+
+class DatabaseHealth:
+    """Looks, and asks when there is nothing to be seen. ``session_timeout_s`` is the measure."""
+
+    def __init__(self, database: Database, session_timeout_s: float, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+        self._timeout_s = session_timeout_s
+        self._breaker = Breaker(retry_s=_FRESH * session_timeout_s)
+        self._asked_s: float | None = None  # the first question without an answer; monotonic
+        self._since: datetime | None = None  # the same, for people
+        self._probe: asyncio.Task[None] | None = None
+        self.closed_s = time.monotonic()  # when the breaker was last closed
+
+    @property
+    def state(self) -> DatabaseState:
+        """What is known at this moment."""
+        is_closed = self._breaker.is_closed
+        answers = is_closed and self._silent_s() < _DOUBTFUL * self._timeout_s
+        return DatabaseState(answers, self._breaker.state, None if answers else self._since)
+
+    async def work(self) -> None:
+        """Run for ever."""
+        try:
+            while True:
+                await asyncio.sleep(_LOOK * self._timeout_s)
+                self._look()
+        finally:
+            if self._probe is not None:
+                self._probe.cancel()
+                await asyncio.gather(self._probe, return_exceptions=True)
+
+    def _silent_s(self) -> float:
+        return 0.0 if self._asked_s is None else time.monotonic() - self._asked_s
+
+    def _look(self) -> None:
+        now_s = time.monotonic()
+        if not self._breaker.is_closed:
+            if self._probe is None and self._breaker.allows(now_s):
+                self._ask()
+            return
+        if self._asked_s is not None and self._database.answered_s > self._asked_s:
+            self._asked_s = self._since = None
+        if self._silent_s() >= _GONE * self._timeout_s:
+            self._breaker.failed(now_s)
+            log.error("the database does not answer", since=self._since)
+        elif self._probe is None and (
+            self._asked_s is not None
+            or now_s - self._database.answered_s > _FRESH * self._timeout_s
+        ):
+            if self._asked_s is None:
+                self._asked_s, self._since = now_s, self._clock()
+            self._ask()
+
+    def _ask(self) -> None:
+        self._probe = asyncio.create_task(self._question(), name="database probe")
+
+    async def _question(self) -> None:
+        began_s = time.monotonic()
+        try:
+            async with asyncio.timeout(_PROBE * self._timeout_s):
+                await self._database.probe()
+        except (ShoalError, TimeoutError) as error:
+            log.debug("database probe failed", error=str(error))
+            if not self._breaker.is_closed:
+                self._breaker.failed(time.monotonic())
+            return
+        finally:
+            self._probe = None
+        took_s = time.monotonic() - began_s
+        if self._breaker.is_closed:
+            return  # the next look sees the answer
+        if took_s > _QUICK * self._timeout_s:
+            self._breaker.failed(time.monotonic())
+            return
+        log.info("the database answers again", silent_since=self._since)
+        self._breaker.succeeded()
+        self._asked_s = self._since = None
+        self.closed_s = time.monotonic()

@@ -1,0 +1,140 @@
+"""A master's part in the group that shares the partitions: it leaves while its database is away.
+
+A master without the database can do nothing for its partitions, and would keep them for as long as
+its session lasts, which may be for ever. So while its breaker is open it leaves the group and stays
+registered, and its database is suspended, so that nothing holds the leaving up. But only if another
+master says that the database answers *it*: when the database itself is away, leaving helps nobody,
+and partitions that nobody holds would only have to be taken again. Masters say when their answers
+fail to come long before they leave, and what the others say is read at the moment of the decision;
+so when all lose the database together they all know before the first could leave.
+
+It joins again when the database answers quickly, at once or, if it has left several times, after a
+while that doubles each time; and also when nobody is left whom the database answers, for then it
+is as good as any other.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import structlog
+
+from shoal.coordination import CoordinationError, Group, Members, Membership
+from shoal.runtime.breaker import BreakerState
+from shoal.master.membership.database_health import DatabaseHealth, says_it_answers
+from shoal.sql import Database
+
+log = structlog.get_logger()
+
+# In parts of the session timeout:
+_LOOK = 0.05
+_FIRST_STAY = 0.2  # out of the group after the database is back, doubled each time
+_LONGEST_STAY = 6.0
+_FORGIVEN = 60.0  # after so long in the group, what was before does not count
+
+
+class Participation:
+    """In the group, or not, for the life of an ``async with`` block."""
+
+    def __init__(
+        self,
+        make_group: Callable[[], Group],
+        membership: Membership,
+        members: Members,
+        about: Mapping[str, Any],
+        database: Database,
+        health: DatabaseHealth,
+        session_timeout_s: float,
+    ) -> None:
+        """``about`` is what the master says of itself besides; ``members`` are the masters."""
+        self._make_group = make_group
+        self._membership, self._members, self._about = membership, members, about
+        self._database, self._health = database, health
+        self._timeout_s = session_timeout_s
+        self._group: Group | None = None
+        self._changing = asyncio.Lock()  # joining or leaving
+        self._over = False
+        self._told: dict[str, Any] | None = None
+        self._joined_s = 0.0  # monotonic
+        self._left_times = 0  # not long ago
+
+    async def __aenter__(self) -> Self:
+        await self._join()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._over = True
+        async with self._changing:
+            await self._leave()
+
+    async def work(self) -> None:
+        """Run until the block is left. Raises what has ended the group."""
+        while not self._over:
+            await asyncio.sleep(_LOOK * self._timeout_s)
+            if self._group is not None:
+                self._group.raise_failure()
+            await self._tell()
+            try:
+                await self._reconsider()
+            except CoordinationError as error:
+                log.debug("other masters not seen", error=str(error))
+
+    async def _tell(self) -> None:
+        """Say what has become of the database, if that is news."""
+        data = {**self._health.state.as_data(), "shares": self._group is not None}
+        if data != self._told:
+            self._told = data
+            await self._membership.update({**self._about, "database": data})
+
+    async def _reconsider(self) -> None:
+        if self._health.state.breaker is BreakerState.CLOSED:
+            is_back = time.monotonic() - self._health.closed_s >= self._stay_s()
+            if self._group is None and is_back:
+                await self._change(joins=True)
+        elif (self._group is None) != await self._others_can():
+            await self._change(joins=self._group is None)
+
+    def _stay_s(self) -> float:
+        doubled = _FIRST_STAY * (1 << min(max(self._left_times - 1, 0), 10))
+        return min(doubled, _LONGEST_STAY) * self._timeout_s
+
+    async def _others_can(self) -> bool:
+        """Whether another master says that the database answers it."""
+        return any(
+            says_it_answers(member.data)
+            for member in (await self._members.refresh()).values()
+            if member.id != self._membership.member_id
+        )
+
+    async def _change(self, *, joins: bool) -> None:
+        async with self._changing:
+            if self._over:
+                return
+            if joins:
+                log.info("sharing the partitions again")
+                self._database.resume()
+                await self._join()
+                return
+            log.warning("the database answers others, not us: giving the partitions up")
+            if time.monotonic() - self._joined_s > _FORGIVEN * self._timeout_s:
+                self._left_times = 0
+            self._left_times += 1
+            self._database.suspend("the database does not answer this master; others have its work")
+            await self._leave()
+
+    async def _join(self) -> None:
+        group = self._make_group()
+        await group.__aenter__()
+        self._group, self._joined_s = group, time.monotonic()
+
+    async def _leave(self) -> None:
+        group, self._group = self._group, None
+        if group is not None:
+            await group.__aexit__(None, None, None)

@@ -1,0 +1,184 @@
+"""Which partitions this master owns, and what follows from a change.
+
+The masters share the partitions out as a group: its assignment says which ones this master is to
+wish for, and the ephemeral owner znodes say who really owns what. The engine holds a partition
+only while its znode is ours: taken after the znode is, given up before it goes. A partition is
+revoked when the engine has dropped it and its znode is gone, so its next owner finds it free.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable
+
+import structlog
+
+from shoal.coordination import Bells, GroupListener, NoNode, Ownership, Partition, ZkSession
+from shoal.coordination.cluster import layout
+from shoal.core.errors import ShoalError
+from shoal.master.engine.engine import LEAVING, Engine
+from shoal.master.errors import NotStored
+from shoal.sql.errors import Fenced
+
+log = structlog.get_logger()
+
+# Partitions won in ZooKeeper, each with its epoch and with who waits for it to be taken.
+Won = dict[int, tuple[int, asyncio.Future[None]]]
+
+
+class PartitionKeeper(GroupListener):
+    """Keeps wish, ownership, bells and engine in step for one master."""
+
+    def __init__(
+        self,
+        session: ZkSession,
+        master_id: str,
+        address: str,
+        engine: Engine,
+        bells: Bells,
+        takeover_delay_s: float,
+    ) -> None:
+        self._session = session
+        self._master_id = master_id
+        self._wanted: frozenset[int] = frozenset()
+        self._engine = engine
+        self._bells = bells
+        # Won in ZooKeeper, not yet taken by the engine: epoch, and who waits for it.
+        self._won: Won = {}
+        self._news = asyncio.Event()
+        self._over = False  # nobody takes what is won any more
+        self.ownership = Ownership(
+            session,
+            owner_id=master_id,
+            data={"address": address},
+            on_acquired=self._acquired,
+            on_released=self._released,
+            on_lost=self._lost,
+            takeover_delay_s=takeover_delay_s,
+        )
+
+    # -- what the group says -----------------------------------------------------------------
+
+    async def on_assigned(self, partitions: frozenset[Partition]) -> None:
+        """Wish for more."""
+        self._want(self._wanted | _indices(partitions))
+
+    async def on_revoked(self, partitions: frozenset[Partition]) -> None:
+        """Let go, and return when somebody else can have them."""
+        revoked = _indices(partitions)
+        self._want(self._wanted - revoked)
+        await self.ownership.released(revoked)
+
+    async def on_lost(self, partitions: frozenset[Partition]) -> None:
+        """The group goes on without us, or the session does not go on.
+
+        What our znodes still say is true: as long as they stand nobody else is the owner, so we
+        let go in order. If the session is over the ownership is lost by its own account.
+        """
+        self._want(self._wanted - _indices(partitions))
+
+    def _want(self, partitions: frozenset[int]) -> None:
+        self._wanted = partitions
+        log.info("partitions wished for", count=len(partitions))
+        self.ownership.set_wanted(partitions)
+
+    # -- what the owner znodes say -----------------------------------------------------------
+
+    async def work(self) -> None:
+        """Take what was won, many partitions in one transaction. Runs for ever."""
+        won: Won = {}
+        try:
+            while True:
+                await self._news.wait()
+                self._news.clear()
+                won, self._won = self._won, {}
+                # Nobody waits for those that were lost again before we came to them.
+                await self._take({p: one for p, one in won.items() if not one[1].done()})
+                # Each new bell rings once by itself, so what waits in the partition is looked at.
+                self._bells.listen(self._engine.epochs)
+        finally:
+            # Whoever waits for us would wait for ever, and with it the end of the ownership.
+            self._over = True
+            for _, done in (*won.values(), *self._won.values()):
+                _finish(done, NotStored(LEAVING))
+
+    async def _take(self, won: Won) -> None:
+        while won:
+            try:
+                await self._engine.take(
+                    {partition: epoch for partition, (epoch, _) in won.items()}, self._master_id
+                )
+            except Fenced as error:
+                outgrown = await self._outgrow(error.partitions & won.keys(), won)
+                for partition in error.partitions & won.keys():
+                    if partition in outgrown:
+                        won[partition] = (outgrown[partition], won[partition][1])
+                    else:
+                        log.warning("a newer owner was quicker", partition=partition)
+                        _finish(won.pop(partition)[1], error)
+                continue
+            except Exception as error:  # noqa: BLE001 - given up, and won again
+                told = error if isinstance(error, ShoalError) else NotStored(str(error))
+                log.warning("partitions not taken", error=str(error))
+                for _, done in won.values():
+                    _finish(done, told)
+                return
+            for _, done in won.values():
+                _finish(done, None)
+            return
+
+    async def _outgrow(self, fenced: Collection[int], won: Won) -> dict[int, int]:
+        """Return new epochs for partitions whose stored ones come from a tree that is gone.
+
+        After ZooKeeper lost its data, creation numbers begin anew, below the stored epochs. While
+        our owner znode stands, nobody in the present tree can have had a higher number, so a
+        higher stored one is older history: its successor is one more. Should somebody else be
+        quicker with that, taking it raises Fenced again.
+        """
+        try:
+            stored = await self._engine.stored_epochs(fenced)  # read before we look at the znode
+            await self._session.sync(layout.PARTITIONS)
+            ours = [p for p in fenced if await self._is_ours(p)]
+        except ShoalError as error:
+            log.warning("ownership not checked", error=str(error))
+            return {}
+        # An epoch that was outgrown already and is fenced again has really been overtaken.
+        epochs = self.ownership.owned()
+        found = {p: stored[p] + 1 for p in ours if won[p][0] == epochs.get(p)}
+        if found:
+            log.warning("epochs of a lost ZooKeeper tree outgrown", partitions=sorted(found))
+        return found
+
+    async def _is_ours(self, partition: int) -> bool:
+        try:
+            node = await self._session.get(layout.owner(partition))
+        except NoNode:
+            return False
+        return node.stat.session_id == self._session.session_id
+
+    async def _acquired(self, partition: int, epoch: int) -> None:
+        if self._over:
+            raise NotStored(LEAVING)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._won[partition] = (epoch, done)
+        self._news.set()
+        await done
+
+    async def _released(self, partition: int) -> None:
+        await self._engine.drop([partition])
+        self._bells.listen(self._engine.epochs)
+
+    async def _lost(self, partitions: Collection[int]) -> None:
+        await self._engine.drop(partitions)
+        self._bells.listen(self._engine.epochs)
+
+
+def _indices(partitions: Iterable[Partition]) -> frozenset[int]:
+    return frozenset(partition.index for partition in partitions)
+
+
+def _finish(done: asyncio.Future[None], error: ShoalError | None) -> None:
+    if done.done():
+        return  # whoever waited has lost the partition meanwhile
+    if error is None:
+        done.set_result(None)
+    else:
+        done.set_exception(error)

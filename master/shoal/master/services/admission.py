@@ -1,0 +1,250 @@
+"""Who may start: overlap policies at work, inside the transactions that create and end runs.
+
+A ``Gate`` stands in one transaction. It locks the workflows whose policies matter (after the
+fence, before anything is written, see ``shoal.sql.repositories.runs.admission``), reads their line-ups once all
+ends are written, and stores what ``shoal.core.runs.overlap`` decides: ``admitted_at``, and for whoever
+must hear of it an ADMIT or STOP command. So an end and what follows from it are one, and a
+master's death in between costs nothing. A regular look finds room that no end has made: of a
+new version, or of a run that ended while the policy was another one.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Self
+
+import structlog
+
+from shoal.runtime import failpoints
+from shoal.core.runs.commands import CommandState, CommandType, NewCommand
+from shoal.core.runs.overlap import Lineup, Moves, Policy, Waiter, refusal, settle
+from shoal.core.runs.run import Run
+from shoal.core.runs.states import WorkflowState
+from shoal.master.engine.engine import Clock, Engine
+from shoal.master.trouble import Trouble
+from shoal.sql import Database, UnitOfWork
+from shoal.sql.repositories.runs.admission import supersede_key
+from shoal.sql.errors import KeyTaken
+
+log = structlog.get_logger()
+
+REQUESTED_BY = "overlap"
+LOOK_INTERVAL_S = 30.0
+
+
+@dataclass
+class _Line:
+    """One locked workflow."""
+
+    policy: Policy
+    lineup: Lineup
+    moves: list[Moves] = field(default_factory=list)
+
+    def settle(self) -> None:
+        moves = settle(self.policy, self.lineup)
+        self.lineup = self.lineup.after(moves)
+        self.moves.append(moves)
+
+
+class Gate:
+    """The workflows that one transaction has locked, and what it does to their runs."""
+
+    def __init__(self, uow: UnitOfWork, policies: dict[int, Policy]) -> None:
+        self._uow = uow
+        self._policies = policies
+        self._unknown = uow.admission.unknown
+        self._lines: dict[int, _Line] = {}
+        self._newcomers: dict[int, Run] = {}
+        self.admitted: set[int] = set()  # newcomers that may start
+        self.to_ring: set[int] = set()  # partitions, after the commit
+
+    @classmethod
+    async def locked(cls, uow: UnitOfWork, newest: Mapping[int, int]) -> Self:
+        """Lock those of the workflows whose runs may have to wait; see ``admission.lock``."""
+        return cls(uow, await uow.admission.lock(newest))
+
+    async def read(self) -> None:
+        """Read the line-ups; ends that this transaction stores are written before."""
+        for workflow_id, policy in self._policies.items():
+            lineup = await self._uow.admission.lineup(workflow_id, policy)
+            self._lines[workflow_id] = _Line(policy, lineup)
+
+    def is_open(self, workflow_id: int) -> bool:
+        """Whether a new run starts at once, whatever others there are."""
+        return workflow_id not in self._policies and workflow_id not in self._unknown
+
+    def refusal(self, workflow_id: int, coming: int) -> str | None:
+        """Return why one more run is refused, after ``coming`` others that were not."""
+        if self.is_open(workflow_id):
+            return None
+        if (reason := self._unknown.get(workflow_id)) is not None:
+            return f"nobody knows whether another run may start: {reason}"
+        line = self._lines[workflow_id]
+        return refusal(line.policy, line.lineup.active, line.lineup.waiting_count + coming)
+
+    def enter(self, workflow_id: int, run: Run) -> None:
+        """Let a run that was created, not admitted, take its place."""
+        line = self._lines[workflow_id]
+        line.lineup = line.lineup.joined_by(Waiter(run.id, run.priority, run.logical_time))
+        line.settle()
+        self._newcomers[run.id] = run
+
+    def settle(self) -> None:
+        """Let whoever waits take the room that there is."""
+        for line in self._lines.values():
+            line.settle()
+
+    async def write(self, at: datetime) -> None:
+        """Store what was decided. The caller rings ``to_ring`` after the commit."""
+        commands: list[NewCommand] = []
+        for workflow_id, line in self._lines.items():
+            commands += await self._admissions(workflow_id, line.moves, at)
+            commands += await self._stops(workflow_id, line.moves)
+        if commands:
+            await self._uow.commands.send_many(commands, at)
+            self.to_ring |= {command.partition for command in commands}
+
+    async def _admissions(
+        self, workflow_id: int, moves: Iterable[Moves], at: datetime
+    ) -> list[NewCommand]:
+        """Mark the runs as admitted; return the messages to those that others hold."""
+        ids = [run for move in moves for run in move.admit]
+        admitted = await self._uow.admission.admit(ids, at) if ids else {}
+        for run_id in admitted.keys() & self._newcomers.keys():
+            self._newcomers[run_id].admitted_at = at
+            self.admitted.add(run_id)
+        return [
+            _admit(run_id, workflow_id, partition)
+            for run_id, partition in admitted.items()
+            if run_id not in self._newcomers
+        ]
+
+    async def _stops(self, workflow_id: int, moves: Iterable[Moves]) -> list[NewCommand]:
+        told: dict[int, tuple[str, str]] = {}  # key and reason by instance
+        for move in moves:
+            for run_id in move.supersede:
+                told[run_id] = (supersede_key(run_id), f"superseded by instance {move.by}")
+            for run_id in move.replace:
+                key = f"replace:{run_id}:{move.by}"
+                told[run_id] = (key, f"replaced by instance {move.by}")
+        partitions = await self._uow.admission.partitions_of(told) if told else {}
+        return [
+            NewCommand(
+                CommandType.STOP,
+                partitions[run_id],
+                key,
+                workflow_id,
+                instance_id=run_id,
+                requested_by=REQUESTED_BY,
+                detail={"reason": reason},
+            )
+            for run_id, (key, reason) in told.items()
+        ]
+
+
+class Admission:
+    """Keeps the runs of this master's workflows moving up."""
+
+    def __init__(
+        self,
+        database: Database,
+        engine: Engine,
+        clock: Clock,
+        ring: Callable[[Iterable[int]], None],
+    ) -> None:
+        self._database = database
+        self._engine = engine
+        self._clock = clock
+        self._ring = ring
+
+    async def at_end_of(self, uow: UnitOfWork, runs: Sequence[Run]) -> "_AfterEnds":
+        """Take part in a transaction that stores the end of ``runs``; see ``batch.Ending``."""
+        policies = await uow.admission.lock_of([run.id for run in runs])
+        return _AfterEnds(Gate(uow, policies), self._ring)
+
+    async def work(self) -> None:
+        """Look now and then, for ever."""
+        trouble = Trouble("admission")
+        while True:
+            await asyncio.sleep(LOOK_INTERVAL_S)
+            try:
+                await self.look()
+            except Exception as error:  # noqa: BLE001 - the next look repeats it
+                await trouble.met(error)
+            else:
+                trouble.over()
+
+    async def look(self) -> None:
+        """Admit what waits in this master's partitions although there is room for it."""
+        waiting = [
+            run.id
+            for run in self._engine.runs.values()
+            if run.state is WorkflowState.QUEUED and run.admitted_at is None
+        ]
+        if not waiting:
+            return
+        await self._repeat(waiting)
+        async with self._database.unit_of_work() as uow:
+            gate = Gate(uow, await uow.admission.lock_of(waiting, all_of_them=True))
+            await gate.read()
+            gate.settle()
+            await gate.write(self._clock())
+            await uow.commit()
+        if gate.to_ring:
+            log.info("runs admitted that nobody had told", partitions=sorted(gate.to_ring))
+            self._ring(gate.to_ring)
+
+    async def _repeat(self, waiting: Collection[int]) -> None:
+        """Send ADMIT to those that were admitted long ago if the message is not there."""
+        now = self._clock()
+        before = now - timedelta(seconds=LOOK_INTERVAL_S)
+        async with self._database.unit_of_work(read_only=True) as uow:
+            homes = await uow.admission.not_begun(waiting, before)
+        if not homes:
+            return
+        async with self._database.unit_of_work() as uow:
+            messages = [_admit(run_id, *home) for run_id, home in homes.items()]
+            try:
+                sent = await uow.commands.send_many(messages, now)
+            except KeyTaken as error:
+                log.error("admitted runs cannot be told", error=str(error))
+                return
+            await uow.commit()
+        if pending := {one.partition for one in sent if one.state is CommandState.PENDING}:
+            log.warning("runs told again that they may start", instances=sorted(homes))
+            self._ring(pending)
+
+
+def _admit(run_id: int, workflow_id: int, partition: int) -> NewCommand:
+    """Return the message to a run that it may start."""
+    return NewCommand(
+        CommandType.ADMIT,
+        partition,
+        f"admit:{run_id}",
+        workflow_id,
+        instance_id=run_id,
+        requested_by=REQUESTED_BY,
+    )
+
+
+class _AfterEnds:
+    """The part of one transaction that lets others move up."""
+
+    def __init__(self, gate: Gate, ring: Callable[[Iterable[int]], None]) -> None:
+        self._gate = gate
+        self._ring = ring
+
+    async def write(self, at: datetime) -> None:
+        """The ends are written: let whoever waited for them start."""
+        await self._gate.read()
+        self._gate.settle()
+        await self._gate.write(at)
+        if self._gate.to_ring:
+            failpoints.hit("admit.before_commit")
+
+    def committed(self) -> None:
+        """Tell the owners of those who may start."""
+        if self._gate.to_ring:
+            failpoints.hit("admit.after_commit")
+            self._ring(self._gate.to_ring)

@@ -1,0 +1,318 @@
+"""Move the backfills of this master's partitions on.
+
+One step of a backfill is one fenced transaction: see what has become of its runs, let the pure
+``window`` decide, store the START commands together with the new states. A step depends on what
+is stored alone, so a master may die at any point of it, and any other one goes on.
+
+A backfill is looked at when a request about it was carried out, when the instance of one of its
+dates has ended, when its partition's bell rings, and every few seconds.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+import structlog
+
+from shoal.coordination import partition_of
+from shoal.runtime import failpoints
+from shoal.core.backfill.request import (
+    Backfill,
+    BackfillRefused,
+    BackfillRequest,
+    BackfillSignal,
+    By,
+    next_backfill_state,
+)
+from shoal.core.backfill.plan import calendar_of
+from shoal.core.backfill.window import (
+    ENDED_BADLY,
+    BackfillRun,
+    retried,
+)
+from shoal.core.runs.commands import Command, CommandType, NewCommand
+from shoal.core.cron.fields import InvalidCron
+from shoal.core.errors import ShoalError
+from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.run import Run
+from shoal.core.runs.states import IllegalTransition
+from shoal.master.alarm import Alarm
+from shoal.master.services.backfill_look import Look, look_at
+from shoal.master.engine.engine import Clock, Engine
+from shoal.master.errors import NotOwner
+from shoal.master.trouble import Trouble
+from shoal.sql import Database, UnitOfWork
+from shoal.sql.repositories.definitions.backfill_planning import plan_of
+from shoal.sql.errors import Fenced, NotFound, StaleRow
+
+log = structlog.get_logger()
+
+REQUESTED_BY = "backfill"
+
+_SIGNALS: Mapping[CommandType, BackfillSignal] = {
+    CommandType.PAUSE_BACKFILL: BackfillSignal.PAUSE,
+    CommandType.RESUME_BACKFILL: BackfillSignal.RESUME,
+    CommandType.CANCEL_BACKFILL: BackfillSignal.CANCEL,
+    CommandType.RETRY_BACKFILL: BackfillSignal.RETRY,
+}
+REQUESTS = frozenset({CommandType.BACKFILL, *_SIGNALS})
+# What stops a step without anybody having to do something: it is repeated, here or elsewhere.
+_PASSING = (Fenced, NotOwner, StaleRow)
+
+
+class Backfills:
+    """Carries out requests about backfills, and starts their dates."""
+
+    def __init__(
+        self,
+        database: Database,
+        engine: Engine,
+        clock: Clock,
+        partitions: int,
+        interval_s: float,
+        ring: Callable[[Iterable[int]], None],
+    ) -> None:
+        self._database = database
+        self._engine = engine
+        self._clock = clock
+        self._partitions = partitions
+        self._alarm = Alarm(interval_s)
+        self._ring = ring
+        self._writing = asyncio.Lock()  # requests and steps of one backfill never cross
+        self._rung: set[int] = set()
+        self._ended: set[int] = set()  # backfills with an instance that has ended
+        # Partitions without a backfill under way, with the epoch at which that was seen: their
+        # bells, which ring for everything else, cost nothing.
+        self._idle: dict[int, int] = {}
+        self._carried_out = 0  # requests so far: what was read before one may be outdated
+
+    # -- what wakes it -----------------------------------------------------------------------
+
+    def look_soon(self, partition: int) -> None:
+        """Look at the backfills of a partition. Called on the event loop."""
+        if self._idle.get(partition) != self._engine.epochs.get(partition, -1):
+            self._rung.add(partition)
+            self._alarm.ring()
+
+    def run_ended(self, run: Run) -> None:
+        """An instance has ended, perhaps one of a backfill. Called on the event loop."""
+        if run.backfill_id is not None:
+            self._ended.add(run.backfill_id)
+            self._alarm.ring()
+
+    async def work(self) -> None:
+        """Run for ever."""
+        trouble = Trouble("backfills")
+        while True:
+            is_regular = await self._alarm.wait()
+            rung, self._rung = self._rung, set()
+            ended, self._ended = self._ended, set()
+            if is_regular:
+                rung = set(self._engine.epochs)
+            try:
+                await self.look(rung | await self._homes(ended))
+            except _PASSING as error:
+                log.warning("backfills not looked at; trying again", error=str(error))
+            except Exception as error:  # noqa: BLE001 - the next look repeats it
+                await trouble.met(error)
+            else:
+                trouble.over()
+
+    async def _homes(self, backfills: Collection[int]) -> set[int]:
+        """Return the partitions of backfills; the owners of those that are not ours are told."""
+        if not backfills:
+            return set()
+        async with self._database.unit_of_work(read_only=True) as uow:
+            homes = set((await uow.backfills.partitions_of(backfills)).values())
+        if others := homes - self._engine.epochs.keys():
+            self._ring(others)
+        return homes
+
+    async def look(self, partitions: Collection[int]) -> None:
+        """Move on every backfill of these partitions, as far as they are ours."""
+        epochs, carried_out = dict(self._engine.epochs), self._carried_out
+        ours = epochs.keys() & set(partitions)
+        if not ours:
+            return
+        async with self._database.unit_of_work(read_only=True) as uow:
+            active = await uow.backfills.active(ours)
+        if carried_out == self._carried_out:
+            self._idle.update((one, epochs[one]) for one in ours - set(active.values()))
+        for backfill_id, partition in active.items():
+            self._idle.pop(partition, None)
+            await self._try_step(backfill_id, partition)
+
+    async def _try_step(self, backfill_id: int, partition: int) -> None:
+        """Make a step; one backfill in trouble holds up no other."""
+        quarantine = self._engine.quarantine
+        if quarantine.holds(Kind.BACKFILL, backfill_id):
+            return
+        try:
+            await self.step(backfill_id, partition)
+        except Exception as error:  # noqa: BLE001 - of this one, whatever it is
+            passing = isinstance(error, ShoalError) and error.retriable
+            if passing or isinstance(error, (*_PASSING, OSError)):
+                log.warning("step not made; trying again", backfill=backfill_id, error=str(error))
+            else:
+                quarantine.put(Kind.BACKFILL, backfill_id, partition, error)
+        else:
+            quarantine.passed(Kind.BACKFILL, backfill_id)
+
+    # -- requests ----------------------------------------------------------------------------
+
+    async def carry_out(self, command: Command) -> None:
+        """Carry out a command about a backfill; its outcome is stored with what it changes."""
+        try:
+            async with self._writing:
+                if command.type is CommandType.BACKFILL:
+                    await self._create(command)
+                else:
+                    await self._request(command)
+        except (NotFound, BackfillRefused, InvalidCron) as error:
+            await self._refuse(command, str(error))
+        except ShoalError as error:
+            if not error.retriable and not isinstance(error, _PASSING):
+                raise
+            log.warning(
+                "request not stored; the next scan repeats it", command=command.id, error=str(error)
+            )
+        else:
+            self._carried_out += 1
+            self._idle.pop(command.partition, None)
+            self.look_soon(command.partition)
+
+    async def _create(self, command: Command) -> None:
+        request = BackfillRequest.read(command.detail)
+        # The plan may take a while, and a writing transaction keeps others waiting.
+        async with self._database.unit_of_work(read_only=True) as uow:
+            plan = await plan_of(uow, request)
+        plan.require_work()
+        now = self._clock()
+        async with self._database.unit_of_work() as uow:
+            await self._fence(uow, command.partition)
+            created = await uow.backfills.create(command, request, plan, now)
+            await uow.commands.done(command.id, None, now)
+            await _commit(uow)
+        log.info("backfill created", backfill=created.id, runs=plan.to_run)
+
+    async def _request(self, command: Command) -> None:
+        signal = _SIGNALS[command.type]
+        assert command.backfill_id is not None, "checked when it was accepted"
+        now = self._clock()
+        async with self._database.unit_of_work() as uow:
+            await self._fence(uow, command.partition)
+            before = await uow.backfills.get(command.backfill_id, lock=True)
+            try:
+                state = next_backfill_state(before.state, signal)
+            except IllegalTransition:
+                raise BackfillRefused(
+                    "state", f"cannot {signal.lower()}: the backfill is {before.state}"
+                ) from None
+            if signal is BackfillSignal.RETRY:
+                await _retry(uow, before)
+            await uow.backfills.set_state(before, state, None, now, ended=False)
+            await uow.commands.done(command.id, None, now)
+            await _commit(uow)
+        log.info("backfill changed", backfill=before.id, state=state)
+
+    async def _refuse(self, command: Command, reason: str) -> None:
+        async with self._database.unit_of_work() as uow:
+            await self._fence(uow, command.partition)
+            await uow.commands.refuse(command.id, reason, self._clock())
+            await uow.commit()
+        log.warning("command refused", command=command.id, reason=reason)
+
+    # -- steps -------------------------------------------------------------------------------
+
+    async def step(self, backfill_id: int, partition: int) -> None:
+        """Do what a backfill needs now. Raises Fenced, NotOwner."""
+        async with self._writing:
+            async with self._database.unit_of_work(read_only=True) as uow:
+                look = await look_at(uow, await uow.backfills.get(backfill_id))
+            if look is None or not look.has_work:
+                return
+            now = self._clock()
+            async with self._database.unit_of_work() as uow:
+                await self._fence(uow, partition)
+                look = await look_at(uow, await uow.backfills.get(backfill_id, lock=True))
+                if look is None or not look.has_work:
+                    return
+                commands = await self._store(uow, look, now)
+                await _commit(uow)
+        if commands:
+            self._ring({command.partition for command in commands})
+        if look.step.state is not None:
+            log.info("backfill ended", backfill=backfill_id, state=look.step.state)
+
+    async def _store(self, uow: UnitOfWork, look: Look, now: datetime) -> list[NewCommand]:
+        """Store a step; return the commands that are new with it."""
+        changed = dict(look.step.changed)
+        starts = [self._start(look, changed[position]) for position in look.step.start]
+        stops = [_stop(look, run) for run in look.stops]
+        stored = await uow.commands.send_many([*starts, *stops], now)
+        for position, command in zip(look.step.start, stored, strict=False):
+            changed[position] = replace(changed[position], command_id=command.id, instance_id=None)
+        await uow.backfills.save(look.backfill.id, list(changed.values()))
+        if look.step.state is not None:
+            await uow.backfills.set_state(
+                look.backfill, look.step.state, look.step.reason, now, ended=True
+            )
+        return [*starts, *stops]
+
+    def _start(self, look: Look, run: BackfillRun) -> NewCommand:
+        request = look.backfill.request
+        is_root = run.workflow_id == look.backfill.workflow_id
+        workflow = look.workflows.get(run.workflow_id)
+        by_schedule = workflow is not None and calendar_of(request) is By.SCHEDULE
+        schedule = workflow.schedule_at(run.logical_time) if workflow and by_schedule else None
+        key = f"backfill:{look.backfill.id}:{run.position}:{run.tries}"
+        return NewCommand(
+            CommandType.START,
+            partition_of(key, self._partitions),
+            key,
+            run.workflow_id,
+            version=request.version if is_root else None,
+            parameters={
+                **(schedule.parameters if schedule else {}),
+                **(request.parameters if is_root else {}),
+            },
+            logical_time=run.logical_time,
+            timezone=schedule.timezone if schedule else None,
+            priority=int(request.priority),
+            requested_by=REQUESTED_BY,
+            selection=request.selection if is_root else None,
+            backfill_id=look.backfill.id,
+        )
+
+    async def _fence(self, uow: UnitOfWork, partition: int) -> None:
+        await uow.fence({partition: self._engine.epoch_of(partition)})
+
+
+async def _retry(uow: UnitOfWork, backfill: Backfill) -> None:
+    """Let everything wait again that failed or was cancelled. Raises BackfillRefused."""
+    runs = await uow.backfills.runs(backfill.id)
+    changed = retried(runs, await uow.backfills.outcomes(backfill.id, ENDED_BADLY))
+    if not changed:
+        raise BackfillRefused("state", "nothing to retry: no date has failed or was cancelled")
+    await uow.backfills.save(backfill.id, list(changed.values()))
+
+
+def _stop(look: Look, run: BackfillRun) -> NewCommand:
+    outcome = look.outcomes[run.position]
+    assert outcome.partition is not None, "its instance is there"
+    return NewCommand(
+        CommandType.STOP,
+        outcome.partition,
+        f"backfill:{look.backfill.id}:{run.position}:{run.tries}:stop",
+        run.workflow_id,
+        instance_id=outcome.instance_id,
+        requested_by=REQUESTED_BY,
+        detail={"reason": f"backfill {look.backfill.id} was cancelled"},
+    )
+
+
+async def _commit(uow: UnitOfWork) -> None:
+    failpoints.hit("backfill.before_commit")
+    await uow.commit()
+    failpoints.hit("backfill.after_commit")

@@ -1,0 +1,314 @@
+"""Watch the runs that DEPENDENT tasks wait for.
+
+A task that waits has rows in ``dependency_wait``, stored before anybody looks for its runs. Who
+commits the end of a run or the success of a task looks there who waits for the workflow, and
+rings the bells of their partitions. So an end is seen by the first look, or its master sees who
+waits. Besides, each master looks at its tasks by itself now and then, a part of them each time.
+
+A look reads the runs for many tasks at once: it costs a few queries for hundreds of them. Of a
+workflow that nobody waits for, that is asked once in a while only, however much of it ends; but
+always after the last end.
+"""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from shoal.runtime import failpoints
+from shoal.core.errors import ShoalError
+from shoal.core.runs.events import DependencyJudged
+from shoal.core.logic.dependent import Params
+from shoal.core.logic.judging import (
+    Found,
+    Judgement,
+    Question,
+    WorkflowName,
+    items_of,
+    judge,
+    question_of,
+)
+from shoal.core.runs.run import AttemptKey, Decision, Run, SkipCause
+from shoal.core.runs.states import TaskState
+from shoal.master.alarm import Alarm
+from shoal.master.engine.engine import Clock, Engine
+from shoal.master.errors import NotOwner
+from shoal.master.trouble import Trouble
+from shoal.sql import Database
+from shoal.sql.driver.connection import batched
+from shoal.sql.repositories.runs.dependencies import Range, Wait
+from shoal.sql.errors import Fenced
+
+log = structlog.get_logger()
+
+_TASKS_AT_ONCE = 200  # looked at with one set of queries
+_TASKS_PER_LOOK = 1_000  # of the regular looks
+_LOOKS_PER_SWEEP = 12  # regular looks between two searches for rows that are left over
+# After a look comes a pause, so that constant bells cost at most a quarter of the time.
+_PAUSE_S, _PAUSE_SHARE, _LONGEST_PAUSE_S = 0.05, 3, 2.0
+# Nobody waited for a workflow: after this long it is asked again.
+_ASK_AGAIN_S = 1.0
+
+
+@dataclass
+class _Watched:
+    """A DEPENDENT task of this master that waits."""
+
+    task_instance_id: int
+    instance_id: int
+    partition: int
+    question: Question
+    names: frozenset[WorkflowName]
+    registered: set[WorkflowName] = field(default_factory=set)  # has a row for these
+    told: Judgement | None = None  # what the engine was told last
+
+
+class DependencyWatcher:
+    """Judges the DEPENDENT tasks of one master."""
+
+    def __init__(
+        self,
+        database: Database,
+        engine: Engine,
+        clock: Clock,
+        interval_s: float,
+        ring: Callable[[Iterable[int]], None],
+    ) -> None:
+        self._database = database
+        self._engine = engine
+        self._clock = clock
+        self._alarm = Alarm(interval_s)
+        self._ring = ring
+        self._watched: dict[int, _Watched] = {}  # by task instance id
+        self._by_partition: defaultdict[int, set[int]] = defaultdict(set)
+        self._waiting_for: defaultdict[WorkflowName, set[int]] = defaultdict(set)
+        self._to_look_at: set[int] = set()
+        self._ended: set[WorkflowName] = set()  # with an end that others were not told of
+        self._ask_again_at: dict[WorkflowName, float] = {}  # those nobody waited for; monotonic
+        self._ids: dict[WorkflowName, int] = {}  # workflows keep theirs for ever
+        self._next = 0  # position of the regular looks
+        self._looks = 0
+
+    # -- what wakes it -----------------------------------------------------------------------
+
+    def watch(self, run: Run, key: AttemptKey) -> None:
+        """Watch for a task from now on. Called on the event loop, after its start was stored."""
+        task, number = key
+        attempt = run.attempts[task]
+        if attempt.number != number or attempt.id is None or attempt.state is not TaskState.RUNNING:
+            return
+        when = Params.model_validate(run.plan.tasks[task].params).when
+        base = run.logical_time.astimezone(ZoneInfo(run.timezone))
+        question = question_of(when, base, run.plan.spec.project)
+        names = frozenset(item.workflow for item in items_of(question))
+        self._watched[attempt.id] = _Watched(attempt.id, run.id, run.partition, question, names)
+        self._by_partition[run.partition].add(attempt.id)
+        for name in names:
+            self._waiting_for[name].add(attempt.id)
+        self._look_at({attempt.id})
+
+    def stored(self, run: Run, decision: Decision) -> None:
+        """A decision was committed: somebody may wait for it. Called on the event loop."""
+        if decision.finished_at is not None or any(
+            attempt.state is TaskState.SUCCEEDED or attempt.skip_cause is SkipCause.DISABLED
+            for attempt in decision.attempts.values()
+        ):
+            self._has_ended((run.plan.spec.project, run.plan.spec.name))
+
+    def _has_ended(self, name: WorkflowName) -> None:
+        """Look at our tasks that wait for a workflow, and soon ask who else does."""
+        self._look_at(self._waiting_for.get(name, ()))
+        if name in self._ended:
+            return  # that is about to be asked
+        self._ended.add(name)
+        wait_s = self._ask_again_at.get(name, 0.0) - time.monotonic()
+        if wait_s <= 0:
+            self._alarm.ring()
+        else:
+            asyncio.get_running_loop().call_later(wait_s, self._alarm.ring)
+
+    def look_soon(self, partition: int) -> None:
+        """Something that tasks of a partition wait for may have ended."""
+        self._look_at(self._by_partition.get(partition, ()))
+
+    def _look_at(self, task_instance_ids: Collection[int]) -> None:
+        if task_instance_ids:
+            self._to_look_at.update(task_instance_ids)
+            self._alarm.ring()
+
+    # -- the loop ----------------------------------------------------------------------------
+
+    async def work(self) -> None:
+        """Run for ever."""
+        trouble = Trouble("dependencies")
+        while True:
+            is_regular = await self._alarm.wait()
+            began = time.monotonic()
+            try:
+                await self._tell_who_waits()
+                if is_regular:
+                    await self._tidy()
+                    self._look_at(self._next_part())
+                await self.look()
+            except (Fenced, NotOwner) as error:
+                log.warning("dependencies not looked at; trying again", error=str(error))
+            except Exception as error:  # noqa: BLE001 - the next look repeats it
+                await trouble.met(error)
+            else:
+                trouble.over()
+            took = time.monotonic() - began
+            await asyncio.sleep(min(max(_PAUSE_S, took * _PAUSE_SHARE), _LONGEST_PAUSE_S))
+
+    async def _tell_who_waits(self) -> None:
+        """Ring for the tasks of others that wait for what has ended."""
+        now = time.monotonic()
+        due = now + 0.01  # a timer may be a little early
+        names = {name for name in self._ended if self._ask_again_at.get(name, 0.0) <= due}
+        if not names:
+            return
+        self._ended -= names
+        try:
+            async with self._database.unit_of_work(read_only=True) as uow:
+                waiting = await uow.dependencies.waiting_for(names)
+        except ShoalError:
+            self._ended |= names  # with the next look
+            raise
+        for name in names:
+            self._ask_again_at[name] = 0.0 if name in waiting else now + _ASK_AGAIN_S
+        if others := set().union(*waiting.values()) - self._engine.epochs.keys():
+            self._ring(others)
+
+    def _next_part(self) -> Sequence[int]:
+        """Return the tasks whose turn it is to be looked at without a reason."""
+        tasks = sorted(self._watched)
+        if self._next >= len(tasks):
+            self._next = 0
+        part = tasks[self._next : self._next + _TASKS_PER_LOOK]
+        self._next += _TASKS_PER_LOOK
+        return part
+
+    async def look(self) -> None:
+        """Look for the runs that those to be looked at wait for, and tell the engine."""
+        ids, self._to_look_at = self._to_look_at, set()
+        tasks = [self._watched[i] for i in sorted(ids) if i in self._watched]
+        for some in batched([one for one in tasks if self._still_waits(one)], _TASKS_AT_ONCE):
+            try:
+                await self._register(some)
+                failpoints.hit("watch.before_look")
+                found = await self._find(some)
+            except ShoalError:
+                self._to_look_at |= ids  # with the next regular look
+                raise
+            self._judge(some, found)
+
+    def _still_waits(self, one: _Watched) -> bool:
+        run = self._engine.runs.get(one.instance_id)
+        attempt = None if run is None else run.attempt_by_id(one.task_instance_id)
+        return attempt is not None and attempt.state is TaskState.RUNNING
+
+    # -- who waits ---------------------------------------------------------------------------
+
+    async def _register(self, tasks: Sequence[_Watched]) -> None:
+        """Store that these tasks wait, as far as their workflows exist. Raises Fenced."""
+        new = [one for one in tasks if not one.names <= one.registered]
+        if not new:
+            return
+        names = {name for one in new for name in one.names - one.registered}
+        async with self._database.unit_of_work(read_only=True) as uow:
+            unknown = names - self._ids.keys()
+            self._ids.update(await uow.dependencies.workflow_ids(unknown))
+        waits = [
+            Wait(one.task_instance_id, self._ids[name], one.instance_id, one.partition)
+            for one in new
+            for name in sorted(one.names - one.registered)
+            if name in self._ids
+        ]
+        if not waits:
+            return
+        async with self._database.unit_of_work() as uow:
+            await uow.fence({w.partition: self._engine.epoch_of(w.partition) for w in waits})
+            await uow.dependencies.register(waits)
+            await uow.commit()
+        for one in new:
+            one.registered.update(one.names & self._ids.keys())
+
+    async def _tidy(self) -> None:
+        """Forget the tasks that wait no more, and remove their rows. Raises Fenced."""
+        over = {i: one for i, one in self._watched.items() if not self._still_waits(one)}
+        for task_instance_id, one in over.items():
+            del self._watched[task_instance_id]
+            self._by_partition[one.partition].discard(task_instance_id)
+            for name in one.names:
+                self._waiting_for[name].discard(task_instance_id)
+        gone = {i: one.partition for i, one in over.items()}
+        if self._looks % _LOOKS_PER_SWEEP == 0 and self._engine.epochs:
+            async with self._database.unit_of_work(read_only=True) as uow:
+                gone |= await uow.dependencies.leftovers(self._engine.epochs)
+        self._looks += 1
+        # Who owns the others now sees to them.
+        ours = self._engine.epochs
+        gone = {i: p for i, p in gone.items() if p in ours and i not in self._watched}
+        if not gone:
+            return
+        async with self._database.unit_of_work() as uow:
+            await uow.fence({p: self._engine.epoch_of(p) for p in gone.values()})
+            await uow.dependencies.forget(gone)
+            await uow.commit()
+
+    # -- what there is -----------------------------------------------------------------------
+
+    async def _find(self, tasks: Sequence[_Watched]) -> Found:
+        """Return the runs that any of these tasks may mean."""
+        ranges: defaultdict[int, set[Range]] = defaultdict(set)
+        named: set[str] = set()
+        for one in tasks:
+            for item in items_of(one.question):
+                if item.workflow in self._ids:
+                    windows = ((window.start, window.end) for window in item.windows)
+                    ranges[self._ids[item.workflow]].update(windows)
+                if item.task is not None:
+                    named.add(item.task)
+        async with self._database.unit_of_work(read_only=True) as uow:
+            runs = await uow.dependencies.runs(_merged(ranges), named)
+        names = {name for one in tasks for name in one.names}
+        return {n: runs.get(self._ids[n], []) if n in self._ids else None for n in names}
+
+    def _judge(self, tasks: Sequence[_Watched], found: Found) -> None:
+        now = self._clock()
+        for one in tasks:
+            try:
+                judgement = judge(one.question, found, one.instance_id)
+            except Exception as error:  # noqa: BLE001 - of this run, whatever it is
+                if (run := self._engine.runs.get(one.instance_id)) is not None:
+                    self._engine.set_aside(run, error)
+                continue
+            if judgement == one.told:
+                continue
+            failpoints.hit("watch.before_post")
+            one.told = judgement
+            event = DependencyJudged(
+                one.task_instance_id,
+                judgement.verdict,
+                now,
+                judgement.reason,
+                judgement.detail,
+            )
+            self._engine.post(one.partition, one.instance_id, event)
+
+
+def _merged(ranges: Mapping[int, Collection[Range]]) -> dict[int, list[Range]]:
+    """Join the ranges of each workflow that overlap or touch."""
+    merged: dict[int, list[Range]] = {}
+    for workflow_id, some in ranges.items():
+        joined: list[Range] = []
+        for start, end in sorted(some):
+            if joined and start <= joined[-1][1]:
+                joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+            else:
+                joined.append((start, end))
+        merged[workflow_id] = joined
+    return merged

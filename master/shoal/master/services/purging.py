@@ -1,0 +1,314 @@
+"""Purge history: by the rules, all the time and gently, and when somebody asks for it.
+
+Each master purges what belongs to its partitions; events, which belong to none, and requests that
+are over are the business of whoever owns partition 0. A batch is one fenced transaction, so one
+that lost a partition deletes nothing of it; whoever owns it next goes on from the database as it
+is. After each batch comes a pause, many times as long as the batch took.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import structlog
+
+from shoal.runtime import failpoints
+from shoal.core.errors import ShoalError
+from shoal.core.runs.retention import Hours, Limits, Retention
+from shoal.master.alarm import Alarm
+from shoal.master.engine.engine import Clock, Engine
+from shoal.master.errors import NotOwner
+from shoal.sql import Database, UnitOfWork
+from shoal.sql.errors import NotFound
+from shoal.sql.repositories.upkeep.expired import Deleted, Expired, Scope, Window, without_looked_for
+from shoal.sql.repositories.upkeep.purges import Part, Purge
+
+log = structlog.get_logger()
+
+HOME = 0  # the partition whose owner sees to what belongs to none
+
+_WINDOW = 500  # rows looked at with one query
+_ROWS_AT_ONCE = 1_000  # of events, of commands; and of attempts, unless one instance has more
+_LONGEST_PAUSE_S = 30.0
+_KEEP_REQUESTS = timedelta(days=30)
+_MOST_COUNTED = 1_000_000  # events, in a rehearsal
+# A request goes round again while something waits for what belongs to others to go before it.
+_ROUNDS_IN_VAIN = 3
+
+Parts = dict[int, Part]
+Look = Callable[[UnitOfWork, Scope, datetime, int], Awaitable[Window]]
+Delete = Callable[[UnitOfWork, Sequence[int], datetime], Awaitable[Deleted]]
+
+
+@dataclass
+class Job:
+    """One walk through the history of some partitions."""
+
+    limits: Limits
+    epochs: Mapping[int, int]
+    workflows: set[int] | None = None  # None: all
+    request: Purge | None = None
+    kept: dict[int, set[int]] = field(default_factory=dict)  # by workflow
+    gone: Counter[str] = field(default_factory=Counter)
+    left: int = 0  # what waits for something else to go
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.epochs.keys(), self.workflows)
+
+    @property
+    def is_rehearsal(self) -> bool:
+        return self.request is not None and self.request.asked.is_rehearsal
+
+
+class Purger:
+    """Purges for one master. ``share``: of the time, so much is spent on deleting at most."""
+
+    def __init__(
+        self,
+        database: Database,
+        engine: Engine,
+        clock: Clock,
+        retention: Retention,
+        hours: Hours,
+        *,
+        interval_s: float,
+        look_s: float,
+        batch: int,
+        share: float,
+    ) -> None:
+        self._database = database
+        self._engine = engine
+        self._clock = clock
+        self._retention = retention
+        self._hours = hours
+        self._interval_s = interval_s
+        self._alarm = Alarm(look_s)
+        self._batch = batch
+        self._share = share
+        self._rounds: dict[int, int] = {}  # of requests: those in vain so far
+
+    async def work(self) -> None:
+        """Run for ever."""
+        due_s = time.monotonic() + self._interval_s
+        while True:
+            await self._alarm.wait()
+            try:
+                await self.serve_requests()
+                if time.monotonic() >= due_s and self._hours.contains(self._clock()):
+                    due_s = time.monotonic() + self._interval_s
+                    await self.purge()
+            except ShoalError as error:
+                log.warning("purge not finished; the next one goes on", error=str(error))
+            except Exception:  # a row that cannot be read: work goes on without purges
+                log.exception("purge failed; the next one tries again")
+
+    # -- by the rules ------------------------------------------------------------------------
+
+    async def purge(self) -> Counter[str]:
+        """Purge what the rules say; return how many rows of each kind have gone."""
+        job = Job(self._retention.limits(self._clock()), dict(self._engine.epochs))
+        await self._walk(job)
+        if HOME in job.epochs:
+            await self._forget_requests(job)
+        if job.gone:
+            log.info("history purged", **job.gone)
+        return job.gone
+
+    async def _forget_requests(self, job: Job) -> None:
+        async with self._database.unit_of_work() as uow:
+            await self._fence(uow, job, [HOME])
+            await uow.purges.forget(self._clock() - _KEEP_REQUESTS, _WINDOW)
+            await uow.commit()
+
+    # -- as somebody has asked ---------------------------------------------------------------
+
+    async def serve_requests(self) -> None:
+        """Carry out what has been asked for, as far as it is about our partitions."""
+        epochs = dict(self._engine.epochs)
+        if not epochs:
+            return
+        async with self._database.unit_of_work(read_only=True) as uow:
+            unfinished = await uow.purges.unfinished(epochs)
+        self._rounds = {one: n for one, n in self._rounds.items() if one in unfinished}
+        for purge_id, partitions in unfinished.items():
+            try:
+                await self._serve(purge_id, {p: epochs[p] for p in partitions})
+            except NotFound:  # purged itself meanwhile
+                continue
+
+    async def _serve(self, purge_id: int, epochs: Mapping[int, int]) -> None:
+        async with self._database.unit_of_work(read_only=True) as uow:
+            request = await uow.purges.get(purge_id)
+            workflows = await uow.purges.workflows(request.asked)
+        limits = self._retention.limits(self._clock(), request.asked.before)
+        job = Job(limits, epochs, workflows, request)
+        await self._walk(job)
+        if job.left and not job.is_rehearsal:
+            rounds = 0 if job.gone else self._rounds.get(purge_id, 0) + 1
+            self._rounds[purge_id] = rounds
+            if rounds < _ROUNDS_IN_VAIN:
+                return
+        async with self._database.unit_of_work() as uow:
+            await self._fence(uow, job, epochs)
+            await uow.purges.finish(purge_id, epochs, self._clock())
+            await uow.commit()
+        log.info("purge carried out", purge=purge_id, partitions=len(epochs), **job.gone)
+
+    # -- a walk ------------------------------------------------------------------------------
+
+    async def _walk(self, job: Job) -> None:
+        """Backfills before their instances, instances before their commands."""
+        limits = job.limits
+        if limits.backfills is not None:
+            await self._each(
+                job,
+                "backfills",
+                limits.backfills,
+                lambda uow, *at: uow.expired.backfills(*at, _WINDOW),
+                lambda uow, ids, before: uow.expired.delete_backfills(ids, before),
+            )
+        if limits.instances is not None:
+            await self._each(
+                job,
+                "instances",
+                limits.instances,
+                lambda uow, *at: uow.expired.instances(*at, _WINDOW),
+                lambda uow, ids, before: uow.expired.delete_instances(ids, before),
+            )
+        if limits.commands is not None:
+            await self._each(
+                job,
+                "commands",
+                limits.commands,
+                lambda uow, *at: uow.expired.commands(*at, _WINDOW),
+                lambda uow, ids, before: uow.expired.delete_commands(ids, before),
+            )
+        if limits.events is not None and job.workflows is None and HOME in job.epochs:
+            await self._events(job, limits.events)
+
+    async def _each(self, job: Job, kind: str, before: datetime, look: Look, go: Delete) -> None:
+        """Look through one table, window by window, and delete what may go."""
+        after: int | None = 0
+        while after is not None:
+            began = time.monotonic()
+            async with self._database.unit_of_work(read_only=True) as uow:
+                window = await look(uow, job.scope, before, after)
+                batches = await self._batches(uow, job, kind, before, window.expired)
+                if job.is_rehearsal:
+                    parts, batches = await _rehearsed(uow, kind, batches), []
+            after = window.next
+            if job.is_rehearsal:
+                await self._note(job, parts)
+            await self._pause(began)
+            for batch in batches:
+                await self._delete(job, kind, before, batch, go)
+
+    async def _batches(
+        self, uow: UnitOfWork, job: Job, kind: str, before: datetime, expired: Sequence[Expired]
+    ) -> list[list[Expired]]:
+        """Return what is to go in one transaction each."""
+        if not expired:
+            return []
+        if kind != "instances":
+            return [list(expired[i : i + self._batch]) for i in range(0, len(expired), self._batch)]
+        ids = {one.workflow_id for one in expired}
+        for workflow_id in ids - job.kept.keys():
+            newest = self._retention.newest
+            job.kept[workflow_id] = await uow.expired.kept(workflow_id, newest)
+        since = await uow.expired.looked_for_since(ids)
+        going = without_looked_for(expired, since, before, self._clock())
+        going = [one for one in going if one.id not in job.kept[one.workflow_id]]
+        attempts = await uow.expired.attempts_of([one.id for one in going])
+        batches: list[list[Expired]] = []
+        room = 0
+        for one in going:
+            room -= attempts.get(one.id, 0)
+            if not batches or room < 0 or len(batches[-1]) >= self._batch:
+                batches.append([])
+                room = _ROWS_AT_ONCE - attempts.get(one.id, 0)
+            batches[-1].append(one)
+        return batches
+
+    async def _delete(
+        self, job: Job, kind: str, before: datetime, batch: Sequence[Expired], go: Delete
+    ) -> None:
+        began = time.monotonic()
+        async with self._database.unit_of_work() as uow:
+            await self._fence(uow, job, {one.partition for one in batch})
+            deleted = await go(uow, [one.id for one in batch], before)
+            parts = _parts(kind, [one for one in batch if one.id in deleted.partitions])
+            if parts:  # what belongs to the rows is counted where the first of them is
+                first = parts[min(parts)]
+                first.add(attempts=deleted.attempts, events=deleted.events)
+            await self._store(uow, job, parts)
+        job.left += len(batch) - len(deleted.partitions)
+        await self._pause(began)
+
+    async def _events(self, job: Job, before: datetime) -> None:
+        if job.is_rehearsal:
+            async with self._database.unit_of_work(read_only=True) as uow:
+                found = await uow.events.count_before(before, _MOST_COUNTED)
+            await self._note(job, {HOME: Part({"events": found})})
+            return
+        deleted = _ROWS_AT_ONCE
+        while deleted == _ROWS_AT_ONCE:
+            began = time.monotonic()
+            async with self._database.unit_of_work() as uow:
+                await self._fence(uow, job, [HOME])
+                deleted = await uow.events.prune(before, _ROWS_AT_ONCE)
+                await self._store(uow, job, {HOME: Part({"events": deleted})})
+            await self._pause(began)
+
+    # -- transactions ------------------------------------------------------------------------
+
+    async def _fence(self, uow: UnitOfWork, job: Job, partitions: Iterable[int]) -> None:
+        """Nobody but the present owners deletes. Raises Fenced, NotOwner."""
+        epochs = {partition: job.epochs[partition] for partition in partitions}
+        for partition, epoch in epochs.items():
+            if self._engine.epoch_of(partition) != epoch:
+                raise NotOwner(partition)
+        await uow.fence(epochs)
+
+    async def _store(self, uow: UnitOfWork, job: Job, parts: Parts) -> None:
+        """Commit a deletion, and with it how far the request has come."""
+        if job.request is not None:
+            await uow.purges.note(job.request.id, parts)
+        failpoints.hit("purge.before_commit")
+        await uow.commit()
+        failpoints.hit("purge.after_commit")
+        for part in parts.values():
+            job.gone.update({kind: n for kind, n in part.counts.items() if n})
+
+    async def _note(self, job: Job, parts: Parts) -> None:
+        """Store what a rehearsal has counted."""
+        if parts:
+            async with self._database.unit_of_work() as uow:
+                await self._fence(uow, job, parts)
+                await self._store(uow, job, parts)
+
+    async def _pause(self, began_s: float) -> None:
+        took_s = time.monotonic() - began_s
+        pause_s = took_s * (1 / self._share - 1)
+        await asyncio.sleep(min(pause_s, _LONGEST_PAUSE_S))
+
+
+async def _rehearsed(uow: UnitOfWork, kind: str, batches: Sequence[Sequence[Expired]]) -> Parts:
+    """Return what would go, by partition."""
+    parts = _parts(kind, [one for batch in batches for one in batch])
+    if kind == "instances":
+        ids = {one.id: one.partition for batch in batches for one in batch}
+        for attempt_of, number in (await uow.expired.attempts_of(ids)).items():
+            parts[ids[attempt_of]].add(attempts=number)
+    return parts
+
+
+def _parts(kind: str, rows: Sequence[Expired]) -> Parts:
+    parts: Parts = {}
+    for row in rows:
+        part = parts.setdefault(row.partition, Part())
+        part.add(row.since if kind == "instances" else None, **{kind: 1})
+    return parts

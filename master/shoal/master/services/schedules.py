@@ -1,0 +1,275 @@
+"""Fire the schedules of this master's partitions.
+
+The fire time comes from the schedule, never from the clock: a late or repeated look finds the
+same instants, and the command's idempotency key (schedule, fire time) makes each one instance.
+Many schedules fire in one transaction, fenced for all their partitions; one that cannot fire
+is told in the log and holds up no other.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+
+import structlog
+
+from shoal.coordination import partition_of
+from shoal.runtime import failpoints
+from shoal.core.runs.commands import CommandType, NewCommand
+from shoal.core.errors import ShoalError
+from shoal.core.schedule.fire_times import Due, Timetable, due
+from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.records import Schedule
+from shoal.master.alarm import wait_for
+from shoal.master.engine.engine import Clock, Engine
+from shoal.master.errors import NotOwner
+from shoal.master.trouble import Trouble
+from shoal.sql import Database, UnitOfWork
+from shoal.sql.errors import Fenced, UnreadableRow
+
+log = structlog.get_logger()
+
+_SCHEDULES_PER_LOOK = 5_000
+_SCHEDULES_AT_ONCE = 500  # in one transaction
+_FIRES_AT_ONCE = 2_000  # in one transaction, plus those of the last schedule in it
+# Missed fire times may be many: a look makes up for so many of all schedules and of one.
+_FIRES_PER_LOOK = 20_000
+_FIRES_OF_ONE = 1_000
+
+
+@dataclass(frozen=True)
+class _Firing:
+    """A schedule and what fires of it now."""
+
+    schedule: Schedule
+    planned: datetime
+    due: Due
+
+
+@dataclass
+class _Batch:
+    """What goes into one transaction."""
+
+    firings: list[_Firing] = field(default_factory=list)
+    looked_at: int = 0  # schedules, also those that do not fire
+    fires: int = 0
+
+    def is_behind(self, now: datetime) -> bool:
+        """Say whether a schedule has more to fire than this."""
+        return any(
+            one.due.next is not None and one.due.next.astimezone(UTC) <= now for one in self.firings
+        )
+
+
+class Scheduler:
+    """Turns due schedules into START commands."""
+
+    def __init__(
+        self,
+        database: Database,
+        engine: Engine,
+        clock: Clock,
+        partitions: int,
+        interval_s: float,
+        ring: Callable[[Iterable[int]], None],
+    ) -> None:
+        self._database = database
+        self._engine = engine
+        self._clock = clock
+        self._partitions = partitions
+        self._interval_s = interval_s  # new schedules are noticed at least this soon
+        self._ring = ring
+        self._changed = asyncio.Event()
+        self._trouble = Trouble("scheduler")
+        self._looked_at: Mapping[int, int] = {}  # partitions at the last look, with their epochs
+
+    def look_soon(self, partition: int) -> None:
+        """A bell rings: look if the partition is new here. Called on the event loop.
+
+        Bells tell of commands, not of schedules: what is due of those seen already is known.
+        """
+        if self._looked_at.get(partition) != self._engine.epochs.get(partition, -1):
+            self._changed.set()
+
+    async def work(self) -> None:
+        """Run for ever."""
+        while True:
+            self._changed.clear()
+            try:
+                wait_s = await self.look()
+            except Exception as error:  # noqa: BLE001 - the next look repeats it
+                await self._trouble.met(error)
+                wait_s = self._interval_s
+            else:
+                self._trouble.over()
+            await wait_for(self._changed, wait_s)
+
+    async def look(self) -> float:
+        """Fire what is due; return the seconds until the next look, 0 if there is more now."""
+        partitions = dict(self._engine.epochs)
+        if not partitions:
+            return self._interval_s
+        looked_at = self._clock()
+        async with self._database.unit_of_work(read_only=True) as uow:
+            aside = self._engine.quarantine.held(Kind.SCHEDULE)
+            most = _SCHEDULES_PER_LOOK + aside
+            overdue = await uow.schedules.due(partitions, looked_at, most, self._put_row_aside)
+        ready = self._ready(overdue)
+        if await self._fire_all(ready) or (ready and len(overdue) == _SCHEDULES_PER_LOOK):
+            return 0.0
+        async with self._database.unit_of_work(read_only=True) as uow:
+            # What is due still could not fire, and waits for the next regular look.
+            next_due = await uow.schedules.next_due(partitions, after=looked_at)
+        self._looked_at = partitions
+        if next_due is None:
+            return self._interval_s
+        return min(self._interval_s, max(0.0, (next_due - self._clock()).total_seconds()))
+
+    def _ready(self, overdue: Sequence[Schedule]) -> list[Schedule]:
+        """Return all but those that are set aside: bells ring often, they are tried seldom."""
+        holds = self._engine.quarantine.holds
+        return [one for one in overdue if not holds(Kind.SCHEDULE, one.id)]
+
+    def _put_aside(self, schedule: Schedule, error: Exception) -> None:
+        """Let a schedule that cannot fire be, for a while."""
+        self._engine.quarantine.put(Kind.SCHEDULE, schedule.id, schedule.partition, error)
+
+    def _put_row_aside(self, error: UnreadableRow) -> None:
+        if not self._engine.quarantine.holds(Kind.SCHEDULE, error.key):
+            self._engine.quarantine.put(Kind.SCHEDULE, error.key, error.partition, error)
+
+    async def _fire_all(self, overdue: Sequence[Schedule]) -> bool:
+        """Fire schedules, a few hundred at a time; return whether they have more to fire now."""
+        share = min(_FIRES_OF_ONE, max(1, _FIRES_PER_LOOK // max(1, len(overdue))))
+        is_more = False
+        left = list(overdue)
+        while left := [one for one in left if one.partition in self._engine.epochs]:
+            chunk, now = left[:_SCHEDULES_AT_ONCE], self._clock()
+            try:
+                batch = await self._fire(chunk, now, share)
+            except Fenced as error:
+                lost = sorted(error.partitions)
+                log.warning("schedules belong to another master now", partitions=lost)
+                left = [one for one in left if one.partition not in error.partitions]
+            except Exception as error:
+                if isinstance(error, OSError | NotOwner) or _is_passing(error):
+                    raise
+                is_more = await self._fire_singly(chunk, now, share) or is_more
+                left = left[len(chunk) :]
+            else:
+                is_more = is_more or batch.is_behind(now)
+                left = left[batch.looked_at :]
+        return is_more
+
+    async def _fire_singly(self, chunk: Sequence[Schedule], now: datetime, share: int) -> bool:
+        """The database refused something in the whole of them: find out whose it is."""
+        is_more = False
+        for schedule in chunk:
+            try:
+                is_more = (await self._fire([schedule], now, share)).is_behind(now) or is_more
+            except (Fenced, NotOwner):
+                continue  # its partition has a new owner, who fires it
+            except Exception as error:
+                if isinstance(error, OSError) or _is_passing(error):
+                    raise
+                self._put_aside(schedule, error)
+        return is_more
+
+    async def _fire(self, chunk: Sequence[Schedule], now: datetime, share: int) -> _Batch:
+        """Fire the first schedules of ``chunk``, at least one, in one transaction."""
+        epochs = {one.partition: self._engine.epoch_of(one.partition) for one in chunk}
+        async with self._database.unit_of_work() as uow:
+            await uow.fence(epochs)
+            batch = await self._due(uow, chunk, now, share)
+            await uow.schedules.advance_many(
+                [(one.schedule.id, one.planned, one.due.next) for one in batch.firings]
+            )
+            commands = [command for one in batch.firings for command in self._commands(one)]
+            await uow.commands.send_many(commands, now)
+            failpoints.hit("fire.before_commit")
+            await uow.commit()
+        failpoints.hit("fire.after_commit")
+        self._ring({command.partition for command in commands})
+        for one in batch.firings:
+            self._engine.quarantine.passed(Kind.SCHEDULE, one.schedule.id)
+            _tell_fired(one)
+        return batch
+
+    async def _due(
+        self, uow: UnitOfWork, chunk: Sequence[Schedule], now: datetime, share: int
+    ) -> _Batch:
+        """Return what fires of the first schedules; they cannot change until the commit."""
+        present = await uow.schedules.hold([one.id for one in chunk], self._put_row_aside)
+        wanted = {(one.project, one.calendar) for one in present.values() if one.calendar}
+        unread: list[UnreadableRow] = []
+        calendars = await uow.calendars.days(wanted, unread.append)
+        batch = _Batch()
+        for one in chunk:
+            if batch.fires >= _FIRES_AT_ONCE:
+                break
+            batch.looked_at += 1
+            schedule = present.get(one.id)
+            if schedule is None:
+                continue
+            named = (schedule.project, schedule.calendar or "")
+            if unread and schedule.calendar and named not in calendars:
+                self._put_aside(schedule, unread[0])
+                continue
+            days = calendars.get(named, frozenset())
+            firing = self._firing(schedule, days, now, share)
+            if firing is not None:
+                batch.firings.append(firing)
+                batch.fires += len(firing.due.fires)
+        return batch
+
+    def _firing(
+        self, schedule: Schedule, days: frozenset[date], now: datetime, share: int
+    ) -> _Firing | None:
+        """Return what fires of a schedule; None if it is not due or cannot fire."""
+        planned = schedule.next_fire_at
+        if planned is None or planned > now:
+            return None
+        window = schedule.missed_window
+        oldest = None if window is None else timedelta(seconds=window)
+        try:
+            timetable = Timetable.of(schedule, days)
+            found = due(timetable, planned, now, schedule.missed, oldest, share)
+        except Exception as error:  # noqa: BLE001 - of another version or with other time zones
+            self._put_aside(schedule, error)
+            return None
+        return _Firing(schedule, planned, found)
+
+    def _commands(self, firing: _Firing) -> Iterator[NewCommand]:
+        schedule = firing.schedule
+        for fire_time in firing.due.fires:
+            key = f"schedule:{schedule.id}:{fire_time.astimezone(UTC).isoformat()}"
+            yield NewCommand(
+                CommandType.START,
+                partition_of(key, self._partitions),
+                key,
+                schedule.workflow_id,
+                parameters=dict(schedule.parameters),
+                logical_time=fire_time,
+                timezone=schedule.timezone,
+                priority=schedule.priority,
+                schedule_id=schedule.id,
+                requested_by="schedule",
+            )
+
+
+def _is_passing(error: Exception) -> bool:
+    return isinstance(error, ShoalError) and error.retriable
+
+
+def _tell_fired(firing: _Firing) -> None:
+    schedule, fires = firing.schedule, firing.due.fires
+    fields = {"schedule": schedule.id, "workflow": schedule.workflow}
+    if firing.due.passed_over:
+        log.warning(
+            "fire times were missed and left out",
+            **fields,
+            planned=firing.planned.isoformat(),
+            missed=schedule.missed,
+        )
+    if fires:
+        log.info("schedule fired", **fields, fire_time=fires[0].isoformat(), fires=len(fires))

@@ -1,0 +1,276 @@
+"""The sweeper: what the database says and what ZooKeeper holds are made to agree again.
+
+Four repairs, each harmless when not needed: attempts whose claim is gone without a result are
+lost, once their worker has nothing of them (revoking.py); queued attempts that stand neither in
+the queue nor in a claim are put into the queue; entries of attempts that are not queued (any
+more) are removed; runs that a failed store threw out of memory are read again. Runs every few
+seconds, and at once when a worker goes away.
+
+Claims are looked at every time. Of the queue every sweep looks at the attempts that are first in
+its order, for there claimers die, and at the next part of the rest, up to some 10,000 attempts
+and as many entries: all of a usual queue every time, a million entries within ten minutes or so.
+
+**A stale entry is removed without harm to one that is about to be valid.** An entry is put only
+after its attempt was stored as QUEUED, by the owner of its partition. The sweeper decides, and
+sends the removal, while the engine holds still (``Engine.stored``): at that moment the attempt is
+not queued in the database. Should a later decision queue it (a paused run that goes on), its put
+is sent after the removal in the same session, and ZooKeeper keeps that order. Should another
+master become the owner, it did so after our session or our owner znode was gone; the znode
+belongs to the same session and is given up only after ``Engine.drop``, which waits for us. So
+its puts, too, come after the removal, or the removal is refused with the session.
+"""
+
+import asyncio
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import timedelta
+
+import structlog
+
+from shoal.coordination import CoordinationError, Entry, TaskQueue
+from shoal.coordination.cluster import layout
+from shoal.coordination.queue.survey import START
+from shoal.runtime import failpoints
+from shoal.core.runs.events import TaskEnded
+from shoal.core.runs.run import Attempt, Run
+from shoal.core.runs.states import HELD_BY_WORKER, TaskSignal, TaskState
+from shoal.master.alarm import wait_for
+from shoal.master.engine.engine import Clock, Engine
+from shoal.master.dispatch.hand_on import held_before
+from shoal.master.engine.perform import queue_entry
+from shoal.master.trouble import Trouble
+from shoal.master.engine.turns import Turns
+
+log = structlog.get_logger()
+
+# Younger ones are most likely still on their way into the queue.
+_SETTLED = timedelta(seconds=2)
+# Looked at in one sweep: attempts and runs from the first on, then of the rest.
+_FIRST_ATTEMPTS, _FIRST_RUNS = 2_000, 200
+_ATTEMPTS, _RUNS = 10_000, 1_000
+_ENTRIES = 10_000  # of which some may be stale
+_SUSPECT_RUNS = 50  # read from the database at once, while the engine waits
+
+# Finds out, in the background, about attempts that are held without claims; see revoking.py.
+Revoke = Callable[[Sequence[tuple[Run, Attempt]]], None]
+
+_Key = tuple[int, int]  # a run's place in the order of the queue: its priority and id
+_FIRST: _Key = (-1, 0)
+
+
+class Sweeper:
+    """Repairs for one master."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        queue: TaskQueue,
+        clock: Clock,
+        interval_s: float,
+        revoke: Revoke,
+        partitions: int = layout.MOST_PARTITIONS,
+    ) -> None:
+        self._revoke = revoke
+        self._engine = engine
+        self._partitions = partitions
+        self._queue = queue
+        self._clock = clock
+        self._interval_s = interval_s
+        self._soon = asyncio.Event()
+        self._trouble = Trouble("sweeper")
+        self._looked_up_to = _FIRST  # runs whose queued attempts were looked for
+        self._page_end = START  # queue buckets whose entries were looked at
+
+    def look_soon(self) -> None:
+        """Sweep now instead of at the next interval. Called on the event loop."""
+        self._soon.set()
+
+    async def work(self) -> None:
+        """Run for ever."""
+        while True:
+            await wait_for(self._soon, self._interval_s)
+            self._soon.clear()
+            try:
+                await self._engine.heal()
+                await self.sweep()
+            except CoordinationError as error:
+                # A refusal by ZooKeeper is about what stands there, and that gets repaired.
+                log.warning("sweep failed; the next one repeats it", error=str(error))
+            except Exception as error:  # noqa: BLE001 - the next sweep repeats it
+                await self._trouble.met(error)
+            else:
+                self._trouble.over()
+
+    async def sweep(self) -> None:
+        """Compare once."""
+        self._revoke(await self._find_missing())
+        await self._remove_stale()
+
+    # -- claims and entries that are missing ---------------------------------------------------
+
+    async def _find_missing(self) -> list[tuple[Run, Attempt]]:
+        """Put missing entries back; return the attempts that are held without claims.
+
+        The order of the reads matters: queue before claims before memory.
+        Who asks for a payload has a claim, perhaps a new one of the same attempt that we have not
+        seen. So nobody is judged whose request comes while we look.
+        """
+        self._engine.asked.clear()
+        now = self._clock()
+        queued = [
+            (run, a)
+            async for run, a in self._attempts_of(self._some_queued(), TaskState.QUEUED)
+            # One from the future is old, too: the clock was set back.
+            if a.queued_at is None or not now - _SETTLED <= a.queued_at <= now
+        ]
+        # Tasks that the master runs are held by nobody whose claim could be gone.
+        held = [
+            (run, a)
+            async for run, a in self._attempts_of(list(self._engine.runs), *HELD_BY_WORKER)
+            if a.worker is not None
+        ]
+        # A claim moves an entry from the queue to the claims in one transaction, so an attempt
+        # that is in neither, read in this order, was in neither for good.
+        turns = Turns()
+        entries: dict[int | None, Entry] = {}
+        for run, a in queued:
+            entries[a.id] = queue_entry(run, a)
+            await turns.pause()
+        present = await self._queue.contains(entries.values())
+        absent = [(run, a) for run, a in queued if entries[a.id] not in present]
+        ids = [a.id for _, a in (*absent, *held) if a.id is not None]
+        claimed = await self._queue.claimed(ids)
+        claimed |= await self._handed_on([(r, a) for r, a in held if a.id not in claimed])
+        missing = [
+            entries[a.id] for run, a in absent if a.id not in claimed and run.attempts[a.task] is a
+        ]
+        if missing:
+            log.warning("queued tasks were missing in the queue", count=len(missing))
+            await self._queue.put(missing)
+        held = [(run, a) for run, a in held if a.id not in self._engine.asked]
+        return [(run, a) for run, a in held if a.id not in claimed and self._is_still_held(run, a)]
+
+    async def _handed_on(self, unclaimed: Sequence[tuple[Run, Attempt]]) -> set[int]:
+        """Return those of ``unclaimed`` that are held all the same (see hand_on.py).
+
+        The claim of a task before stands for one that was handed on until it has its own, which
+        takes its place in one step: so neither, read in this order, means neither for good.
+        """
+        before = {a.id: held_before(run, a) for run, a in unclaimed if a.id is not None}
+        if not before:
+            return set()
+        standing = await self._queue.claimed({b for some in before.values() for b in some})
+        claimed = await self._queue.claimed(before)
+        return claimed | {own for own, some in before.items() if standing.intersection(some)}
+
+    async def _attempts_of(
+        self, instance_ids: Sequence[int], *states: TaskState
+    ) -> AsyncIterator[tuple[Run, Attempt]]:
+        """Yield stored newest attempts in ``states`` of runs, as far as these are open still."""
+        turns = Turns()
+        for instance_id in instance_ids:
+            run = self._engine.runs.get(instance_id)
+            if run is not None and any(run.counts[state] for state in states):
+                for attempt in _in_states(run, *states):
+                    yield run, attempt
+            await turns.pause()
+
+    def _some_queued(self) -> list[int]:
+        """Return the runs whose turn it is that their queued attempts are looked for, each once."""
+        runs = self._engine.runs
+        waiting = sorted((r.priority, r.id) for r in runs.values() if r.counts[TaskState.QUEUED])
+        first = self._take(waiting, _FIRST_ATTEMPTS, _FIRST_RUNS)
+        rest = waiting[max(len(first), bisect_right(waiting, self._looked_up_to)) :]
+        then = self._take(rest, _ATTEMPTS, _RUNS)
+        self._looked_up_to = then[-1] if len(then) < len(rest) else _FIRST
+        return [run_id for _, run_id in (*first, *then)]
+
+    def _take(self, waiting: Sequence[_Key], attempts: int, most: int) -> Sequence[_Key]:
+        """Return the first runs of ``waiting`` with so many attempts, at most ``most`` runs."""
+        for count, (_, run_id) in enumerate(waiting[:most]):
+            if attempts <= 0:
+                return waiting[:count]
+            attempts -= self._engine.runs[run_id].counts[TaskState.QUEUED]
+        return waiting[:most]
+
+    def _is_still_held(self, run: Run, attempt: Attempt) -> bool:
+        present = self._engine.runs.get(run.id)  # it may have been read anew meanwhile
+        if present is None:
+            return False
+        now = present.attempts[attempt.task]
+        # Every hold has another ``queued_at``: it may have been returned and taken again meanwhile.
+        same = now.number == attempt.number and now.queued_at == attempt.queued_at
+        return same and now.state in HELD_BY_WORKER
+
+    def declare_lost(self, run: Run, attempt: Attempt, why: str) -> None:
+        """Nobody has ``attempt``, as it was handed to ``revoke``, any more."""
+        assert attempt.id is not None
+        if not self._is_still_held(run, attempt):
+            return  # it has ended, or was returned and taken again
+        log.warning(
+            "task lost with its worker",
+            run=run.id,
+            task=attempt.task,
+            attempt=attempt.number,
+            worker=attempt.worker,
+        )
+        event = TaskEnded(
+            attempt.id, TaskSignal.LOSE, self._clock(), worker=attempt.worker, reason=why
+        )
+        failpoints.hit("lose.before_post")
+        self._engine.post(run.partition, run.id, event)
+
+    # -- entries that are stale ----------------------------------------------------------------
+
+    async def _remove_stale(self) -> None:
+        """Look at the next entries of the queue, and remove those of attempts not queued."""
+        if not self._engine.epochs:
+            return
+        entries, self._page_end = await self._queue.page(self._page_end, _ENTRIES)
+        if strays := [entry for entry in entries if entry.partition >= self._partitions]:
+            log.warning("entries of no partition removed from the queue", count=len(strays))
+            await self._queue.remove(strays)
+        of_run: defaultdict[int, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            if entry.partition in self._engine.epochs:
+                of_run[entry.workflow_instance_id].append(entry)
+        turns = Turns()
+        suspects: dict[int, list[Entry]] = {}
+        for run_id, some in of_run.items():
+            if not_queued := _not_queued(self._engine.runs.get(run_id), some):
+                suspects[run_id] = not_queued
+            await turns.pause()
+        runs = list(suspects)
+        for start in range(0, len(runs), _SUSPECT_RUNS):
+            batch = runs[start : start + _SUSPECT_RUNS]
+            await self._remove_if_stale([e for run_id in batch for e in suspects[run_id]])
+
+    async def _remove_if_stale(self, suspects: Sequence[Entry]) -> None:
+        """Remove those of ``suspects`` that are stale while nothing is decided: see above."""
+        async with self._engine.stored({e.workflow_instance_id for e in suspects}) as runs:
+            of_run: defaultdict[int, list[Entry]] = defaultdict(list)
+            for entry in suspects:
+                if entry.partition in self._engine.epochs:
+                    of_run[entry.workflow_instance_id].append(entry)
+            turns = Turns()
+            stale: list[Entry] = []
+            for run_id, some in of_run.items():
+                stale += _not_queued(runs.get(run_id), some)
+                await turns.pause()
+            if stale:
+                log.info("removing stale entries from the queue", count=len(stale))
+                await self._queue.remove(stale)
+
+
+def _in_states(run: Run, *states: TaskState) -> list[Attempt]:
+    """Return the stored newest attempts of ``run`` in ``states``."""
+    return [a for a in run.attempts.values() if a.state in states and a.id is not None]
+
+
+def _not_queued(run: Run | None, entries: Sequence[Entry]) -> list[Entry]:
+    """Return those of ``entries``, all of ``run``, whose attempt is not queued."""
+    if run is None or not run.counts[TaskState.QUEUED]:
+        return list(entries)
+    queued = {attempt.id for attempt in _in_states(run, TaskState.QUEUED)}
+    return [entry for entry in entries if entry.task_instance_id not in queued]

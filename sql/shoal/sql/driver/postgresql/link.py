@@ -1,0 +1,233 @@
+"""One connection to PostgreSQL, from transaction to transaction.
+
+Nothing is sent before there is something to wait for: BEGIN and what is only demanded go with
+the first statement, and all statements of a ``change`` together. SQLAlchemy translates; it
+executes only what is asked for with ``run``.
+"""
+
+import asyncio
+import select
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, TypeVar, cast
+
+from psycopg import Error
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus, PipelineStatus, TransactionStatus
+from psycopg.pq.abc import PGresult
+from sqlalchemy import Connection as SyncConnection
+from sqlalchemy import Dialect
+from sqlalchemy.dialects.postgresql.psycopg import dialect_async
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from shoal.sql.driver.connection import MOST_SHORT_ROWS, Changes, Judge, Length, batched
+from shoal.sql.errors import StatementFailed
+from shoal.sql.driver.patience import Patience
+from shoal.sql.driver.postgresql.pipeline import Pipeline, Statement
+from shoal.sql.driver.prepared import Values, prepared, tell, tell_of_commit
+from shoal.sql.driver.queries import PreparedQuery, Query, prepared_query
+from shoal.sql.driver.postgresql.quick_connection import QuickConnection
+from shoal.sql.driver.translation import FOREIGN
+
+T = TypeVar("T")
+_Demand = tuple[PreparedQuery, Statement, Judge]
+
+_DIALECT = cast(Callable[..., Dialect], dialect_async)(paramstyle="numeric_dollar")
+_WORKS = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
+# A connection that was used within this time is asked for a sign of life only if there is cause.
+_TRUSTED_S = 5.0
+
+
+class PostgresqlLink:
+    """A connection that ``give_back`` takes when its transaction has ended."""
+
+    dialect = "postgresql"
+
+    def __init__(
+        self,
+        connection: AsyncConnection,
+        give_back: Callable[["PostgresqlLink"], Awaitable[None]],
+        patience: Patience,
+    ) -> None:
+        assert connection.sync_connection is not None, "it is started"
+        self._connection = connection
+        self._sync = connection.sync_connection
+        self._driver = cast(QuickConnection, self._sync.connection.driver_connection)
+        self._pgconn = self._driver.pgconn
+        self._pipeline = Pipeline(self._pgconn)
+        self._transformer = Transformer(self._driver)
+        self._give_back = give_back
+        self._begin: Statement = ("BEGIN", ())
+        self._demands: list[_Demand] = []
+        self._used_s = time.monotonic()
+        self._limits_s = {
+            Length.SHORT: patience.short_s,
+            Length.UNKNOWN: patience.query_s,
+            Length.LONG: patience.long_s,
+        }
+        self._ear = select.poll()
+        self._ear.register(self._pgconn.socket, select.POLLIN)
+
+    # -- between transactions ----------------------------------------------------------------
+
+    async def is_alive(self) -> bool:
+        """Whether neither a restart of the server nor a firewall has ended the connection."""
+        has_spoken = self._ear.poll(0)  # unasked: its farewell, as a rule
+        if not has_spoken and time.monotonic() - self._used_s < _TRUSTED_S:
+            return True
+        try:
+            [answer] = await self._answers([("SELECT 1", ())])
+        except FOREIGN:
+            return False
+        return answer.status in _WORKS
+
+    def give_up(self) -> None:
+        """Let nobody wait for an answer: connections as old as this one have gone."""
+        self._driver.give_up("the database connection is as old as one that was lost")
+
+    async def disconnect(self) -> None:
+        """Close the connection, whatever state it is in."""
+        await self._connection.invalidate()
+        await self._connection.close()
+
+    # -- the transaction ---------------------------------------------------------------------
+
+    def begin(self, statement: str) -> None:
+        """Begin, as soon as there is something to be done."""
+        self._begin = (statement, ())
+
+    async def run(self, work: Callable[[SyncConnection], T], length: Length) -> T:
+        """Return what ``work`` makes of the connection; the event loop goes on meanwhile."""
+        await self._send([])
+        self._driver.limit_s = self._limits_s[length]
+        try:
+            return await self._connection.run_sync(work)
+        finally:
+            self._driver.limit_s = self._limits_s[Length.SHORT]
+
+    async def demand(self, query: Query, values: Values, judge: Judge) -> None:
+        """Ask a query with the next statement; ``judge`` its rows before anything follows."""
+        asked = prepared_query(query, _DIALECT)
+        parameters = asked.parameters(values)
+        tell(self._sync, asked.text, parameters)
+        self._demands.append((asked, (asked.text, self._dumped(parameters)), judge))
+
+    async def fetch(self, query: Query, values: Values) -> list[Any]:
+        """Return the rows of a query as named tuples."""
+        asked = prepared_query(query, _DIALECT)
+        parameters = asked.parameters(values)
+        tell(self._sync, asked.text, parameters)
+        [answer] = await self._send([(asked.text, self._dumped(parameters))])
+        return self._rows(asked, answer)
+
+    async def change(self, changes: Changes) -> list[int]:
+        """Make changes one after the other; return how many rows each has changed."""
+        answers = iter(await self._send(self._statements(changes)))
+        return [sum(next(answers).command_tuples or 0 for _ in values) for _, values in changes]
+
+    def _statements(self, changes: Changes) -> Iterator[Statement]:
+        """Yield a statement for each row of values, translated when its turn comes."""
+        for change, values in changes:
+            made = prepared(change, tuple(values[0]), _DIALECT)
+            tell(self._sync, made.text, values, len(values) > 1)
+            for some in batched(values, MOST_SHORT_ROWS):
+                for row in made.rows(some):
+                    yield made.text, self._dumped(row)
+
+    async def commit(self) -> None:
+        """End the transaction; its changes are durable when this returns."""
+        if self._demands:
+            await self._send([])
+        self._driver.is_slow = True
+        try:
+            if self._sync.in_transaction():
+                await self._connection.commit()
+            elif self._pgconn.transaction_status != TransactionStatus.IDLE:
+                tell_of_commit(self._sync)
+                [answer] = await self._answers([("COMMIT", ())])
+                if self._checked(answer).command_status != b"COMMIT":
+                    raise StatementFailed("a statement had failed: nothing was committed")
+        finally:
+            self._driver.is_slow = False
+
+    async def close(self) -> None:
+        """Roll back what was not committed and give the connection back."""
+        self._demands.clear()
+        if self.is_idle and not self._sync.in_transaction():
+            await self._end()
+        else:
+            # Cancelling the caller must not leave the transaction open.
+            await asyncio.shield(self._roll_back())
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no transaction is open and nothing under way; False on a lost connection."""
+        return (
+            self._pgconn.transaction_status == TransactionStatus.IDLE
+            and self._pgconn.pipeline_status == PipelineStatus.OFF
+        )
+
+    async def _roll_back(self) -> None:
+        try:
+            # Not by the driver: it would forget what is prepared, our statements included.
+            await self._answers([("ROLLBACK", ())])
+            if self._sync.in_transaction():
+                await self._connection.rollback()
+        except FOREIGN:
+            pass  # it is not idle, so it is closed, and that ends the transaction
+        finally:
+            await self._end()
+
+    async def _end(self) -> None:
+        self._used_s = time.monotonic()
+        await self._give_back(self)
+
+    # -- statements --------------------------------------------------------------------------
+
+    def _dumped(self, values: Sequence[Any]) -> Sequence[Any]:
+        return self._transformer.dump_sequence(values, [PyFormat.TEXT] * len(values))
+
+    def _rows(self, asked: PreparedQuery, answer: PGresult) -> list[Any]:
+        self._transformer.set_pgresult(answer)
+        return asked.rows(self._transformer.load_rows(0, answer.ntuples, tuple))
+
+    async def _send(self, statements: Iterable[Statement]) -> list[PGresult]:
+        """Carry out what waits and then ``statements``; return the answers to these.
+
+        Between parts of many others have their turn.
+        """
+        demands, self._demands = self._demands, []
+        ahead = [statement for _, statement, _ in demands]
+        if self.is_idle:
+            ahead.insert(0, self._begin)
+        answers: list[PGresult] = []
+        for together in batched(chain(ahead, statements), MOST_SHORT_ROWS):
+            answers += await self._answers(together)
+        came = map(self._checked, answers)  # the first error is the reason of all others
+        for _ in range(len(ahead) - len(demands)):
+            next(came)
+        for asked, _, judge in demands:
+            judge(self._rows(asked, next(came)))
+        return list(came)
+
+    async def _answers(self, statements: Sequence[Statement]) -> list[PGresult]:
+        """Return an answer to each statement, or to each until the connection was lost."""
+        try:
+            return await self._driver.wait(self._pipeline.exchange(statements))
+        except Error as error:
+            raise _foreign(error) from error
+
+    def _checked(self, answer: PGresult) -> PGresult:
+        """Return an answer that is no error."""
+        if answer.status in _WORKS:
+            return answer
+        error = error_from_result(answer, encoding=self._driver.info.encoding)
+        raise _foreign(error) from error
+
+
+def _foreign(error: Error) -> Exception:
+    """Return the driver's error as SQLAlchemy would have raised it."""
+    return DBAPIError.instance(None, None, error, Error, hide_parameters=True, dialect=_DIALECT)

@@ -1,0 +1,109 @@
+"""Projects: the name spaces of workflows."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Row, Select, func, select, update
+
+from shoal.core.runs.records import Project
+from shoal.sql.driver.connection import Connection
+from shoal.sql.errors import NotFound
+from shoal.sql.statements.reading import enough, readable
+from shoal.sql.statements.shapes import check_texts
+from shoal.sql.schema.tables import project, workflow
+
+_ProjectList = list[Project]
+
+
+class Projects:
+    """The ``project`` table."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def ensure(self, name: str, at: datetime | None = None) -> Project:
+        """Return the project, created if it is missing (as of ``at``, default now)."""
+        await self._connection.insert_new(
+            project,
+            ["name"],
+            {"name": name, "description": "", "parameters": {}, "created_at": at or _now()},
+        )
+        return await self.get(name)
+
+    async def get(self, name: str) -> Project:
+        """Return a project. Raises NotFound."""
+        row = await self._connection.first(_projects().where(project.c.name == name))
+        if row is None:
+            raise NotFound("project", name)
+        return readable([row], _project, "project")[0]
+
+    async def set_description(self, name: str, description: str) -> None:
+        """Change a project's description. Raises NotFound."""
+        result = await self._connection.execute(
+            update(project).where(project.c.name == name).values(description=description)
+        )
+        if result.rowcount != 1:
+            raise NotFound("project", name)
+
+    async def parameters(self, name: str) -> Mapping[str, str]:
+        """Return the definitions of a project's parameters. Raises NotFound."""
+        row = await self._connection.first(
+            select(project.c.name, project.c.parameters).where(project.c.name == name)
+        )
+        if row is None:
+            raise NotFound("project", name)
+        return readable([row], _parameters, "project", key="name")[0]
+
+    async def change_parameter(self, name: str, parameter: str, value: str | None) -> bool:
+        """Set one parameter of a project, or remove it (None). Runs keep what they started with.
+
+        Returns whether it was there before. Raises NotFound for an unknown project.
+        """
+        # The row is locked, so that two who change different parameters lose neither change.
+        query = select(project.c.name, project.c.parameters).where(project.c.name == name)
+        query = query.with_for_update()
+        row = await self._connection.first(query)
+        if row is None:
+            raise NotFound("project", name)
+        found = dict(readable([row], _parameters, "project", key="name")[0])
+        known = found.pop(parameter, None) is not None
+        if value is not None:
+            found[parameter] = value
+        await self._connection.execute(
+            update(project).where(project.c.name == name).values(parameters=found)
+        )
+        return known
+
+    async def list(self, after: str | None = None, limit: int = 50) -> _ProjectList:
+        """Return projects by name, starting behind ``after``."""
+        query = _projects().order_by(project.c.name)
+        if after is not None:
+            query = query.where(project.c.name > after)
+        return await enough(
+            lambda most: self._connection.rows(query.limit(most)), _project, "project", limit
+        )
+
+
+def _projects() -> Select[Any]:
+    count = (
+        select(func.count())
+        .where(workflow.c.project_id == project.c.id, workflow.c.deleted_at.is_(None))
+        .scalar_subquery()
+    )
+    return select(project, count.label("workflows"))
+
+
+def _parameters(row: Row[Any]) -> Mapping[str, str]:
+    check_texts(row.parameters)
+    found: Mapping[str, str] = row.parameters
+    return found
+
+
+def _project(row: Row[Any]) -> Project:
+    check_texts(row.parameters)
+    return Project(row.id, row.name, row.description, row.created_at, row.workflows, row.parameters)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,324 @@
+"""Schedules: the timetables of published workflows and when each fires next."""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from operator import itemgetter
+from typing import Any
+
+from sqlalchemy import Row, Select, bindparam, delete, insert, select, update
+
+from shoal.core.checks.workflow import InvalidDefinition, Problem
+from shoal.core.schedule.fire_times import GRACE, Timetable
+from shoal.core.definition.model import Missed, ScheduleSpec, WorkflowSpec
+from shoal.core.runs.records import Schedule
+from shoal.sql.schema import tables
+from shoal.sql.repositories.definitions.calendars import Calendars
+from shoal.sql.driver.connection import Connection
+from shoal.sql.errors import NotFound, PartitionsMissing, StaleRow
+from shoal.sql.repositories.upkeep.partitions import Partitions
+from shoal.sql.statements.reading import OnUnreadable, enough, readable, refuse
+from shoal.sql.statements.shapes import check_texts
+from shoal.sql.schema.tables import schedule, workflow
+
+_ScheduleList = list[Schedule]
+
+# What says when a schedule fires: who changes one of these makes other fire times.
+_TIMES = (
+    "cron",
+    "timezone",
+    "on_gap",
+    "on_overlap",
+    "starts_at",
+    "ends_at",
+    "exclude",
+    "calendar",
+)
+_COLUMNS = (*_TIMES, "parameters", "enabled", "priority", "missed", "missed_window")
+_ADVANCE = (
+    update(schedule)
+    .where(schedule.c.id == bindparam("row_id"), schedule.c.next_fire_at == bindparam("planned"))
+    .values(next_fire_at=bindparam("following"))
+)
+
+
+class Schedules:
+    """The ``schedule`` table.
+
+    All schedules of a workflow belong to one partition. ``next_fire_at`` is written by that
+    partition's owner and by ``Workflows.publish``, one after the other: the publisher has locked
+    the workflow, the owner holds it with ``hold``.
+    """
+
+    def __init__(
+        self, connection: Connection, partitions: Partitions, calendars: Calendars
+    ) -> None:
+        self._connection = connection
+        self._partitions = partitions
+        self._calendars = calendars
+
+    async def replace(self, workflow_id: int, spec: WorkflowSpec, at: datetime) -> None:
+        """Make the workflow's schedules those of ``spec``.
+
+        One whose times stay the same keeps its row and its next fire time, so that publishing
+        neither repeats nor loses a fire, whatever else changes. One whose times change keeps the
+        row too and counts anew from ``at``, after a fire that was due already and is not missed
+        yet. Raises InvalidDefinition for a calendar that the project does not have.
+        """
+        days = await self._calendar_days(spec)
+        new = [
+            _New(one, spec.timezone, days.get(one.calendar or "", frozenset()))
+            for one in spec.schedules
+        ]
+        stored = await self._of(schedule.c.workflow_id == workflow_id, lock=True)
+        pairs, added, removed = _paired(new, stored)
+        for wanted, present in pairs:
+            if changes := wanted.changes(present, at):
+                await self._connection.execute(
+                    update(schedule).where(schedule.c.id == present.id).values(changes)
+                )
+        await self._delete([one.id for one in removed])
+        if added:
+            where = {"workflow_id": workflow_id, "partition": await self._partition_of(workflow_id)}
+            await self._connection.execute(
+                insert(schedule),
+                [{**one.values, **where, "next_fire_at": one.first_fire(at)} for one in added],
+            )
+
+    async def _calendar_days(self, spec: WorkflowSpec) -> Mapping[str, frozenset[date]]:
+        names = {one.calendar for one in spec.schedules if one.calendar is not None}
+        found = await self._calendars.held(spec.project, names)
+        problems = [
+            Problem(
+                ("schedules", index, "calendar"),
+                f"project {spec.project} has no calendar {one.calendar!r}; make it with "
+                f"`shoal calendar set {spec.project}/{one.calendar} DATE...`",
+            )
+            for index, one in enumerate(spec.schedules)
+            if one.calendar is not None and one.calendar not in found
+        ]
+        if problems:
+            raise InvalidDefinition(problems)
+        return found
+
+    async def _partition_of(self, workflow_id: int) -> int:
+        count = await self._partitions.count()
+        if count == 0:
+            raise PartitionsMissing
+        digest = hashlib.sha256(f"schedules of workflow {workflow_id}".encode()).digest()
+        return int.from_bytes(digest[:8]) % count
+
+    async def delete_of(self, workflow_id: int) -> None:
+        """Delete the schedules of a workflow."""
+        await self._connection.execute(
+            delete(schedule).where(schedule.c.workflow_id == workflow_id)
+        )
+
+    async def _delete(self, ids: Collection[int]) -> None:
+        if ids:
+            await self._connection.execute(delete(schedule).where(schedule.c.id.in_(ids)))
+
+    async def due(
+        self,
+        partitions: Collection[int],
+        now: datetime,
+        limit: int,
+        on_unreadable: OnUnreadable = refuse,
+    ) -> _ScheduleList:
+        """Return what should have fired by ``now``, the longest overdue first."""
+        query = (
+            _schedules()
+            .where(schedule.c.next_fire_at <= now, schedule.c.partition.in_(sorted(partitions)))
+            .order_by(schedule.c.next_fire_at, schedule.c.partition)
+            .limit(limit)
+        )
+        rows = await self._connection.rows(query)
+        return readable(rows, _schedule, "schedule", on_unreadable)
+
+    async def next_due(
+        self, partitions: Collection[int], after: datetime | None = None
+    ) -> datetime | None:
+        """Return when the next schedule of these partitions fires; None if none ever does.
+
+        ``after``: only what fires later than that.
+        """
+        c = schedule.c
+        is_later = c.next_fire_at.is_not(None) if after is None else c.next_fire_at > after
+        query = (
+            select(c.next_fire_at)
+            .where(is_later, c.partition.in_(sorted(partitions)))
+            .order_by(c.next_fire_at)
+            .limit(1)
+        )
+        found: datetime | None = await self._connection.scalar(query)
+        return found
+
+    async def hold(
+        self, ids: Collection[int], on_unreadable: OnUnreadable = refuse
+    ) -> dict[int, Schedule]:
+        """Return schedules as they are now, by id; nobody publishes others until the commit.
+
+        One that is gone is missing. Workflows are locked before schedules, and in one order, as
+        publishers do it, so nobody deadlocks.
+        """
+        homes = select(schedule.c.workflow_id).where(schedule.c.id.in_(ids))
+        await self._connection.execute(
+            select(workflow.c.id)
+            .where(workflow.c.id.in_(homes))
+            .order_by(workflow.c.id)
+            .with_for_update(read=True, key_share=True)
+        )
+        rows = await self._connection.rows(_schedules().where(schedule.c.id.in_(ids)))
+        return {one.id: one for one in readable(rows, _schedule, "schedule", on_unreadable)}
+
+    async def advance_many(self, moves: Sequence[tuple[int, datetime, datetime | None]]) -> None:
+        """Move schedules on: (id, planned fire time, next fire time) each.
+
+        Raises StaleRow unless all of them were still planned for that time.
+        """
+        if not moves:
+            return
+        rows = [
+            {"row_id": row_id, "planned": planned, "following": following}
+            for row_id, planned, following in sorted(moves, key=itemgetter(0))
+        ]
+        result = await self._connection.execute(_ADVANCE, rows)
+        if result.rowcount != len(rows):
+            raise StaleRow("schedule", {row_id for row_id, _, _ in moves})
+
+    async def of_workflow(self, project: str, name: str) -> _ScheduleList:
+        """Return the schedules of a workflow, oldest first."""
+        return await self._of(tables.project.c.name == project, workflow.c.name == name)
+
+    async def list(
+        self, project: str | None = None, after_id: int = 0, limit: int = 50
+    ) -> _ScheduleList:
+        """Return schedules by id, starting behind ``after_id``."""
+        query = _schedules().where(schedule.c.id > after_id).order_by(schedule.c.id)
+        if project is not None:
+            query = query.where(tables.project.c.name == project)
+        return await enough(
+            lambda most: self._connection.rows(query.limit(most)), _schedule, "schedule", limit
+        )
+
+    async def get(self, schedule_id: int) -> Schedule:
+        """Return one schedule. Raises NotFound."""
+        found = await self._of(schedule.c.id == schedule_id)
+        if not found:
+            raise NotFound("schedule", schedule_id)
+        return found[0]
+
+    async def _of(self, *conditions: Any, lock: bool = False) -> _ScheduleList:
+        query = _schedules().where(*conditions).order_by(schedule.c.id)
+        if lock:
+            query = query.with_for_update(of=schedule)
+        return readable(await self._connection.rows(query), _schedule, "schedule")
+
+
+def _schedules() -> Select[Any]:
+    return (
+        select(schedule, workflow.c.name.label("workflow"), tables.project.c.name.label("project"))
+        .join_from(schedule, workflow)
+        .join(tables.project)
+    )
+
+
+class _New:
+    """A schedule as a definition wants it: ``values`` are columns of the table."""
+
+    def __init__(self, spec: ScheduleSpec, timezone: str, days: frozenset[date]) -> None:
+        self._timetable = Timetable.defined(spec, timezone, days)
+        self.values: dict[str, Any] = {
+            "cron": spec.cron,
+            "timezone": spec.timezone or timezone,
+            "parameters": spec.parameters,
+            "enabled": spec.enabled,
+            "priority": None if spec.priority is None else int(spec.priority),
+            "on_gap": spec.on_gap,
+            "on_overlap": spec.on_overlap,
+            "starts_at": self._timetable.start,
+            "ends_at": self._timetable.end,
+            "exclude": [day.isoformat() for day in sorted(set(spec.exclude))],
+            "calendar": spec.calendar,
+            "missed": spec.missed,
+            "missed_window": spec.missed_window,
+        }
+
+    def first_fire(self, at: datetime) -> datetime | None:
+        """Return the first fire time after ``at``; None while disabled."""
+        return self._timetable.next(at) if self.values["enabled"] else None
+
+    def changes(self, stored: Schedule, at: datetime) -> dict[str, Any]:
+        """Return the columns in which it differs from ``stored``, to be written at ``at``.
+
+        What would have fired while it was off is not made up for.
+        """
+        before = _stored_values(stored)
+        changed = {key: value for key, value in self.values.items() if value != before[key]}
+        if changed.keys() & {*_TIMES, "enabled"}:
+            planned = stored.next_fire_at
+            is_due = planned is not None and at - GRACE <= planned <= at
+            changed["next_fire_at"] = self.first_fire(at)
+            if is_due and self.values["enabled"]:
+                changed["next_fire_at"] = planned
+        return changed
+
+
+def _stored_values(stored: Schedule) -> dict[str, Any]:
+    values = {key: getattr(stored, key) for key in _COLUMNS}
+    return {**values, "exclude": [day.isoformat() for day in stored.exclude]}
+
+
+def _paired(
+    new: Sequence[_New], stored: Sequence[Schedule]
+) -> tuple[list[tuple[_New, Schedule]], list[_New], _ScheduleList]:
+    """Say which schedule becomes which; what is left of both is added and removed.
+
+    First those that stay as they are, then those whose times stay, then what is left, in order.
+    """
+    pairs: list[tuple[_New, Schedule]] = []
+    wanted, present = list(new), list(stored)
+    for columns in (_COLUMNS, (*_TIMES, "parameters"), _TIMES, ()):
+        waiting: defaultdict[str, _ScheduleList] = defaultdict(list)
+        for one in present:
+            waiting[_key(_stored_values(one), columns)].append(one)
+        left = []
+        for candidate in wanted:
+            same = waiting[_key(candidate.values, columns)]
+            if same:
+                pairs.append((candidate, same.pop(0)))
+            else:
+                left.append(candidate)
+        wanted, present = left, [one for rest in waiting.values() for one in rest]
+    return pairs, wanted, present
+
+
+def _key(values: Mapping[str, Any], columns: Iterable[str]) -> str:
+    return json.dumps([values[column] for column in columns], default=str, sort_keys=True)
+
+
+def _schedule(row: Row[Any]) -> Schedule:
+    check_texts(row.parameters)
+    return Schedule(
+        row.id,
+        row.workflow_id,
+        row.project,
+        row.workflow,
+        row.partition,
+        row.cron,
+        row.timezone,
+        row.parameters,
+        row.enabled,
+        row.next_fire_at,
+        priority=row.priority,
+        on_gap=row.on_gap,
+        on_overlap=row.on_overlap,
+        starts_at=row.starts_at,
+        ends_at=row.ends_at,
+        exclude=tuple(date.fromisoformat(day) for day in row.exclude or ()),
+        calendar=row.calendar,
+        missed=Missed(row.missed),
+        missed_window=row.missed_window,
+    )

@@ -1,0 +1,343 @@
+"""Workflows and their published versions."""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Row, Select, and_, bindparam, func, insert, or_, select, tuple_, update
+
+from shoal.core import long_json
+from shoal.core.definition.model import WorkflowSpec, digest_of
+from shoal.core.runs.records import Workflow, WorkflowVersion
+from shoal.sql.schema import tables
+from shoal.sql.statements.among import Among, numbers
+from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
+from shoal.sql.driver.connection import Connection
+from shoal.sql.errors import NotFound, OpenInstances
+from shoal.sql.repositories.runs.events import Events, NewEvent
+from shoal.sql.repositories.definitions.plans import MOST_TASKS_AT_ONCE, PlanCache
+from shoal.sql.repositories.definitions.projects import Projects
+from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
+from shoal.sql.repositories.definitions.schedules import Schedules
+from shoal.sql.schema.tables import HAS_NOT_ENDED, workflow, workflow_instance, workflow_version
+from shoal.sql.schema.types import JsonText
+
+
+@dataclass(frozen=True)
+class Published:
+    """The newest version after publishing; ``created`` False: it was there already."""
+
+    version: WorkflowVersion
+    created: bool
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A workflow as those find it who start it; ``parameters`` are its project's definitions."""
+
+    version: int  # the newest one
+    is_deleted: bool
+    project: str
+    parameters: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class VersionInfo:
+    """One line of a workflow's history."""
+
+    version: int
+    digest: str
+    created_at: datetime
+
+
+_WorkflowList = list[Workflow]
+
+
+class Workflows:
+    """The ``workflow`` and ``workflow_version`` tables.
+
+    A deleted workflow keeps its row and its versions, so that its instances stay readable and
+    can run again; publishing it anew continues the version numbers.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        plans: PlanCache,
+        projects: Projects,
+        schedules: Schedules,
+        groups: ConcurrencyGroups,
+        events: Events,
+    ) -> None:
+        self._connection = connection
+        self._plans = plans
+        self._projects = projects
+        self._schedules = schedules
+        self._groups = groups
+        self._events = events
+
+    async def publish(self, spec: WorkflowSpec, at: datetime) -> Published:
+        """Store a checked definition as newest version, unless it equals the newest one.
+
+        Creates project and workflow as needed and replaces the workflow's schedules. Several
+        publishers of one workflow wait for each other. Raises InvalidDefinition for a calendar
+        or a concurrency group that the project does not have.
+        """
+        if len(spec.tasks) > MOST_TASKS_AT_ONCE:
+            text, digest = await asyncio.to_thread(_texts, spec)
+        else:
+            text, digest = _texts(spec)
+        row = await self._locked(spec, at)
+        if row.deleted_at is None and row.digest == digest:
+            return Published(await self.version(row.id, row.version), created=False)
+        await self._groups.require(spec)
+        version = row.version + 1
+        await self._connection.execute(
+            insert(workflow_version).values(
+                workflow_id=row.id,
+                version=version,
+                spec=text,
+                digest=digest,
+                created_at=at,
+            )
+        )
+        self._connection.unsettled_versions.add((row.id, version))
+        await self._connection.execute(
+            update(workflow)
+            .where(workflow.c.id == row.id)
+            .values(
+                description=spec.description,
+                version=version,
+                digest=digest,
+                tasks=len(spec.tasks),
+                updated_at=at,
+                deleted_at=None,
+            )
+        )
+        await self._schedules.replace(row.id, spec, at)
+        data = {"workflow": spec.name, "version": version, "digest": digest}
+        await self._events.add([NewEvent(at, "workflow.published", spec.project, data)])
+        stored = WorkflowVersion(row.id, spec.project, spec.name, version, spec, digest, at)
+        return Published(stored, created=True)
+
+    async def _locked(self, spec: WorkflowSpec, at: datetime) -> Row[Any]:
+        """Return the workflow's row, created if missing, locked until the transaction ends."""
+        owner = await self._projects.ensure(spec.project, at)
+        blank = {
+            "project_id": owner.id,
+            "name": spec.name,
+            "description": "",
+            "version": 0,
+            "digest": "",
+            "tasks": 0,
+            "created_at": at,
+            "updated_at": at,
+        }
+        await self._connection.insert_new(workflow, ["project_id", "name"], blank)
+        query = select(workflow).where(
+            workflow.c.project_id == owner.id, workflow.c.name == spec.name
+        )
+        row = await self._connection.first(query.with_for_update())
+        assert row is not None, "a row just inserted or found is there"
+        return row
+
+    async def get(self, project: str, name: str) -> Workflow:
+        """Return a workflow. Raises NotFound."""
+        row = await self._connection.first(_named(_workflows(), project, name))
+        if row is None:
+            raise NotFound("workflow", f"{project}/{name}")
+        return readable([row], _workflow, "workflow", key="name")[0]
+
+    async def version(self, workflow_id: int, version: int | None = None) -> WorkflowVersion:
+        """Return a version; None: the newest. Raises NotFound.
+
+        A deleted workflow has no newest version, but each one can still be had by its number.
+        """
+        name = f"{workflow_id}" if version is None else f"{workflow_id} version {version}"
+        query = _NEWEST_BY_ID if version is None else _NUMBERED_BY_ID
+        return await self._version(query, {"id": workflow_id}, version, name)
+
+    async def origins(self, workflow_ids: Collection[int]) -> dict[int, Origin]:
+        """Return what instances of these workflows start from, by id; unknown ones are missing."""
+        if not workflow_ids:
+            return {}
+        rows = await self._connection.fetch(_ORIGINS, {"ids": sorted(workflow_ids)})
+        return {
+            row.id: Origin(row.version, row.is_deleted, row.project, row.parameters) for row in rows
+        }
+
+    async def spec(self, workflow_id: int, version: int) -> WorkflowSpec:
+        """Return the definition that a version is, from memory as a rule. Raises NotFound."""
+        key = (workflow_id, version)
+        return (await self._plans.get(self._connection, [key]))[key].plan.spec
+
+    async def size(self, workflow_id: int, version: int) -> int:
+        """Return how many tasks a version has, from memory as a rule. Raises NotFound."""
+        return len((await self.spec(workflow_id, version)).tasks)
+
+    async def version_by_name(
+        self, project: str, name: str, version: int | None = None
+    ) -> WorkflowVersion:
+        """Return a version of a workflow that is not deleted; None: the newest. Raises NotFound."""
+        label = f"{project}/{name}" + ("" if version is None else f" version {version}")
+        query = _NEWEST_BY_NAME if version is None else _NUMBERED_BY_NAME
+        return await self._version(query, {"project": project, "name": name}, version, label)
+
+    async def _version(
+        self, query: Select[Any], values: dict[str, Any], version: int | None, label: str
+    ) -> WorkflowVersion:
+        if version is not None:
+            values["version"] = version
+        rows = await self._connection.fetch(query, values)
+        if not rows:
+            raise NotFound("workflow", label)
+        [row] = rows
+        key = (row.workflow_id, row.version)
+        readable([row], _version_info, "workflow version", key="version")
+        spec = (await self._plans.get(self._connection, [key]))[key].plan.spec
+        return WorkflowVersion(
+            row.workflow_id, row.project, row.name, row.version, spec, row.digest, row.created_at
+        )
+
+    async def delete(self, project: str, name: str, at: datetime | None = None) -> None:
+        """Delete a workflow and its schedules; its history stays.
+
+        Raises NotFound, and OpenInstances while an instance has not ended.
+        """
+        found = await self.get(project, name)
+        await self._connection.execute(
+            select(workflow.c.id).where(workflow.c.id == found.id).with_for_update()
+        )
+        unfinished = await self._connection.scalar(
+            select(func.count())
+            .select_from(workflow_instance)
+            .where(workflow_instance.c.workflow_id == found.id, HAS_NOT_ENDED)
+        )
+        if unfinished:
+            raise OpenInstances(project, name, unfinished)
+        await self._schedules.delete_of(found.id)
+        await self._connection.execute(
+            update(workflow)
+            .where(workflow.c.id == found.id)
+            .values(deleted_at=at or datetime.now(UTC))
+        )
+
+    async def versions(self, project: str, name: str) -> list[VersionInfo]:
+        """Return the history of a workflow, newest first. Raises NotFound."""
+        query = _named(_versions(), project, name)
+        rows = await self._connection.rows(query.order_by(workflow_version.c.version.desc()))
+        if not rows:
+            raise NotFound("workflow", f"{project}/{name}")
+        return readable(rows, _version_info, "workflow version", leave_out, key="version")
+
+    async def list(
+        self,
+        project: str | None = None,
+        search: str | None = None,
+        after: tuple[str, str] | None = None,
+        limit: int = 50,
+    ) -> _WorkflowList:
+        """Return workflows by (project, name), starting behind ``after``.
+
+        ``search``: text that the name or the description must contain, in any case.
+        """
+        query = _workflows().order_by(tables.project.c.name, workflow.c.name)
+        if project is not None:
+            query = query.where(tables.project.c.name == project)
+        if search:
+            wanted = search.lower()
+            query = query.where(
+                or_(
+                    func.lower(workflow.c.name).contains(wanted, autoescape=True),
+                    func.lower(workflow.c.description).contains(wanted, autoescape=True),
+                )
+            )
+        if after is not None:
+            query = query.where(tuple_(tables.project.c.name, workflow.c.name) > after)
+        return await enough(
+            lambda wanted: self._connection.rows(query.limit(wanted)),
+            _workflow,
+            "workflow",
+            limit,
+            key="name",
+        )
+
+
+def _texts(spec: WorkflowSpec) -> tuple[JsonText, str]:
+    """Return a definition as it is stored, and its digest. On any thread."""
+    canonical = spec.canonical()
+    return JsonText(long_json.compact(canonical)), digest_of(canonical)
+
+
+def _workflows() -> Select[Any]:
+    return (
+        select(workflow, tables.project.c.name.label("project"))
+        .join_from(workflow, tables.project)
+        .where(workflow.c.deleted_at.is_(None))
+    )
+
+
+def _versions() -> Select[Any]:
+    v = workflow_version.c
+    return (
+        select(
+            v.workflow_id,
+            v.version,
+            v.digest,
+            v.created_at,
+            workflow.c.name,
+            tables.project.c.name.label("project"),
+        )
+        .join_from(workflow_version, workflow)
+        .join(tables.project)
+    )
+
+
+def _named(query: Select[Any], project: str, name: str) -> Select[Any]:
+    return query.where(
+        tables.project.c.name == project, workflow.c.name == name, workflow.c.deleted_at.is_(None)
+    )
+
+
+_ORIGINS = (
+    select(
+        workflow.c.id,
+        workflow.c.version,
+        workflow.c.deleted_at.is_not(None).label("is_deleted"),
+        tables.project.c.name.label("project"),
+        tables.project.c.parameters,
+    )
+    .join_from(workflow, tables.project)
+    .where(Among(workflow.c.id, numbers("ids")))
+)
+_BY_ID = _versions().where(workflow.c.id == bindparam("id"))
+_BY_NAME = _versions().where(
+    tables.project.c.name == bindparam("project"),
+    workflow.c.name == bindparam("name"),
+    workflow.c.deleted_at.is_(None),
+)
+_IS_NEWEST = and_(workflow_version.c.version == workflow.c.version, workflow.c.deleted_at.is_(None))
+_IS_NUMBERED = workflow_version.c.version == bindparam("version")
+_NEWEST_BY_ID, _NUMBERED_BY_ID = _BY_ID.where(_IS_NEWEST), _BY_ID.where(_IS_NUMBERED)
+_NEWEST_BY_NAME, _NUMBERED_BY_NAME = _BY_NAME.where(_IS_NEWEST), _BY_NAME.where(_IS_NUMBERED)
+
+
+def _version_info(row: Row[Any]) -> VersionInfo:
+    return VersionInfo(row.version, row.digest, row.created_at)
+
+
+def _workflow(row: Row[Any]) -> Workflow:
+    require_numbers(row, "version", "tasks")
+    return Workflow(
+        row.id,
+        row.project,
+        row.name,
+        row.description,
+        row.version,
+        row.digest,
+        row.tasks,
+        row.created_at,
+        row.updated_at,
+    )

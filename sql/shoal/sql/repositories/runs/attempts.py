@@ -1,0 +1,82 @@
+"""Between rows of ``task_instance`` and the core's ``Attempt``."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Row
+
+from shoal.core.runs.concurrency import group_of
+from shoal.core.runs.run import Attempt, Doom, Run, SkipCause
+from shoal.core.runs.states import TaskState
+
+
+def attempt_of(row: Row[Any]) -> Attempt:
+    """Return the attempt that a row holds."""
+    return Attempt(
+        task=row.task,
+        number=row.attempt,
+        state=TaskState(row.state),
+        id=row.id,
+        failures=row.failures,
+        losses=row.losses,
+        due_at=row.due_at,
+        worker=row.worker,
+        reason=row.reason,
+        exit_code=row.exit_code,
+        queued_at=row.queued_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        skip_cause=None if row.skip_cause is None else SkipCause(row.skip_cause),
+        forced=row.forced,
+        doomed=None if row.doomed is None else Doom(row.doomed),
+        warned_at=row.warned_at,
+        outputs=row.outputs or {},
+        detail=row.detail or {},
+    )
+
+
+def newest(rows: Iterable[Row[Any]]) -> dict[str, Attempt]:
+    """Return the newest attempt of each task of one instance; rows ascend by attempt."""
+    last = {row.task: row for row in rows}
+    return {task: attempt_of(row) for task, row in last.items()}
+
+
+def changing_values(attempt: Attempt) -> dict[str, Any]:
+    """Return the columns that change in the life of an attempt."""
+    return {
+        "state": attempt.state,
+        "worker": attempt.worker,
+        "reason": attempt.reason,
+        "exit_code": attempt.exit_code,
+        "failures": attempt.failures,
+        "losses": attempt.losses,
+        "due_at": attempt.due_at,
+        "queued_at": attempt.queued_at,
+        "started_at": attempt.started_at,
+        "finished_at": attempt.finished_at,
+        "skip_cause": attempt.skip_cause,
+        "forced": attempt.forced,
+        "doomed": attempt.doomed,
+        "warned_at": attempt.warned_at,
+        "outputs": dict(attempt.outputs) or None,
+        "detail": dict(attempt.detail) or None,
+    }
+
+
+def new_values(row_id: int, run: Run, position: int, attempt: Attempt) -> dict[str, Any]:
+    """Return all columns of a new row."""
+    task = run.plan.tasks[attempt.task]
+    needs_slot = task.concurrency_group is not None
+    return {
+        "id": row_id,
+        "workflow_instance_id": run.id,
+        "position": position,
+        "attempt": attempt.number,
+        "task": task.name,
+        "type": task.type,
+        "worker_group": task.worker_group,
+        "concurrency_group": group_of(run, attempt.task),
+        "workflow_priority": run.priority if needs_slot else None,
+        "task_priority": int(task.priority) if needs_slot else None,
+        **changing_values(attempt),
+    }

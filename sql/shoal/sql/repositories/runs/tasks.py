@@ -1,0 +1,143 @@
+"""Task instances: one row for each attempt of a task."""
+
+import asyncio
+from collections.abc import Collection
+from operator import attrgetter
+from typing import Any
+
+from sqlalchemy import Row, Select, func, select, tuple_
+
+from shoal.core.runs.records import TaskInstance
+from shoal.core.runs.run import SkipCause
+from shoal.core.runs.states import TaskState
+from shoal.sql.schema import tables
+from shoal.sql.statements.among import Among, numbers
+from shoal.sql.driver.connection import Connection
+from shoal.sql.errors import NotFound
+from shoal.sql.statements.reading import leave_out, readable
+from shoal.sql.repositories.runs.scope import scope
+from shoal.sql.schema.tables import task_instance, workflow, workflow_instance
+from shoal.sql.repositories.runs.task_search import TaskSearch
+
+_TaskList = list[TaskInstance]
+ROWS_AT_ONCE = 500  # read by one query, and made records of without a turn for others
+
+
+class Tasks:
+    """The ``task_instance`` table, for reading; ``Instances`` writes it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def get(self, task_instance_id: int) -> TaskInstance:
+        """Return an attempt. Raises NotFound."""
+        query = _tasks().where(task_instance.c.id == task_instance_id)
+        row = await self._connection.first(query)
+        if row is None:
+            raise NotFound("task instance", task_instance_id)
+        return readable([row], _task, "task instance")[0]
+
+    async def of_instance(self, instance_id: int, all_attempts: bool = False) -> _TaskList:
+        """Return the attempts of an instance in the order of its definition.
+
+        Only the newest of each task, or all of them, oldest first within a task.
+        """
+        t = task_instance.c
+        query = (
+            _tasks()
+            .where(t.workflow_instance_id == instance_id)
+            .order_by(t.position, t.attempt)
+            .limit(ROWS_AT_ONCE)
+        )
+        rows = await self._connection.rows(query)
+        found = readable(rows, _task, "task instance", leave_out)
+        while len(rows) == ROWS_AT_ONCE:
+            await asyncio.sleep(0)  # a query that is quick gives nobody a turn
+            behind = tuple_(t.position, t.attempt) > tuple_(rows[-1].position, rows[-1].attempt)
+            rows = await self._connection.rows(query.where(behind))
+            found += readable(rows, _task, "task instance", leave_out)
+        return found if all_attempts else list({one.task: one for one in found}.values())
+
+    async def newest(self, instance_id: int, task: str) -> TaskInstance | None:
+        """Return the newest attempt of one task of an instance; None: it has no such task."""
+        t = task_instance.c
+        query = _tasks().where(t.workflow_instance_id == instance_id, t.task == task)
+        row = await self._connection.first(query.order_by(t.attempt.desc()).limit(1))
+        return None if row is None else readable([row], _task, "task instance")[0]
+
+    async def counts(self, states: Collection[TaskState]) -> dict[TaskState, int]:
+        """Return how many attempts are in each of ``states``. Reads one index entry for each."""
+        t = task_instance.c
+        query = (
+            select(t.state, func.count().label("attempts"))
+            .where(t.state.in_(sorted(states)))
+            .group_by(t.state)
+        )
+        found = {row.state: row.attempts for row in await self._connection.rows(query)}
+        return {state: found.get(state, 0) for state in states}
+
+    async def list(
+        self,
+        *,
+        states: Collection[TaskState] = (),
+        worker: str | None = None,
+        project: str | None = None,
+        workflow: str | None = None,
+        before_id: int | None = None,
+        limit: int = 50,
+    ) -> tuple[_TaskList, int | None]:
+        """Return attempts of all instances, newest first, continuing below ``before_id``.
+
+        And the id below which to continue; None: there are no more. Of long histories each call
+        looks at a part, so it may return less than ``limit``, even nothing, although more follow.
+        """
+        home = await scope(self._connection, project, workflow)
+        search = TaskSearch(self._connection, frozenset(states), worker, home)
+        ids, before_id = await search.newest(before_id, limit)
+        if not ids:
+            return [], before_id
+        rows = await self._connection.rows(_WITH_IDS, {"ids": ids})
+        found = readable(rows, _task, "task instance", leave_out)
+        return sorted(found, key=attrgetter("id"), reverse=True), before_id
+
+
+def _tasks() -> Select[Any]:
+    return (
+        select(
+            task_instance,
+            workflow.c.name.label("workflow"),
+            tables.project.c.name.label("project"),
+        )
+        .join_from(task_instance, workflow_instance)
+        .join(workflow, workflow.c.id == workflow_instance.c.workflow_id)
+        .join(tables.project, tables.project.c.id == workflow_instance.c.project_id)
+    )
+
+
+_WITH_IDS = _tasks().where(Among(task_instance.c.id, numbers("ids")))
+
+
+def _task(row: Row[Any]) -> TaskInstance:
+    return TaskInstance(
+        id=row.id,
+        workflow_instance_id=row.workflow_instance_id,
+        project=row.project,
+        workflow=row.workflow,
+        task=row.task,
+        type=row.type,
+        attempt=row.attempt,
+        state=TaskState(row.state),
+        worker_group=row.worker_group,
+        worker=row.worker,
+        reason=row.reason,
+        exit_code=row.exit_code,
+        due_at=row.due_at,
+        queued_at=row.queued_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        skip_cause=None if row.skip_cause is None else SkipCause(row.skip_cause),
+        forced=row.forced,
+        warned_at=row.warned_at,
+        outputs=row.outputs or {},
+        detail=row.detail or {},
+    )

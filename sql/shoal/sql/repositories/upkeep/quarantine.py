@@ -1,0 +1,65 @@
+"""What masters have set aside, and why: see ``shoal.core.runs.quarantine``."""
+
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import Row, delete, func, insert, select
+
+from shoal.core.runs.quarantine import Kind, SetAside
+from shoal.sql.driver.connection import Connection
+from shoal.sql.statements.reading import enough
+from shoal.sql.schema.tables import quarantine
+
+_SetAsideList = list[SetAside]
+
+
+class Quarantine:
+    """The ``quarantine`` table. Written by the owners of the partitions, who fence it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def put(self, items: Sequence[SetAside]) -> None:
+        """Store what is set aside, in place of what was known of it."""
+        await self.remove([(one.kind, one.item) for one in items])
+        for one in items:
+            await self._connection.execute(insert(quarantine).values(**vars(one)))
+
+    async def remove(self, keys: Collection[tuple[Kind, str]]) -> None:
+        """Forget what is no longer set aside."""
+        q = quarantine.c
+        for kind, item in sorted(keys):
+            await self._connection.execute(delete(quarantine).where(q.kind == kind, q.item == item))
+
+    async def clear(self, partitions: Collection[int]) -> None:
+        """Forget everything of these partitions: their new owner tries again."""
+        await self._connection.execute(
+            delete(quarantine).where(quarantine.c.partition.in_(sorted(partitions)))
+        )
+
+    async def count(self) -> int:
+        """Return how much is set aside."""
+        found: int = await self._connection.scalar(select(func.count()).select_from(quarantine))
+        return found
+
+    async def list(self, limit: int = 100) -> _SetAsideList:
+        """Return what is set aside, the newest first."""
+        query = select(quarantine).order_by(quarantine.c.since.desc(), quarantine.c.item)
+        return await enough(
+            lambda most: self._connection.rows(query.limit(most)),
+            _set_aside,
+            "quarantine",
+            limit,
+            key="item",
+        )
+
+    async def of(self, kind: Kind, item: object) -> SetAside | None:
+        """Return why a thing is set aside; None if it is not."""
+        q = quarantine.c
+        row = await self._connection.first(
+            select(quarantine).where(q.kind == kind, q.item == str(item))
+        )
+        return None if row is None else _set_aside(row)
+
+
+def _set_aside(row: Row[tuple[object, ...]]) -> SetAside:
+    return SetAside(Kind(row.kind), row.item, row.partition, row.reason, row.tries, row.since)

@@ -1,0 +1,110 @@
+"""Rows that cannot be read are told apart from the others, and never stand in their way.
+
+A column whose value cannot be decoded yields an ``Unreadable`` instead of an error that would
+spoil the whole answer of the database. Whoever makes records of rows goes through ``readable``:
+it finds those values, and whatever else a row of another version or of somebody's hand holds.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, NoReturn, TypeVar
+
+import structlog
+from sqlalchemy import Row
+
+from shoal.sql.errors import UnreadableRow
+from shoal.sql.schema.types import Unreadable
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+OnUnreadable = Callable[[UnreadableRow], None]
+
+_LONGEST_REASON = 500  # characters
+
+
+def refuse(error: UnreadableRow) -> NoReturn:
+    """Raise ``error``: for whoever asked for this very row."""
+    raise error
+
+
+def leave_out(error: UnreadableRow) -> None:
+    """Go on without the row: for lists, which show the others."""
+    log.warning("row left out", error=str(error))
+
+
+def readable(
+    rows: Iterable[Row[Any]],
+    read: Callable[[Row[Any]], T],
+    kind: str,
+    on_unreadable: OnUnreadable = refuse,
+    key: str = "id",
+) -> list[T]:
+    """Return what ``read`` makes of each row; ``on_unreadable`` is told of those it cannot read.
+
+    ``key``: the column that names a row.
+    """
+    found: list[T] = []
+    for row in rows:
+        try:
+            check_values(row)
+            found.append(read(row))
+        except Exception as error:  # noqa: BLE001 - whatever a row holds is that row's matter
+            on_unreadable(unreadable(kind, row, error, key))
+    return found
+
+
+def check_values(row: Row[Any]) -> None:
+    """Raise ValueError if a column of ``row`` could not be decoded. Costs nothing as a rule."""
+    if not Unreadable.made:
+        return
+    for name, value in zip(row._fields, row, strict=True):
+        if isinstance(value, Unreadable):
+            raise ValueError(f"column {name}: {value.reason}")
+
+
+def require_numbers(row: Row[Any], *names: str) -> None:
+    """Raise ValueError unless the columns hold numbers: SQLite stores anything in any column."""
+    for name in names:
+        value = getattr(row, name)
+        if not isinstance(value, int):
+            raise ValueError(f"column {name} holds {value!r:.50}, not a number")
+
+
+def unreadable(kind: str, row: Row[Any], error: Exception, key: str = "id") -> UnreadableRow:
+    """Return the error that tells of a row; its ``partition`` is -1 if it names none."""
+    if isinstance(error, UnreadableRow):
+        return error
+    partition = getattr(row, "partition", -1)
+    return UnreadableRow(
+        kind,
+        getattr(row, key),
+        reason_of(error),
+        partition if isinstance(partition, int) else -1,
+    )
+
+
+def reason_of(error: BaseException) -> str:
+    """Return what an error says, in a line or two for people."""
+    said = str(error).strip() or "no reason given"
+    return f"{type(error).__name__}: {said}"[:_LONGEST_REASON]
+
+
+async def enough(
+    ask: Callable[[int], Awaitable[Sequence[Row[Any]]]],
+    read: Callable[[Row[Any]], T],
+    kind: str,
+    limit: int,
+    key: str = "id",
+) -> list[T]:
+    """Return a page of ``limit`` records; rows that cannot be read are left out of it.
+
+    ``ask`` returns so many rows at most. It is asked for more while the page is not full, so
+    that a short page always is the last one.
+    """
+    wanted = limit
+    while True:
+        rows = await ask(wanted)
+        found = readable(rows, read, kind, leave_out, key)
+        if len(found) >= limit or len(rows) < wanted:
+            return found[:limit]
+        wanted = 2 * wanted + limit

@@ -1,0 +1,40 @@
+"""Small values of the core that stand in JSON columns."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from shoal.core.runs.commands import Parent
+from shoal.core.definition.selection import Selection, SelectionMode
+
+_Stored = Mapping[str, Any] | None
+
+
+def selection_json(selection: Selection | None) -> dict[str, Any] | None:
+    """Return what the column ``selection`` holds."""
+    if selection is None:
+        return None
+    return {"tasks": list(selection.tasks), "mode": selection.mode}
+
+
+def selection_of(stored: _Stored) -> Selection | None:
+    """Return the selection that a column holds."""
+    if stored is None:
+        return None
+    return Selection(tuple(stored["tasks"]), SelectionMode(stored["mode"]))
+
+
+def parent_json(parent: Parent | None) -> dict[str, Any] | None:
+    """Return what the column ``parent`` holds."""
+    return None if parent is None else asdict(parent)
+
+
+def parent_of(stored: _Stored) -> Parent | None:
+    """Return the parent that a column holds."""
+    return None if stored is None else Parent(**stored)
+
+
+def check_texts(stored: Any) -> None:
+    """Raise ValueError unless a column holds texts by name, as parameters are."""
+    if not isinstance(stored, dict) or not all(isinstance(v, str) for v in stored.values()):
+        raise ValueError("parameters are no texts by name")

@@ -1,0 +1,197 @@
+"""The attempts that this worker holds a claim on, from claim to verdict.
+
+::
+
+    claimed ──payload──▶ in line ──slot──▶ preparing ──▶ running ──▶ over ──committed──▶ (forgotten)
+       └────────────────────┴── refused, given back, session lost ──▶ (forgotten)
+
+Everything here belongs to the event loop; the claimer adds, the runner moves, the log service and
+the kill service read.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from shoal.coordination import Claim
+from shoal.proto import shoal_pb2 as pb
+from shoal.worker.errors import AttemptEnded
+from shoal.worker.execution.launching import Launched
+from shoal.worker.intake.pace import Pace
+
+
+class Attempt:
+    """One claimed task instance."""
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim = claim
+        self.id = claim.entry.task_instance_id
+        self.claimed_at = time.monotonic()
+        self.granted = False  # a master has sent the payload
+        self.committed = False  # a master has stored its end: nobody will be given it again
+        self.has_slot = False
+        self.began_at = 0.0  # when it got its slot, in monotonic seconds
+        self.kill_reason: str | None = None  # somebody wants it ended: the result is KILLED
+        self.interrupted: str | None = None  # why it ends without any result: it will be LOST
+        self.deserted: str | None = None  # its task type gave up while the process ran: FAILED
+        self.launching = False  # handed to the launcher, which has not answered yet
+        self.launched: Launched | None = None
+        self.work: asyncio.Task[object] | None = None  # while its task type is at work
+        self.given_up = False  # its task type was stopped before it had started a process
+        self.work_dir: Path | None = None
+        self.log_path: Path | None = None  # while a process may write to it
+        self.result_log: Path | None = None  # of its process, also when that is over
+        self.masks: list[str] = []  # what of its secrets nobody may see
+        self.log_dropped = 0  # bytes that the limit has cost it so far
+        self.over = asyncio.Event()  # no process of it lives or will: its log is complete
+
+    @property
+    def ref(self) -> pb.AttemptRef:
+        entry = self.claim.entry
+        return pb.AttemptRef(
+            workflow_instance_id=entry.workflow_instance_id,
+            task_instance_id=entry.task_instance_id,
+            partition=entry.partition,
+        )
+
+    @property
+    def unwanted(self) -> str | None:
+        """Why it shall not start any more, None if it may."""
+        return self.interrupted or self.kill_reason
+
+    def require_wanted(self) -> None:
+        """Raise AttemptEnded if the attempt shall not start any more."""
+        if self.unwanted is not None:
+            raise AttemptEnded(self.id, self.unwanted)
+
+    def cancel_work(self) -> None:
+        """Stop a task type that has not started its process. Otherwise the process must end."""
+        if self.work is not None and self.launched is None and not self.launching:
+            self.given_up = True
+            self.work.cancel()
+
+
+class Attempts:
+    """All held attempts, by task-instance id, and the slots: never more are taken than there are.
+
+    ``on_free_slot`` is called when a slot has become free, ``on_forget`` with who is forgotten.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._held: dict[int, Attempt] = {}
+        self._live = 0  # not over
+        self._occupied = 0  # slots
+        self._pace = Pace(slots)
+        self._kept: set[int] = set()  # task instances in whose slots others are likely to follow
+        self._changed = asyncio.Event()
+        self._wanting = asyncio.Event()
+        self.on_free_slot: Callable[[], None] = lambda: None
+        self.on_forget: Callable[[Attempt], None] = lambda _: None
+
+    def __iter__(self) -> Iterator[Attempt]:
+        return iter(list(self._held.values()))
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def get(self, task_instance_id: int) -> Attempt | None:
+        return self._held.get(task_instance_id)
+
+    @property
+    def live(self) -> list[Attempt]:
+        """Those that are not over."""
+        return [attempt for attempt in self._held.values() if not attempt.over.is_set()]
+
+    @property
+    def occupied(self) -> int:
+        """Slots in use."""
+        return self._occupied
+
+    @property
+    def slot_is_free(self) -> bool:
+        return self._occupied < self._slots
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether there is an attempt for every slot."""
+        return self._live >= self._slots
+
+    @property
+    def room(self) -> int:
+        """How many more attempts the worker has use for in the next moment."""
+        return max(0, self._slots + self._pace.ahead - self._live)
+
+    @property
+    def wanted(self) -> int:
+        """How many to claim now: 0 while that would be few and no slot stands empty for it."""
+        ahead = self._pace.ahead
+        room = self._slots + ahead - self._live - len(self._kept)
+        return room if room > ahead or (room > 0 and 2 * room >= ahead) else 0
+
+    def add(self, claim: Claim) -> Attempt:
+        """Take a new claim in."""
+        attempt = Attempt(claim)
+        self._held[attempt.id] = attempt
+        self._live += 1
+        self._note()
+        return attempt
+
+    def take_slot(self, attempt: Attempt) -> None:
+        """Give ``attempt`` a slot until it is over. Look first whether one is free."""
+        assert self.slot_is_free
+        attempt.has_slot, attempt.began_at = True, time.monotonic()
+        self._occupied += 1
+        self._note()
+
+    def end(self, attempt: Attempt) -> None:
+        """Note that nothing of the attempt is alive: its slot is free."""
+        if not attempt.over.is_set():
+            attempt.over.set()
+            self._live -= 1
+            if attempt.has_slot:
+                self._occupied -= 1
+                self._pace.note_end(attempt.began_at)
+                self.on_free_slot()
+            self._note()
+
+    def keep_slot(self, task_instance_id: int) -> None:
+        """Claim nothing for the slot in which it was, until ``let_go``."""
+        self._kept.add(task_instance_id)
+
+    def let_go(self, task_instance_id: int) -> None:
+        """Have its slot filled again."""
+        if task_instance_id in self._kept:
+            self._kept.discard(task_instance_id)
+            self._note()
+
+    def forget(self, attempt: Attempt) -> None:
+        """Drop an attempt that is over for the masters, too."""
+        self.end(attempt)
+        if self._held.get(attempt.id) is attempt:
+            del self._held[attempt.id]
+            self.on_forget(attempt)
+            self._note()
+
+    def _note(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+        if self.wanted:
+            self._wanting.set()
+
+    async def changed(self) -> None:
+        """Return after the next change. Look at the state first, without awaiting in between."""
+        await self._changed.wait()
+
+    async def until_wanted(self) -> int:
+        """Return how many attempts to claim, as soon as it is worth while."""
+        while not (wanted := self.wanted):
+            self._wanting.clear()
+            await self._wanting.wait()
+        return wanted
+
+    async def idle(self) -> None:
+        """Return when no attempt is alive."""
+        while self._live:
+            await self.changed()

@@ -1,0 +1,84 @@
+"""What one attempt may use: its folder, its parameters, and the one process it may run.
+
+The agent prepares an ``AttemptContext`` and passes it to the task type's ``run``.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shoal.core.errors import ShoalError
+from shoal.core.task_types import Exit
+from shoal.proto import shoal_pb2 as pb
+from shoal.worker.execution.environment import (
+    base_environment,
+    identity,
+    parameter_variables,
+    secret_variables,
+)
+from shoal.worker.execution.work_files import make_folder, write_new
+
+PARAMETERS_FILE = "parameters.json"
+OUTPUT_FILE = "output"
+
+#: Runs argv with exactly this environment to its end.
+RunProcess = Callable[[Sequence[str], Mapping[str, str]], Awaitable[Exit]]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The folder and the environment of an attempt, ready for its process.
+
+    ``in_file_only`` are the parameters that do not fit into variables, with their sizes in bytes.
+    """
+
+    work_dir: Path
+    output_file: Path  # where the process may write its outputs
+    environment: Mapping[str, str]
+    in_file_only: Mapping[str, int]
+
+
+def prepare(
+    payload: pb.Payload, work_dir: Path, worker_env: Mapping[str, str], passed: Sequence[str]
+) -> Prepared:
+    """Make the attempt's folder ``work_dir`` (0700) with its parameters file. Blocks.
+
+    Raises OSError, SecretsTooLarge.
+    """
+    make_folder(work_dir)  # an old one is of an earlier hold on the same attempt: never reported
+    parameters = dict(payload.parameters)
+    file, output_file = work_dir / PARAMETERS_FILE, work_dir / OUTPUT_FILE
+    write_new(file, json.dumps(parameters, ensure_ascii=False).encode("utf-8"), 0o600)
+    base = base_environment(worker_env, work_dir, passed)
+    own = {**base, **identity(payload, file, output_file)}
+    own |= secret_variables(payload.secrets)
+    variables = parameter_variables(parameters, taken={*own, *payload.undeclared})
+    in_file_only = {
+        name: len(value.encode())
+        for name, value in sorted(parameters.items())
+        if f"SHOAL_PARAM_{name.upper()}" not in variables
+    }
+    return Prepared(work_dir, output_file, {**variables, **own}, in_file_only)
+
+
+class AttemptContext:
+    """The TaskContext of one attempt."""
+
+    def __init__(self, payload: pb.Payload, prepared: Prepared, run: RunProcess) -> None:
+        self.task_instance_id: int = payload.task_instance_id
+        self.work_dir: Path = prepared.work_dir
+        self.parameters: Mapping[str, str] = dict(payload.parameters)
+        self._environment = prepared.environment
+        self._run = run
+        self._ran = False
+
+    async def run_process(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None
+    ) -> Exit:
+        """Run the attempt's program to its end; see TaskContext. Raises ShoalError if it was
+        called before or the program cannot be started."""
+        if self._ran:
+            raise ShoalError("a task type may run one process only: its end is the result")
+        self._ran = True
+        return await self._run(argv, {**self._environment, **(env or {})})

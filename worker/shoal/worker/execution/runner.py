@@ -1,0 +1,457 @@
+"""Run granted attempts: folder, task type, process, result.
+
+Every way an attempt can end leads to one of two: a *result*, which is stored durably and reported
+until a master has answered, or an *interruption* (session lost, worker stopped, launcher dead),
+after which the claim is dropped and the master declares the attempt LOST.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import structlog
+from pydantic import ValidationError
+
+from shoal.coordination import Claim
+from shoal.runtime import failpoints
+from shoal.core.errors import ShoalError
+from shoal.core.definition.parameters import RESERVED_PATTERN
+from shoal.core.task_types import Exit, TaskType, load_task_type
+from shoal.proto import shoal_pb2 as pb
+from shoal.worker.attempts import Attempt, Attempts
+from shoal.worker.results.results import (
+    KILL_MARK,
+    as_json,
+    describe,
+    reason_for_people,
+    record_context,
+    result,
+    was_interrupted,
+    with_outputs,
+    without_process,
+)
+from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
+from shoal.worker.execution.cleaning import Cleaner
+from shoal.worker.execution.context import AttemptContext, Prepared, prepare
+from shoal.worker.execution.disk_work import DiskWork
+from shoal.worker.supervisor.launcher import LEASE_LOST
+from shoal.worker.supervisor.shim.child import NO_ROOM
+from shoal.worker.supervisor.shim.masking import Masker
+from shoal.worker.execution.launching import (
+    Launcher,
+    LauncherDied,
+    LauncherUnavailable,
+    LaunchFailed,
+    NoRoomToStart,
+)
+from shoal.worker.logs.limit import LogLimit
+from shoal.worker.logs.notes import append_line, in_file_only
+from shoal.worker.logs.files import LogStore
+from shoal.worker.results.reporting import Reporter
+from shoal.worker.intake.returning import Returns
+from shoal.worker.execution.secret_forms import forms
+from shoal.worker.results.spool import Spool
+from shoal.worker.intake.start_line import StartLine, Waiting
+from shoal.worker.execution.starting import Starting
+
+log = structlog.get_logger()
+
+CLAIM_GONE = "its claim is gone"
+SHUTTING_DOWN = "the launcher is shutting down"  # how it begins to say so
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What all attempts of this worker share."""
+
+    worker_id: str
+    work_root: Path
+    store: LogStore
+    spool: Spool
+    worker_env: Mapping[str, str]
+    env_pass: Sequence[str]
+    kill_grace_s: float
+
+
+class Runner:
+    """Takes attempts from the payload to the result. Belongs to the event loop.
+
+    ``renew_lease`` is called before each launch, and ``is_present`` asked whether a claim is of
+    the present session; ``drop_claims`` gets attempts that end without a result, or that a master
+    has settled, ``put_back`` those that are to be queued again.
+    """
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        attempts: Attempts,
+        launcher: Launcher,
+        reporter: Reporter,
+        tasks: asyncio.TaskGroup,
+        log_limit: LogLimit,
+        starting: Starting,
+        *,
+        renew_lease: Callable[[], None],
+        is_present: Callable[[Claim], bool],
+        drop_claims: Callable[[Sequence[Attempt]], None],
+        put_back: Callable[[Sequence[Attempt]], None],
+    ) -> None:
+        self._around, self._attempts, self._launcher = surroundings, attempts, launcher
+        self._reporter, self._tasks, self._log_limit = reporter, tasks, log_limit
+        self._starting = starting
+        self._renew_lease, self._is_present = renew_lease, is_present
+        self._drop_claims = drop_claims
+        self._disk_work = DiskWork()
+        self._cleaner = Cleaner(surroundings.spool, self._disk_work, tasks)
+        self._returns = Returns(
+            surroundings.worker_id,
+            attempts,
+            reporter,
+            tasks,
+            put_back=put_back,
+            drop_claims=drop_claims,
+        )
+        self._line = StartLine(attempts, self._begin, self._returns.give_back)
+
+    # -- from outside -----------------------------------------------------------------------
+
+    def start(self, attempt: Attempt, payload: pb.Payload) -> None:
+        """Run an attempt that a master has granted, as soon as there is a slot for it."""
+        self._line.add(attempt, payload)
+
+    def give_back_waiting(self) -> None:
+        """Let others have what waits for a slot."""
+        self._line.give_back_all()
+
+    def start_no_more(self) -> None:
+        """Give back what waits for a slot, and what will be granted from now on."""
+        self._line.close()
+
+    def refuse(self, attempt: Attempt) -> None:
+        """Let go of an attempt that nobody wants to run."""
+        self._attempts.forget(attempt)
+        self._drop_claims([attempt])
+
+    async def kill(self, attempt: Attempt, reason: str) -> None:
+        """End the attempt with the result KILLED. The first reason counts."""
+        if attempt.over.is_set():
+            return
+        attempt.kill_reason = attempt.kill_reason or reason
+        if attempt.granted and not self._line.leave(attempt):
+            await self._end_unwanted(attempt)
+        else:  # nothing has begun: it is over already
+            await self._conclude(attempt, Outcome.KILLED, KILL_MARK + attempt.kill_reason)
+
+    async def interrupt_all(self, reason: str, grace_s: float) -> None:
+        """End all live attempts without results; return when nothing of them is alive."""
+        begun = [a for a in self._attempts.live if not self._interrupt_unbegun(a, reason)]
+        for attempt in begun:
+            await self._end_process(attempt, reason, grace_s)
+        await self._attempts.idle()
+
+    def interrupt(self, attempt: Attempt, reason: str) -> None:
+        """End a live attempt without a result, soon."""
+        if not self._interrupt_unbegun(attempt, reason):
+            self._tasks.create_task(self._end_process(attempt, reason, 0.0))
+
+    def _interrupt_unbegun(self, attempt: Attempt, reason: str) -> bool:
+        """Have the attempt end without a result; tell whether it has, as nothing has begun."""
+        attempt.interrupted = attempt.interrupted or reason
+        unbegun = not attempt.granted or self._line.leave(attempt)
+        if unbegun:
+            self.refuse(attempt)
+        return unbegun
+
+    async def lose_session(self, reason: str) -> None:
+        """End all that was claimed in a session that is lost; return when nothing is alive."""
+        self._returns.give_up()
+        await self.interrupt_all(reason, 0.0)
+
+    def settled(self, report: pb.Report, committed: bool) -> None:
+        """A master has answered ``report``."""
+        attempt = self._attempts.get(report.attempt.task_instance_id)
+        if report.kind == pb.RETURNED:
+            self._returns.settled(report, committed)
+            return
+        if report.kind == pb.STARTED:
+            if not committed and attempt is not None and not attempt.over.is_set():
+                self._tasks.create_task(self._stop_superseded(attempt))
+            return
+        self._cleaner.remove_soon(report.attempt.task_instance_id, attempt)
+        if attempt is not None and attempt.over.is_set():
+            attempt.committed = committed
+            self._attempts.forget(attempt)
+            self._drop_claims([attempt])
+
+    # -- one attempt ------------------------------------------------------------------------
+
+    def _begin(self, attempt: Attempt, payload: pb.Payload) -> None:
+        self._tasks.create_task(self._run(attempt, payload), name=f"attempt {attempt.id}")
+
+    async def _run(self, attempt: Attempt, payload: pb.Payload) -> None:
+        code: int | None = None
+        error: BaseException | None = None
+        task = attempt.work = asyncio.current_task()
+        try:
+            code = (await self._work(attempt, payload)).code
+        except asyncio.CancelledError:
+            if not attempt.given_up and task is not None and task.cancelling():
+                raise  # with the whole worker
+            error = asyncio.CancelledError("given up")
+        except Exception as raised:  # noqa: BLE001 - whatever a task type raises fails its task
+            error = raised
+        finally:
+            attempt.work = None
+        if attempt.launching:  # by a task of its type's own: there may be a process any moment
+            await self._launcher.answered(str(attempt.id))
+        if attempt.launched is not None:
+            await self._see_process_out(attempt, error)
+        elif attempt.interrupted is not None or _is_interruption(error):
+            await self._abandon(attempt, attempt.interrupted or str(error))
+        elif attempt.kill_reason is not None:
+            await self._conclude(attempt, Outcome.KILLED, KILL_MARK + attempt.kill_reason)
+        elif isinstance(error, NoRoomToStart):
+            await self._hand_back(attempt, payload, error.why)
+        elif error is not None:
+            await self._fail(attempt, payload, error)
+        else:
+            outcome = Outcome.SUCCEEDED if code == 0 else Outcome.FAILED
+            await self._conclude(attempt, outcome, f"exit code {code}", code)
+
+    async def _work(self, attempt: Attempt, payload: pb.Payload) -> Exit:
+        """Let the task type do its work."""
+        attempt.require_wanted()
+        around = self._around
+        work_dir = attempt.work_dir = around.work_root / str(attempt.id)
+        attempt.masks = forms(payload.secrets.values())
+        try:
+            prepared = await self._prepare(payload, work_dir)
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                raise NoRoomToStart(str(attempt.id), f"cannot make its folder: {error}") from error
+            raise
+        if prepared.in_file_only:
+            lines = "\n".join(in_file_only(*each) for each in prepared.in_file_only.items())
+            await asyncio.to_thread(append_line, self._log_path(payload), lines)
+
+        async def run(argv: Sequence[str], env: Mapping[str, str]) -> Exit:
+            return await self._run_process(attempt, payload, prepared, argv, env)
+
+        task_type = load_task_type(payload.type)
+        if not issubclass(task_type, TaskType):
+            raise TypeError(f"tasks of type {payload.type} are run by masters, not by workers")
+        params = task_type.Params.model_validate_json(payload.params_json)
+        return await task_type().run(AttemptContext(payload, prepared, run), params)
+
+    def _prepare(self, payload: pb.Payload, work_dir: Path) -> Awaitable[Prepared]:
+        around, disk_work = self._around, self._disk_work
+        call = partial(prepare, payload, work_dir, around.worker_env, around.env_pass)
+        # What an earlier hold left there may be any number of files: too long for the loop.
+        return disk_work.run(call) if os.path.lexists(work_dir) else disk_work.run_short(call)
+
+    async def _run_process(
+        self,
+        attempt: Attempt,
+        payload: pb.Payload,
+        prepared: Prepared,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+    ) -> Exit:
+        request = LaunchRequest(
+            id=str(attempt.id),
+            argv=list(argv),
+            env=env,
+            cwd=prepared.work_dir,
+            log_path=self._log_path(payload),
+            record_path=self._around.spool.path(str(attempt.id)),
+            timeout_s=payload.timeout_s or None,
+            timeout_grace_s=self._around.kill_grace_s,
+            context=record_context(self._around.worker_id, attempt),
+            output_path=prepared.output_file,
+            refused_outputs=RESERVED_PATTERN,
+            outputs_from_log=payload.outputs_from_log,
+            masks=attempt.masks,
+        )
+        attempt.require_wanted()
+        attempt.launching, attempt.log_path = True, request.log_path
+        attempt.result_log = request.log_path
+        try:
+            failpoints.hit("launch.before_start")
+            launched = attempt.launched = await self._launcher.launch(
+                request, require=lambda: self._require_claim(attempt)
+            )
+            self._starting.succeeded()
+            failpoints.hit("launch.after_start")
+        finally:
+            attempt.launching = False
+        if not launched.is_over:  # else its end tells when it began
+            self._report_start(attempt)
+        if attempt.over.is_set():  # its task type gave up meanwhile, and that was the result
+            await self._end_process(attempt, "its task type had given up", 0.0)
+        elif attempt.unwanted is not None:  # since we handed it over
+            await self._end_unwanted(attempt)
+        record = await launched.wait()
+        await self._take_record(attempt, record)
+        return Exit(record.exit_code, record.signal)
+
+    def _require_claim(self, attempt: Attempt) -> None:
+        """Raise AttemptEnded unless the attempt may start in the present session.
+
+        What it was claimed in may be over, and the lease that of the next one.
+        """
+        if not self._is_present(attempt.claim):
+            attempt.interrupted = attempt.interrupted or CLAIM_GONE
+        attempt.require_wanted()
+        self._renew_lease()
+
+    def _report_start(self, attempt: Attempt) -> None:
+        assert attempt.launched is not None
+        at = attempt.launched.started_at
+        report = pb.Report(attempt=attempt.ref, kind=pb.STARTED, at=at, started_at=at)
+        self._reporter.add(self._around.worker_id, report)
+        log.info("task started", task_instance=attempt.id, pid=attempt.launched.pid)
+
+    async def _see_process_out(self, attempt: Attempt, error: BaseException | None) -> None:
+        """Return when the process has ended and its result is taken, whatever its type did.
+
+        ``error`` is what the task type raised.
+        """
+        if attempt.over.is_set():
+            if error is not None:  # too late: the end of the process is the result
+                log.warning("task type failed after its process", error=describe(error))
+            return
+        assert attempt.launched is not None
+        if attempt.unwanted is None and not isinstance(error, LauncherDied):
+            attempt.deserted = "its task type left the process alone"
+            attempt.deserted += f": {describe(error)}" if error is not None else ""
+            reason = KILL_MARK + attempt.deserted
+            await self._end_process(attempt, reason, self._around.kill_grace_s)
+        try:
+            record = await attempt.launched.wait()
+        except LauncherDied as died:
+            await self._abandon(attempt, str(died))
+        else:
+            await self._take_record(attempt, record)
+
+    # -- ends -------------------------------------------------------------------------------
+
+    async def _take_record(self, attempt: Attempt, record: ExitRecord) -> None:
+        """Make a result, or not, of an attempt that the launcher has stored the end of."""
+        await self._log_limit.finish(attempt, record.log_bytes)
+        if attempt.over.is_set():
+            return
+        if was_interrupted(record):
+            await self._abandon(attempt, record.reason)
+            return
+        if attempt.deserted is not None:
+            record = replace(record, outcome=Outcome.FAILED, reason=attempt.deserted)
+        elif record.output_count:
+            record = await asyncio.to_thread(with_outputs, record, attempt, self._around.spool)
+            if attempt.over.is_set():
+                return
+        failpoints.hit("record.after_exit")
+        self._attempts.end(attempt)
+        if not record.durable:
+            # Reported all the same, until a master has it; if this agent dies before that, the
+            # claim is gone and the attempt is LOST: run again, not forgotten.
+            log.error("result not stored", task_instance=attempt.id, reason=record.reason)
+        self._reporter.add(*result(record))
+        log.info(
+            "task ended",
+            task_instance=attempt.id,
+            outcome=record.outcome.value,
+            reason=reason_for_people(record),
+            took_s=round(record.finished_at - record.started_at, 3),
+        )
+
+    async def _fail(self, attempt: Attempt, payload: pb.Payload, error: BaseException) -> None:
+        """The attempt failed before it had a process: say why, in its log, too."""
+        reason = Masker(attempt.masks).mask(describe(error))
+        if not isinstance(error, ShoalError | ValidationError | OSError):
+            log.warning("task type raised", task_instance=attempt.id, exc_info=error)
+        try:
+            await asyncio.to_thread(append_line, self._log_path(payload), f"shoal: {reason}")
+        except OSError as trouble:
+            log.warning("log not written", task_instance=attempt.id, error=str(trouble))
+        await self._conclude(attempt, Outcome.FAILED, reason)
+
+    async def _conclude(
+        self, attempt: Attempt, outcome: Outcome, reason: str, exit_code: int | None = None
+    ) -> None:
+        """Store and report the result of an attempt that has no process."""
+        if attempt.over.is_set():
+            return
+        self._attempts.end(attempt)
+        record = without_process(self._around.worker_id, attempt, outcome, reason, exit_code)
+        try:
+            await asyncio.to_thread(self._around.spool.write, record.id, as_json(record))
+        except OSError as error:
+            # Reported all the same; if this agent dies before, the master finds the claim gone.
+            log.error("result not stored", task_instance=attempt.id, error=str(error))
+        self._reporter.add(*result(record))
+        log.info(
+            "task ended without a process",
+            task_instance=attempt.id,
+            outcome=outcome.value,
+            reason=reason_for_people(record),
+        )
+
+    async def _abandon(self, attempt: Attempt, why: str) -> None:
+        """End without a result: the claim goes, and with it the attempt is LOST."""
+        log.warning("task interrupted", task_instance=attempt.id, why=why)
+        await self._log_limit.finish(attempt, 0)
+        self._attempts.end(attempt)
+        self._reporter.drop_start(attempt.id)
+        await self._cleaner.remove(attempt)
+        self._attempts.forget(attempt)
+        self._drop_claims([attempt])
+
+    async def _hand_back(self, attempt: Attempt, payload: pb.Payload, why: str) -> None:
+        """Let others run what could not begin here, for a reason that is not its own."""
+        self._starting.failed(why)
+        await self._log_limit.finish(attempt, 0)
+        await self._cleaner.remove(attempt)  # first: we may get it again ourselves
+        if attempt.interrupted is not None:
+            await self._abandon(attempt, attempt.interrupted)
+        elif attempt.kill_reason is not None:
+            await self._conclude(attempt, Outcome.KILLED, KILL_MARK + attempt.kill_reason)
+        else:
+            self._returns.give_back([Waiting(attempt, payload, time.monotonic())])
+
+    async def _stop_superseded(self, attempt: Attempt) -> None:
+        attempt.interrupted = attempt.interrupted or "the master has given this attempt up"
+        await self._end_unwanted(attempt)
+
+    async def _end_unwanted(self, attempt: Attempt) -> None:
+        if attempt.interrupted is not None:
+            await self._end_process(attempt, attempt.interrupted, 0.0)
+        elif attempt.kill_reason is not None:
+            reason = KILL_MARK + attempt.kill_reason
+            await self._end_process(attempt, reason, self._around.kill_grace_s)
+
+    async def _end_process(self, attempt: Attempt, reason: str, grace_s: float) -> None:
+        attempt.cancel_work()
+        if attempt.launched is not None:
+            await self._launcher.kill(str(attempt.id), reason, grace_s)
+
+    def _log_path(self, payload: pb.Payload) -> Path:
+        return self._around.store.path(
+            f"{payload.project}.{payload.workflow}",
+            payload.workflow_instance_id,
+            payload.task_instance_id,
+        )
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    """Whether the attempt did not start for a reason that is the worker's own."""
+    match error:
+        case LauncherDied() | LauncherUnavailable():
+            return True
+        case LaunchFailed():
+            return error.why == LEASE_LOST or error.why.startswith(SHUTTING_DOWN)
+        case _:
+            return False

@@ -1,0 +1,63 @@
+"""Task processes of an earlier life of this worker that outlived all their guards.
+
+That takes a kill of agent, guards, launcher and shims in one instant, by somebody who knows them
+all. What is left then is known by its environment alone: each attempt has the path of its
+parameters file there, which lies in this worker's own folder. Names, working directories and
+process numbers prove nothing, so they are not looked at.
+"""
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import structlog
+
+from shoal.worker.supervisor import proctree
+
+log = structlog.get_logger()
+
+
+def kill_leftovers(work: Path) -> int:
+    """Kill what still runs of attempts whose folder was below ``work``; return how many it were.
+
+    Only for the one who holds the lock on the worker's folder and has started nothing yet. Blocks.
+    """
+    marker = b"SHOAL_PARAMETERS=" + os.fsencode(work) + b"/"
+    if os.fsencode(os.environ.get("SHOAL_PARAMETERS", "")).startswith(os.fsencode(work) + b"/"):
+        return 0  # such a task has started us: its processes and ours look the same
+    killed = 0
+    while found := [process.pid for process in proctree.scan() if _kill(process.pid, marker)]:
+        killed += len(found)  # once more: they may have forked meanwhile
+    if killed:
+        log.warning("killed processes of attempts that nobody watched", count=killed)
+    return killed
+
+
+def _kill(pid: int, marker: bytes) -> bool:
+    """Kill that process if it carries ``marker``. A process of another user is left alone."""
+    if not _carries(pid, marker):
+        return False
+    try:
+        pin = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return False
+    try:
+        if not _carries(pid, marker):  # now that the number cannot change hands any more
+            return False
+        signal.pidfd_send_signal(pin, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            os.waitid(os.P_PIDFD, pin, os.WEXITED)
+    except (ProcessLookupError, PermissionError):
+        return False
+    finally:
+        os.close(pin)
+    return True
+
+
+def _carries(pid: int, marker: bytes) -> bool:
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
+    return any(variable.startswith(marker) for variable in environment.split(b"\0"))

@@ -1,0 +1,108 @@
+"""Claim waiting tasks for free slots, and have fetched from their masters what to run.
+
+A worker whose tasks are short claims more than it has free slots (pace.py): what is granted then
+waits in the start line for the next slot (start_line.py).
+"""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from shoal.coordination import TaskQueue, ZkSession
+from shoal.coordination.errors import CoordinationError, SessionLost
+from shoal.runtime import failpoints
+from shoal.proto import shoal_pb2 as pb
+from shoal.worker.attempts import Attempt, Attempts
+from shoal.worker.masters import Masters, delay_s
+from shoal.worker.intake.disk import DiskGuard
+from shoal.worker.intake.fetching import Fetcher
+from shoal.worker.intake.reachability import Reachability
+from shoal.worker.execution.starting import Starting
+
+log = structlog.get_logger()
+
+LONGEST_WAIT_S = 60.0  # for the queue's bell
+SILENCE_PAUSE_S = 0.5  # between claims while masters do not answer: others go first
+
+
+class Claimer:
+    """Fills free slots for the life of one session: ``run`` until it is cancelled.
+
+    ``on_payload`` takes over an attempt that was granted, ``on_refused`` one that nobody wants to
+    run any more.
+    """
+
+    def __init__(
+        self,
+        session: ZkSession,
+        queue: TaskQueue,
+        masters: Masters,
+        attempts: Attempts,
+        disk: DiskGuard,
+        reachability: Reachability,
+        starting: Starting,
+        *,
+        group: str,
+        worker_id: str,
+        on_payload: Callable[[Attempt, pb.Payload], None],
+        on_refused: Callable[[Attempt], None],
+    ) -> None:
+        self._session, self._queue, self._masters = session, queue, masters
+        self._attempts, self._disk, self._reachability = attempts, disk, reachability
+        self._starting = starting
+        self._group, self._worker_id = group, worker_id
+        self._on_payload, self._on_refused = on_payload, on_refused
+
+    async def run(self) -> None:
+        """Claim and fetch. Returns when the session is lost."""
+        try:
+            async with asyncio.TaskGroup() as fetches:
+                fetcher = Fetcher(
+                    fetches, self._masters, self._worker_id, self._on_payload, self._on_refused
+                )
+                await self._claim(fetcher)
+        except* SessionLost as lost:
+            log.info("claims ended with the session", error=str(lost.exceptions[0]))
+
+    async def _claim(self, fetcher: Fetcher) -> None:
+        """Claim until the session is lost. Raises SessionLost, which ends all fetching, too."""
+        tries = 0
+        while True:
+            try:
+                attempts = await self._claim_some()
+            except CoordinationError as error:
+                if isinstance(error, SessionLost):
+                    raise
+                # What is refused now may not be for long: the tree is made anew if it is gone.
+                (log.debug if error.retriable else log.warning)("claim failed", error=str(error))
+                await asyncio.sleep(delay_s(tries))  # a pause between repetitions
+                tries += 1
+                await self._session.connected()
+            else:
+                tries = 0
+                if attempts:
+                    fetcher.fetch(attempts)
+
+    async def _claim_some(self) -> list[Attempt]:
+        """Claim what there is room for; wait for room, or for the queue's bell if it is empty."""
+        wanted = await self._attempts.until_wanted()
+        if self._disk.shortage:
+            await self._disk.enough()
+            return []
+        if self._reachability.hindrance:
+            await self._reachability.changed(SILENCE_PAUSE_S)
+            return []
+        if self._starting.shortage:
+            await self._starting.possible()
+            return []
+        wanted = min(wanted, self._starting.limit or wanted)
+        failpoints.hit("claim.before_multi")
+        claims = await self._queue.claim(self._group, wanted, self._worker_id)
+        if claims:
+            failpoints.hit("claim.after_multi")
+        elif self._reachability.partitions:  # whose entries wait, but not for us
+            await self._reachability.changed(SILENCE_PAUSE_S)
+        else:
+            await self._queue.wait(self._group, timeout_s=LONGEST_WAIT_S)
+        return [self._attempts.add(claim) for claim in claims]

@@ -1,0 +1,237 @@
+"""Take tasks over with the answer to a report, without the queue.
+
+While a worker reports an end it still holds the claim of that attempt. With the report it tells
+how many more tasks it would take, and the master grants those directly behind with its answer.
+Each starts at once; meanwhile its claim takes the place of the reported one's, in one step, and
+until that is done its own end is not reported (``Reporter`` asks ``is_coming``), for the next one
+may be granted upon its claim.
+
+A grant is taken only while the claim that it rests upon is ours in a session that is alive, and
+only once: a report that is repeated brings the same again, and an answer can be late.
+"""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from shoal.coordination import Claim, Entry, TaskQueue, ZkSession
+from shoal.coordination.errors import CoordinationError
+from shoal.runtime import failpoints
+from shoal.proto import shoal_pb2 as pb
+from shoal.worker.attempts import Attempt, Attempts
+
+log = structlog.get_logger()
+
+KEEP_S = 0.1  # a free slot waits for the answer to a report, if answers bring tasks
+CLAIM_LOST = "its claim could not be taken over"
+
+
+class HandOn:
+    """What one worker takes over. Belongs to its loop; runs in ``tasks``.
+
+    ``room`` tells how many tasks the worker has use for, None if it is to take nothing at all.
+    ``start`` runs an attempt that was granted with its payload, ``fetch`` asks for the payloads
+    of others, ``interrupt`` ends one whose claim is not ours. ``forgotten`` has to be called with
+    every attempt that is not held any more.
+    """
+
+    def __init__(
+        self,
+        session: ZkSession,
+        queue: TaskQueue,
+        attempts: Attempts,
+        tasks: asyncio.TaskGroup,
+        *,
+        group: str,
+        worker_id: str,
+        room: Callable[[], int | None],
+        start: Callable[[Attempt, pb.Payload], None],
+        fetch: Callable[[Sequence[Attempt]], None],
+        interrupt: Callable[[Attempt, str], None],
+    ) -> None:
+        self._session, self._queue, self._attempts = session, queue, attempts
+        self._tasks, self._group, self.worker_id = tasks, group, worker_id
+        self._room, self._start, self._fetch = room, start, fetch
+        self._interrupt = interrupt
+        self._coming: set[int] = set()  # task instances whose claims are on their way
+        self._past = _Past()
+        self._looking: asyncio.Task[None] | None = None
+        self._offered = 0  # tasks that masters may grant with the answers that are awaited
+        self._likely = False  # the latest answer brought something
+        self.on_come: Callable[[], None] = lambda: None  # when claims have come
+
+    # -- reports ----------------------------------------------------------------------------
+
+    def is_coming(self, task_instance_id: int) -> bool:
+        """Tell whether its claim is on its way: its end is not to be reported yet."""
+        return task_instance_id in self._coming
+
+    def reported(self, ref: pb.AttemptRef) -> None:
+        """An end is to be reported, until ``settled``. For a moment what follows has its slot."""
+        self._past.open(ref)
+        if self._likely:
+            own = ref.task_instance_id
+            self._attempts.keep_slot(own)
+            asyncio.get_running_loop().call_later(KEEP_S, self._attempts.let_go, own)
+
+    def settled(self, ref: pb.AttemptRef) -> None:
+        """An end is not reported any more."""
+        self._past.close(ref)
+        self._attempts.let_go(ref.task_instance_id)
+
+    def forgotten(self, attempt: Attempt) -> None:
+        """The worker does not hold ``attempt`` any more."""
+        self._past.note(attempt.ref)
+
+    def refuse(self, ref: pb.AttemptRef) -> None:
+        """Do not take this attempt, which the worker does not hold, from a late answer either."""
+        self._past.note(ref)
+
+    def offer(self, ends: Collection[int]) -> pb.HandOn:
+        """Return what goes with a report of the ends of these task instances.
+
+        Has to be followed by ``offer_over`` when the answer was taken, or there is none.
+        """
+        first, is_first = self._queue.front(self._group)
+        if not is_first:
+            self._look()
+        told = pb.HandOn(group=self._group)
+        room = self._room()
+        if room is not None and is_first and all(map(self._claim_of, ends)):
+            told.room = max(len(ends), room - self._offered)
+            self._offered += told.room
+        if first is not None:
+            told.before.CopyFrom(_place(first))
+        return told
+
+    def offer_over(self, offer: pb.HandOn) -> None:
+        """What was offered is taken, or will not be."""
+        self._offered -= offer.room
+
+    def _look(self) -> None:
+        """Learn what is first in the queue, for the next offer."""
+        if self._looking is None or self._looking.done():
+            self._looking = self._tasks.create_task(self._look_once())
+
+    async def _look_once(self) -> None:
+        try:
+            await self._queue.look(self._group)
+        except CoordinationError as error:
+            log.debug("queue not read", error=str(error))
+
+    # -- grants -----------------------------------------------------------------------------
+
+    def take(self, grants: Collection[pb.Grant]) -> None:
+        """Take over what a master has granted with an answer, perhaps nothing.
+
+        Has to be called before the reports that were answered are settled.
+        """
+        self._likely = bool(grants)
+        moves: defaultdict[Claim, list[Claim]] = defaultdict(list)
+        to_fetch = []
+        for grant in grants:
+            before = self._claim_to_take(grant)
+            if before is None:
+                continue
+            entry = _entry(self._group, grant)
+            attempt = self._attempts.add(Claim(entry, self.worker_id, 0, before.generation))
+            moves[before].append(attempt.claim)
+            self._coming.add(attempt.id)
+            if grant.HasField("payload"):
+                attempt.granted = True
+                self._start(attempt, grant.payload)
+            else:
+                to_fetch.append(attempt)
+        if moves:
+            failpoints.hit("hand_on.before_multi")
+            moving = self._queue.hand_on(moves)
+            self._tasks.create_task(self._see_through(moves, moving))
+        if to_fetch:
+            self._fetch(to_fetch)
+
+    def _claim_to_take(self, grant: pb.Grant) -> Claim | None:
+        """Return the claim that a grant rests upon, None if it is not to be taken."""
+        own = grant.attempt.task_instance_id
+        if self._attempts.get(own) is not None or self._past.knows(grant.attempt):
+            return None  # we have it already, or had it
+        before = self._claim_of(grant.behind)
+        if self._session.is_proven and before is not None:
+            return before
+        log.info("grant not taken: the claim before it is gone", task_instance=own)
+        return None
+
+    def _claim_of(self, task_instance_id: int) -> Claim | None:
+        """Return the claim that we hold for an attempt, as far as we know."""
+        attempt = self._attempts.get(task_instance_id)
+        if attempt is None or not self._queue.holds(attempt.claim):
+            return None
+        return attempt.claim
+
+    async def _see_through(
+        self,
+        moves: Mapping[Claim, Sequence[Claim]],
+        moving: Coroutine[Any, Any, set[Claim]],
+    ) -> None:
+        """Return when the new claims have taken the place of those before them."""
+        standing = await moving
+        failpoints.hit("hand_on.after_multi")
+        new = {claim for some in moves.values() for claim in some}
+        self._coming -= {claim.task_instance_id for claim in new}
+        self.on_come()
+        for claim in new - standing:
+            attempt = self._attempts.get(claim.task_instance_id)
+            lives = claim.generation == self._session.generation  # else all of it dies anyway
+            if attempt is not None and attempt.claim is claim and lives:
+                self._interrupt(attempt, CLAIM_LOST)
+
+
+class _Past:
+    """Which attempts were here while others of their instance were being reported.
+
+    A late answer to one of those reports may grant them again.
+    """
+
+    def __init__(self) -> None:
+        self._open: Counter[int] = Counter()  # reports, by workflow instance
+        self._gone: defaultdict[int, set[int]] = defaultdict(set)  # task instances, in the same way
+
+    def open(self, ref: pb.AttemptRef) -> None:
+        self._open[ref.workflow_instance_id] += 1
+
+    def close(self, ref: pb.AttemptRef) -> None:
+        self._open[ref.workflow_instance_id] -= 1
+        if not self._open[ref.workflow_instance_id]:
+            del self._open[ref.workflow_instance_id]
+            self._gone.pop(ref.workflow_instance_id, None)
+
+    def note(self, ref: pb.AttemptRef) -> None:
+        """An attempt was here, and is not any more."""
+        if ref.workflow_instance_id in self._open:
+            self._gone[ref.workflow_instance_id].add(ref.task_instance_id)
+
+    def knows(self, ref: pb.AttemptRef) -> bool:
+        return ref.task_instance_id in self._gone.get(ref.workflow_instance_id, ())
+
+
+def _place(entry: Entry) -> pb.Place:
+    return pb.Place(
+        workflow_priority=entry.workflow_priority,
+        workflow_instance_id=entry.workflow_instance_id,
+        task_priority=entry.task_priority,
+        task_instance_id=entry.task_instance_id,
+    )
+
+
+def _entry(group: str, grant: pb.Grant) -> Entry:
+    place = grant.place
+    return Entry(
+        group,
+        place.workflow_priority,
+        place.workflow_instance_id,
+        place.task_priority,
+        place.task_instance_id,
+        grant.attempt.partition,
+    )

@@ -1,0 +1,116 @@
+"""Granted attempts that wait for a slot, and what becomes of those that wait too long.
+
+A worker claims more than it has slots for (pace.py), so that many short tasks share the requests
+of a claim. What is granted starts at once if a slot is free, else in the order of the queue as
+slots become free. If long tasks have come meanwhile, those in line are given back soon, so that
+another worker may have them.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from shoal.coordination import Entry
+from shoal.proto import shoal_pb2 as pb
+from shoal.worker.attempts import Attempt, Attempts
+
+PATIENCE_S = 0.25
+# We stood still ourselves, and slots may be free that we have not heard of yet.
+LATE_S = 0.1
+
+
+class Waiting(NamedTuple):
+    """An attempt in line since ``since``, in monotonic seconds."""
+
+    attempt: Attempt
+    payload: pb.Payload
+    since: float
+
+
+class StartLine:
+    """Gives slots to granted attempts. Belongs to the event loop.
+
+    ``begin`` runs an attempt that has got a slot; ``give_back`` gets those that nobody will begin
+    here, which have left the line.
+    """
+
+    def __init__(
+        self,
+        attempts: Attempts,
+        begin: Callable[[Attempt, pb.Payload], None],
+        give_back: Callable[[Sequence[Waiting]], None],
+    ) -> None:
+        self._attempts, self._begin, self._give_back = attempts, begin, give_back
+        self._waiting: dict[int, Waiting] = {}  # by task instance, in the order of arrival
+        self._order: list[tuple[Entry, int]] = []  # a heap; who has left is still in it
+        self._timer: asyncio.TimerHandle | None = None  # while somebody waits
+        self._closed = False
+        attempts.on_free_slot = self._begin_next
+
+    def add(self, attempt: Attempt, payload: pb.Payload) -> None:
+        """Begin with ``attempt`` as soon as there is a slot for it."""
+        waiting = Waiting(attempt, payload, time.monotonic())
+        if self._closed:
+            self._give_back([waiting])
+            return
+        if self._attempts.slot_is_free:
+            self._begin_with(waiting)
+            return
+        self._waiting[attempt.id] = waiting
+        heappush(self._order, (attempt.claim.entry, attempt.id))
+        if self._timer is None:
+            self._look_in(PATIENCE_S)
+
+    def leave(self, attempt: Attempt) -> bool:
+        """Let ``attempt`` begin no more; tell whether it stood in line."""
+        waiting = self._waiting.get(attempt.id)
+        if waiting is None or waiting.attempt is not attempt:
+            return False
+        del self._waiting[attempt.id]
+        return True
+
+    def give_back_all(self) -> None:
+        """Give back everybody in line."""
+        self._give_back_since(time.monotonic())
+
+    def close(self) -> None:
+        """Begin with nothing more: give back everybody in line, and who comes from now on."""
+        self._closed = True
+        self.give_back_all()
+
+    def _begin_next(self) -> None:
+        """Fill free slots with the first in the order of the queue."""
+        while self._order and self._attempts.slot_is_free:
+            _, task_instance_id = heappop(self._order)
+            if waiting := self._waiting.pop(task_instance_id, None):
+                self._begin_with(waiting)
+
+    def _begin_with(self, waiting: Waiting) -> None:
+        self._attempts.take_slot(waiting.attempt)
+        self._begin(waiting.attempt, waiting.payload)
+
+    def _look_in(self, delay_s: float) -> None:
+        due = time.monotonic() + delay_s
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._look, due)
+
+    def _look(self, due: float) -> None:
+        """Give back those who have waited too long."""
+        self._timer = None
+        now = time.monotonic()
+        if now > due + LATE_S:
+            self._look_in(LATE_S)
+            return
+        self._give_back_since(now - PATIENCE_S)
+        if self._waiting:
+            first = next(iter(self._waiting.values()))
+            self._look_in(first.since + PATIENCE_S - now)
+
+    def _give_back_since(self, since: float) -> None:
+        """Give back those who have been in line since ``since`` or longer."""
+        old = [waiting for waiting in self._waiting.values() if waiting.since <= since]
+        for waiting in old:
+            del self._waiting[waiting.attempt.id]
+        if old:
+            self._give_back(old)

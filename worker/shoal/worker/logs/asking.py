@@ -1,0 +1,35 @@
+"""Ask a master how workflow instances stand."""
+
+import random
+from collections.abc import Sequence
+
+from shoal.proto import shoal_pb2 as pb
+from shoal.proto.errors import PeerUnavailable, RpcError
+from shoal.worker.masters import Masters
+from shoal.worker.logs.keeping import Standing
+
+_TRIES = 3
+
+
+class Asking:
+    """Asks whatever master owns some partition; each of them can tell of all instances."""
+
+    def __init__(self, masters: Masters, partitions: int) -> None:
+        self._masters, self._partitions = masters, partitions
+
+    async def __call__(self, ids: Sequence[int]) -> Standing:
+        """Return how these instances stand. Raises RpcError if no master can be asked."""
+        failure: RpcError = PeerUnavailable("any master", "no partition has an owner")
+        for _ in range(_TRIES):
+            some = random.sample(range(self._partitions), min(3, self._partitions))
+            for address in (await self._masters.addresses(some)).values():
+                try:
+                    request = pb.StandingRequest(workflow_instance_ids=ids)
+                    found = await self._masters.standing(address, request)
+                except RpcError as error:
+                    self._masters.forget(some)
+                    failure = error
+                else:
+                    ended = dict(zip(found.ended, found.ended_at, strict=True))
+                    return Standing(set(found.open), ended, found.now)
+        raise failure

@@ -1,0 +1,139 @@
+"""Exit records as results: what of them is reported, and in which words.
+
+A record is a result unless the attempt was *interrupted*: killed because the worker lost its
+session, was stopped, or died. Such an attempt says nothing about its task; its claim goes, and the
+master declares it LOST. To tell the two apart after a restart, too, every kill that somebody asked
+for carries ``KILL_MARK`` in the reason that the launcher stores.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from shoal.core.definition.parameters import RESERVED_PATTERN
+from shoal.proto import shoal_pb2 as pb
+from shoal.worker.attempts import Attempt
+from shoal.worker.execution.attempt import ExitRecord, Outcome
+from shoal.worker.execution.context import OUTPUT_FILE
+from shoal.worker.execution.launching import LaunchFailed
+from shoal.worker.supervisor.shim.outputs import BadOutput, collect
+from shoal.worker.results.spool import Spool
+
+KILL_MARK = "on request: "
+LONGEST_REASON = 2000  # characters
+
+_KINDS = {
+    Outcome.SUCCEEDED: pb.SUCCEEDED,
+    Outcome.FAILED: pb.FAILED,
+    Outcome.KILLED: pb.KILLED,
+}
+
+
+def record_context(worker_id: str, attempt: Attempt) -> dict[str, Any]:
+    """Return what a later agent needs to report the result of ``attempt``."""
+    entry = attempt.claim.entry
+    return {
+        "worker_id": worker_id,
+        "workflow_instance_id": entry.workflow_instance_id,
+        "task_instance_id": entry.task_instance_id,
+        "partition": entry.partition,
+    }
+
+
+def without_process(
+    worker_id: str, attempt: Attempt, outcome: Outcome, reason: str, exit_code: int | None = None
+) -> ExitRecord:
+    """Return the record of an attempt that ended without a process."""
+    now = time.time()
+    return ExitRecord(
+        id=str(attempt.id),
+        outcome=outcome,
+        exit_code=exit_code,
+        signal=None,
+        reason=reason,
+        timed_out=False,
+        started_at=now,
+        finished_at=now,
+        max_rss_kb=0,
+        cpu_s=0.0,
+        context=record_context(worker_id, attempt),
+    )
+
+
+def as_json(record: ExitRecord) -> dict[str, Any]:
+    """Return ``record`` as the launcher writes it."""
+    fields = {**vars(record), "outcome": record.outcome.value}
+    fields |= {"context": dict(record.context), "outputs": dict(record.outputs)}
+    del fields["durable"]
+    return fields
+
+
+def was_interrupted(record: ExitRecord) -> bool:
+    """Return whether the attempt ended without a result."""
+    return record.outcome is Outcome.KILLED and not record.reason.startswith(KILL_MARK)
+
+
+def result(record: ExitRecord) -> tuple[str, pb.Report]:
+    """Return the worker id that held the attempt, and its report.
+
+    Raises KeyError or TypeError if the record is of another agent's making.
+    """
+    context: Mapping[str, Any] = record.context
+    report = pb.Report(
+        attempt=pb.AttemptRef(
+            workflow_instance_id=context["workflow_instance_id"],
+            task_instance_id=context["task_instance_id"],
+            partition=context["partition"],
+        ),
+        kind=_KINDS[record.outcome],
+        at=record.finished_at,
+        started_at=record.started_at,
+        reason="" if record.outcome is Outcome.SUCCEEDED else reason_for_people(record),
+    )
+    if record.exit_code is not None:
+        report.exit_code = record.exit_code
+    if record.outcome is Outcome.SUCCEEDED:
+        report.outputs.update(record.outputs)
+    return str(context["worker_id"]), report
+
+
+def with_outputs(record: ExitRecord, attempt: Attempt, spool: Spool) -> ExitRecord:
+    """Return the record with what the launcher has stored beside it. Blocks."""
+    try:
+        if record.durable:
+            return replace(record, outputs=spool.get(record.id)["outputs"])
+        # The disk has no room for a record; the task's own files are still there.
+        assert attempt.work_dir is not None
+        output_file, log_file = attempt.work_dir / OUTPUT_FILE, attempt.result_log
+        found = collect(str(output_file), str(log_file), RESERVED_PATTERN, attempt.masks)
+        return replace(record, outputs=found)
+    except (OSError, ValueError, KeyError, BadOutput) as error:
+        reason = f"its outputs were lost on this worker: {error}"
+        return replace(record, outcome=Outcome.FAILED, reason=reason)
+
+
+def reason_for_people(record: ExitRecord) -> str:
+    """Return why the attempt ended as it did."""
+    # A path in it may hold bytes that are no UTF-8, which no message can carry.
+    reason = record.reason.removeprefix(KILL_MARK).encode("utf-8", "replace").decode("utf-8")
+    return reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
+
+
+def describe(error: BaseException) -> str:
+    """Return why a task could not be run, in words for its author."""
+    match error:
+        case ValidationError():
+            problems = [
+                f"{'.'.join(map(str, item['loc'])) or 'params'}: {item['msg']}"
+                for item in error.errors(include_input=False, include_url=False)
+            ]
+            return "the task's params are wrong: " + "; ".join(problems)
+        case LaunchFailed():
+            return error.why
+        case OSError():
+            return f"the worker cannot prepare the task: {error}"
+        case _:
+            return str(error) or type(error).__name__

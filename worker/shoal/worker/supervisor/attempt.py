@@ -1,0 +1,105 @@
+"""One attempt as the launcher sees it: from its launch to the exit record.
+
+::
+
+    starting ──exec──▶ running ──main process gone──▶ ended ──nothing left──▶ alone ──▶ over
+                        └─ being killed (TERM sent, KILL at ``kill_at``) ─┘
+
+These stages are on the slate of its shim (``launcher_slate.py``). When the shim dies before the
+attempt is over, the launcher takes its place: it kills what is left, and has the end stored.
+
+All instants named ``*_at`` are monotonic seconds (``time.monotonic``), except in the record.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+
+from shoal.worker.supervisor.shim.records import End
+from shoal.worker.supervisor.shim.shim import end_of
+from shoal.worker.supervisor.shim.slate import ALONE, ENDED, STARTING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shoal.worker.supervisor.shim.masking import Filter
+    from shoal.worker.supervisor.shims import ShimHandle
+    from shoal.worker.supervisor.shim.slate import Slate
+
+
+class Attempt:
+    """State of one attempt. Written by the launcher's loop only."""
+
+    def __init__(
+        self, launch: Mapping[str, object], line: bytes, shim: ShimHandle, output: Filter | None
+    ) -> None:
+        """``launch`` is the message, ``line`` its text without the line's end."""
+        self.id = str(launch["id"])
+        self.line = line
+        #: Its number and slate stay known when it is dead.
+        self.shim = shim
+        #: What stands between the attempt and its log; None if it has no secrets.
+        self.filter = output
+        #: Whether the agent knows that the program runs.
+        self.announced = False
+        self.started_at = time.monotonic()
+        timeout_s = launch.get("timeout_s")
+        self.timeout_s = float(timeout_s) if isinstance(timeout_s, int | float) else None
+        grace_s = launch.get("timeout_grace_s", 0.0)
+        self.timeout_grace_s = float(grace_s) if isinstance(grace_s, int | float) else 0.0
+        self.timed_out = False
+        #: Why it is being ended; None while nobody wants that.
+        self.kill_reason: str | None = None
+        self.kill_at: float | None = None
+        self.kill_sent = False
+        #: Whether its shim has died, so that it is the launcher's.
+        self.orphaned = False
+        #: Set when the launcher has found that nothing of it is left.
+        self.end: End | None = None
+        self._notes: list[str] = []
+        shim.attempt = self
+        shim.slate.begin(STARTING, time.time(), self.started_at)
+
+    @property
+    def slate(self) -> Slate:
+        return self.shim.slate
+
+    @property
+    def pid(self) -> int:
+        """Number of the main process; 0 while the program is starting."""
+        return self.slate.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether any process of it may be alive."""
+        return self.end is None and self.slate.stage != ALONE
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When this attempt needs attention next, if nothing happens before."""
+        if self.kill_reason is not None:
+            return None if self.kill_sent else self.kill_at
+        if self.timeout_s is None or self.slate.stage >= ENDED:
+            return None
+        return self.started_at + self.timeout_s
+
+    def note(self, text: str) -> None:
+        """Add a sentence to the reason of the record."""
+        self._notes.append(text)
+
+    def conclude(self) -> None:
+        """Nothing of it is alive, and its shim did not live to say so."""
+        if self.slate.stage < ENDED:
+            self.slate.end(signal.SIGKILL, time.monotonic())  # nobody has seen another end
+        self.end = end_of(self.slate, self.kill_reason, self.timed_out, self._notes)
+
+    def hand_over(self, shim: ShimHandle) -> bytes:
+        """Leave the rest, storing how it ended, to another shim. Returns the command."""
+        self.shim = shim
+        shim.attempt = self
+        shim.slate.begin(ALONE, 0.0, 0.0)
+        end = json.dumps(self.end).encode()
+        return b'{"type": "store", "end": %b, "launch": %b}\n' % (end, self.line)

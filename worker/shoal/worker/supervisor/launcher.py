@@ -1,0 +1,354 @@
+"""The launcher: a small process beside the worker agent that owns all task processes.
+
+It exists so that tasks obey even when the agent cannot act. It kills everything it started when
+the agent's socket closes, when the lease that the agent keeps extending runs out, or when its
+guardian dies. It is single-threaded, imports little, never waits for a disk, a program or the
+agent, and sleeps while nothing happens.
+
+Programs are started and waited for by *shims* (``launcher_shim.py``), one for each running attempt,
+which store the exit records, too; what they report to the agent the launcher only passes on.
+
+*Nothing outlives its attempt.* Each shim is a subreaper, so whatever an attempt starts stays below
+its shim, however it detaches (double fork, setsid, nohup, empty environment). If anything is left
+when the main process has ended, or if all of it is to be killed, the shim ends; the rest becomes
+the launcher's own children, and those are killed until none is left (``launcher_reaper.py``); only
+then the attempt counts as over.
+
+The messages are listed in ``launching.py``, the agent's side.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import os
+import select
+import signal
+import time
+
+from shoal.worker.supervisor.attempt import Attempt
+from shoal.worker.supervisor.shim.child import NO_ROOM, open_log
+from shoal.worker.supervisor.clock import LOOK_AGAIN_S, boottime
+from shoal.worker.supervisor.link import AgentLink
+from shoal.worker.supervisor.shim.masking import Filter, start_filter
+from shoal.worker.supervisor.reaper import Reaper
+from shoal.worker.supervisor.shim.records import exited, masks_of, record_of, store
+from shoal.worker.supervisor.shims import ShimHandle, Shims
+from shoal.worker.supervisor.shim.slate import ENDED, RUNNING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shoal.worker.supervisor.guard import LeaseBoard
+
+AGENT_GONE = "the worker agent ended"
+GUARD_GONE = "a guard of the launcher process ended"
+LEASE_LOST = "worker lost its ZooKeeper session"
+IGNORED_SIGNALS = (
+    # A terminal's Ctrl-C or a service manager's TERM is the agent's business: it drains first.
+    signal.SIGTERM,
+    signal.SIGINT,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
+
+
+class Launcher:
+    """The event loop. One per process: it reaps every child and owns the signal handlers."""
+
+    def __init__(
+        self,
+        agent_fd: int,
+        guard_fds: list[int],
+        board: LeaseBoard,
+        niceness: int,
+        held_fds: Sequence[int] = (),
+    ) -> None:
+        """``niceness`` is that of the tasks; we may have another. ``held_fds`` stay open in all
+        shims.
+        """
+        self._niceness = niceness
+        self._link = AgentLink(agent_fd)
+        self._link_events = select.POLLIN
+        self._guard_fds = guard_fds
+        self._board = board
+        self._wakeup_fd = _notice_dead_children()
+        self._poll = select.poll()
+        for fd in (agent_fd, *guard_fds, self._wakeup_fd):
+            self._poll.register(fd, select.POLLIN)
+        self._attempts: dict[str, Attempt] = {}
+        self._reaper = Reaper(self._attempts)
+        self._shims = Shims(self._poll, self._spare, niceness, held_fds)
+        self._over: list[Attempt] = []  # nothing of them is left but perhaps the filter
+        self._deadlines: list[tuple[float, str]] = []  # a heap; may hold outdated entries
+        self._lease: float | None = None
+        self._lease_lost = False
+        self._agent_gone = False
+        self._closing: str | None = None
+
+    def run(self) -> None:
+        """Serve until the agent has gone or asks to stop, and nothing is left."""
+        self._link.send({"type": "ready", "pid": os.getpid()})
+        self._link.flush()
+        while self._closing is None or self._attempts or self._link.wants_to_write:
+            self._wait()
+            now = time.monotonic()
+            self._check_deadlines(now)
+            self._shims.thin_out(now)
+            for attempt in self._reaper.clear():
+                attempt.conclude()
+                if attempt.filter is not None:
+                    attempt.filter.finish()
+                self._over.append(attempt)
+            if self._over:
+                self._conclude_all()
+            self._link.flush()
+            if self._lease_lost and not any(each.alive for each in self._attempts.values()):
+                self._board.all_dead()  # our guards need not step in
+
+    # -- waiting ----------------------------------------------------------------------------
+
+    def _wait(self) -> None:
+        """Sleep until something happens, and handle it."""
+        self._reaper.forget_snapshot()
+        events = select.POLLIN | (select.POLLOUT if self._link.wants_to_write else 0)
+        if events != self._link_events and not self._agent_gone:
+            self._poll.modify(self._link.fd, events)
+            self._link_events = events
+        for fd, _ in self._poll.poll(self._timeout_ms()):
+            if fd == self._link.fd:
+                self._obey()
+            elif fd == self._wakeup_fd:
+                os.read(fd, 4096)
+                self._reaper.reap()
+            elif fd in self._guard_fds:
+                self._poll.unregister(fd)
+                self._close(GUARD_GONE)
+            elif (shim := self._shims.ready(fd)) is not None:
+                self._pass_on(shim)
+
+    def _timeout_ms(self) -> int | None:
+        until = [self._deadlines[0][0]] if self._deadlines else []
+        if self._lease is not None and not self._lease_lost:
+            left_s = self._lease - boottime()
+            until.append(
+                time.monotonic() + (min(left_s, LOOK_AGAIN_S) if self._attempts else left_s)
+            )
+        if (thinned_at := self._shims.next_deadline) is not None:
+            until.append(thinned_at)
+        if not until:
+            return None
+        return max(0, int((min(until) - time.monotonic()) * 1000) + 1)
+
+    def _schedule(self, attempt: Attempt) -> None:
+        if (deadline := attempt.next_deadline) is None:
+            return
+        if len(self._deadlines) > 64 + 2 * len(self._attempts):  # mostly of attempts long over
+            self._deadlines = [entry for entry in self._deadlines if entry[1] in self._attempts]
+            heapq.heapify(self._deadlines)
+        heapq.heappush(self._deadlines, (deadline, attempt.id))
+
+    def _check_deadlines(self, now: float) -> None:
+        if self._lease is not None and boottime() >= self._lease and not self._lease_lost:
+            self._lease_lost = True
+            self._end_all(LEASE_LOST, 0.0)
+        while self._deadlines and self._deadlines[0][0] <= now:
+            attempt = self._attempts.get(heapq.heappop(self._deadlines)[1])
+            due = None if attempt is None else attempt.next_deadline
+            if attempt is None or due is None or due > now:
+                continue  # over, or put off since
+            if attempt.kill_reason is None:
+                reason = f"timed out after {attempt.timeout_s:g} s"
+                self._end(attempt, reason, attempt.timeout_grace_s, timed_out=True)
+            else:
+                self._end(attempt, attempt.kill_reason, 0.0)
+
+    # -- the agent's messages ---------------------------------------------------------------
+
+    def _obey(self) -> None:
+        lines = self._link.receive()
+        if self._link.closed:
+            self._agent_gone = True
+            self._poll.unregister(self._link.fd)
+            self._close(AGENT_GONE)
+        for line in lines:
+            message = json.loads(line.decode())
+            kind = message["type"]
+            if kind == "launch":
+                self._launch(message, line)
+            elif kind == "kill":
+                attempt = self._attempts.get(str(message["id"]))
+                if attempt is not None:  # else its end has crossed the message
+                    self._end(attempt, str(message["reason"]), float(message["grace_s"]))
+            elif kind == "lease":
+                self._lease = float(message["deadline"])
+                self._lease_lost = False
+                self._board.expect_end(self._lease, float(message["patience_s"]))
+            elif kind == "try":
+                self._try_to_start()
+            elif kind == "shutdown":
+                self._close(str(message["reason"]), float(message["grace_s"]))
+
+    def _close(self, reason: str, grace_s: float = 0.0) -> None:
+        self._closing = self._closing or reason
+        self._end_all(reason, grace_s)
+
+    # -- start ------------------------------------------------------------------------------
+
+    def _launch(self, message: dict[str, object], line: bytes) -> None:
+        attempt_id = str(message["id"])
+        if self._closing is not None:
+            self._fail(attempt_id, f"the launcher is shutting down: {self._closing}")
+        elif self._lease is not None and boottime() >= self._lease:
+            self._fail(attempt_id, LEASE_LOST)
+        elif attempt_id in self._attempts:
+            self._fail(attempt_id, f"attempt {attempt_id} is running already")
+        else:
+            output: Filter | None = None
+            try:
+                output = self._start_filter(message)
+                shim = self._shims.take() if output is None else self._shims.start(output)
+            except OSError as error:
+                if output is not None:
+                    output.finish()
+                self._shims.discard_idle()  # what they hold may be what is missing
+                why = f"cannot start another process: {error.strerror}"
+                self._fail(attempt_id, why, starved=error.errno in NO_ROOM)
+                return
+            finally:
+                if output is not None:
+                    output.attach()
+            attempt = self._attempts[attempt_id] = Attempt(message, line, shim, output)
+            self._shims.command(shim, line + b"\n")
+            self._schedule(attempt)
+
+    def _start_filter(self, message: dict[str, object]) -> Filter | None:
+        """Put a filter in front of the log of an attempt that has secrets."""
+        if not (masks := masks_of(message)):
+            return None
+        output = start_filter(str(message["log_path"]), masks, open_log, self._niceness)
+        self._reaper.spare(output.pid, output.ended)
+        return output
+
+    def _spare(self, shim: ShimHandle) -> None:
+        self._reaper.spare(shim.pid, lambda _status: self._lose(shim))
+
+    def _fail(self, attempt_id: str, error: str, *, starved: bool = False) -> None:
+        self._link.send({"type": "failed", "id": attempt_id, "error": error, "starved": starved})
+
+    def _try_to_start(self) -> None:
+        """Tell whether an attempt could be started now."""
+        error = None
+        try:
+            self._shims.give_back(self._shims.take())
+        except OSError as failure:
+            error = failure.strerror
+        self._link.send({"type": "tried", "error": error})
+
+    # -- end --------------------------------------------------------------------------------
+
+    def _end_all(self, reason: str, grace_s: float) -> None:
+        for attempt in self._attempts.values():
+            self._end(attempt, reason, grace_s)
+
+    def _end(
+        self, attempt: Attempt, reason: str, grace_s: float, *, timed_out: bool = False
+    ) -> None:
+        """Ask all processes of the attempt to end; after ``grace_s`` they are killed.
+
+        The first reason stays; a later, shorter grace period wins.
+        """
+        if attempt.orphaned or not attempt.alive:
+            return  # what is left is being killed already
+        stage, kill_at = attempt.slate.stage, time.monotonic() + grace_s
+        if attempt.kill_reason is not None:
+            attempt.kill_at = min(kill_at, attempt.kill_at or kill_at)
+        elif stage == ENDED:
+            grace_s = 0  # ended by itself; its shim should have left the rest to us by now
+        else:
+            attempt.kill_reason, attempt.kill_at, attempt.timed_out = reason, kill_at, timed_out
+            if stage == RUNNING and grace_s > 0:
+                self._warn(attempt)
+            else:
+                grace_s = 0  # a program that is still starting has nothing to clean up
+        if grace_s <= 0:
+            attempt.kill_sent = True
+            self._reaper.kill(attempt)
+        self._schedule(attempt)
+
+    def _warn(self, attempt: Attempt) -> None:
+        why = {"kill_reason": attempt.kill_reason, "timed_out": attempt.timed_out}
+        line = json.dumps({"type": "end", "why": why}).encode() + b"\n"
+        self._shims.command(attempt.shim, line)
+        attempt.slate.warn()
+        self._reaper.warn(attempt)
+
+    def _pass_on(self, shim: ShimHandle) -> None:
+        """Give the agent what a shim reports."""
+        for line, is_last in shim.receive():
+            self._link.forward(line)
+            assert shim.attempt is not None
+            shim.attempt.announced = True
+            if is_last:
+                if shim.attempt.end is None and shim.attempt.filter is not None:
+                    shim.attempt.filter.finish()  # the program could not be started
+                del self._attempts[shim.attempt.id]
+                self._shims.give_back(shim)
+
+    def _lose(self, shim: ShimHandle) -> None:
+        """A shim has ended: what was below it is among our children by now."""
+        self._pass_on(shim)
+        self._shims.bury(shim)
+        if (attempt := shim.attempt) is None:
+            return
+        if attempt.end is None:
+            attempt.orphaned = True
+            self._reaper.inherit(attempt)
+        else:
+            record = record_of(json.loads(attempt.line), attempt.end)
+            why = "the process that stores exit records was killed"
+            self._finish(attempt, exited(record, why))
+
+    def _conclude_all(self) -> None:
+        """Have the ends of those attempts stored whose logs are complete."""
+        waiting = []
+        for attempt in self._over:
+            if attempt.filter is not None and attempt.filter.status is None:
+                waiting.append(attempt)
+                continue
+            if attempt.filter is not None and attempt.filter.status:
+                attempt.note("the filter of its log was killed; its log may be incomplete")
+            self._store(attempt)
+        self._over = waiting
+
+    def _store(self, attempt: Attempt) -> None:
+        if not attempt.announced:
+            pid = attempt.pid or attempt.shim.pid  # its shim was all there has been of it
+            started = {"id": attempt.id, "pid": pid, "at": attempt.slate.started}
+            self._link.send({"type": "started", **started})
+        try:
+            shim = self._shims.take()
+        except OSError:  # the machine has no room for another process
+            assert attempt.end is not None
+            self._finish(attempt, store(json.loads(attempt.line), attempt.end))
+            return
+        self._shims.command(shim, attempt.hand_over(shim))
+
+    def _finish(self, attempt: Attempt, message: bytes) -> None:
+        del self._attempts[attempt.id]
+        self._link.forward(message + b"\n")
+
+
+def _notice_dead_children() -> int:
+    """Return a descriptor that becomes readable when a child has ended; ignore other signals."""
+    for number in IGNORED_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    read_end, write_end = os.pipe()
+    os.set_blocking(read_end, False)
+    os.set_blocking(write_end, False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return read_end

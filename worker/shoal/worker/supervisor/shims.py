@@ -1,0 +1,191 @@
+"""The launcher's side of its shims: forked when needed, used again, never waited for."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from itertools import count
+
+from shoal.worker.supervisor.shim.child import altered_signals
+from shoal.worker.supervisor.shim.descriptors import two_pipes
+from shoal.worker.supervisor.shim.shim import LAST, Shim, be_shim
+from shoal.worker.supervisor.shim.slate import Slate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from shoal.worker.supervisor.attempt import Attempt
+    from shoal.worker.supervisor.shim.masking import Filter
+
+#: So many shims may wait for their next attempt for ever. Any beside them has ``LINGER_S`` to get
+#: one, since a fork costs more than all else about a short attempt.
+MOST_IDLE = max(8, 2 * (os.cpu_count() or 1))
+LINGER_S = 3.0
+_READ_SIZE = 1 << 16  # bytes
+
+
+class ShimHandle:
+    """One shim process, from its fork until it is reaped."""
+
+    def __init__(
+        self, pid: int, number: int, commands: int, reports: int, slate: Slate, once: bool
+    ) -> None:
+        self.pid, self.number, self.slate, self.once = pid, number, slate, once
+        self.commands, self.reports = commands, reports
+        self.attempt: Attempt | None = None
+        #: Whether there was no room for all of a command.
+        self.blocked = False
+        self.closed = False
+        self.idle_since = 0.0  # monotonic seconds
+        self._unsent = bytearray()
+        self._unread = b""
+        for fd in (commands, reports):
+            os.set_blocking(fd, False)
+
+    def send(self, line: bytes = b"") -> None:
+        """Send a line, and what is left of those before; sets ``blocked`` if it is too much."""
+        self._unsent += line
+        self.blocked = False
+        try:
+            while self._unsent:
+                del self._unsent[: os.write(self.commands, self._unsent)]
+        except BlockingIOError:
+            self.blocked = True
+        except BrokenPipeError:  # it has died: whoever reaps it sees to its attempt
+            self._unsent.clear()
+
+    def receive(self) -> list[tuple[bytes, bool]]:
+        """Return lines for the agent, each with whether it is the last of its attempt."""
+        lines: list[tuple[bytes, bool]] = []
+        if self.closed:
+            return lines
+        try:
+            while chunk := os.read(self.reports, _READ_SIZE):
+                *whole, self._unread = (self._unread + chunk).split(b"\n")
+                lines += [(line[1:] + b"\n", line[:1] == LAST) for line in whole]
+                if len(chunk) < _READ_SIZE:
+                    break
+        except BlockingIOError:
+            pass
+        return lines
+
+    def close(self) -> None:
+        """Close our ends; the shim ends as soon as it is idle."""
+        self.closed = True
+        os.close(self.commands)
+        os.close(self.reports)
+
+
+class Shims:
+    """All shims of a launcher. Their reports are waited for in ``poll``."""
+
+    def __init__(
+        self,
+        poll: select.poll,
+        started: Callable[[ShimHandle], None],
+        niceness: int,
+        held: Sequence[int],
+    ) -> None:
+        """``started`` hears of each new one; ``niceness`` is that of the tasks; the descriptors
+        ``held`` stay open in all.
+        """
+        self._poll, self._started, self._niceness, self._held = poll, started, niceness, held
+        self._altered = altered_signals()
+        self._idle: list[ShimHandle] = []  # the last that became idle is the next to be taken
+        self._by_fd: dict[int, ShimHandle] = {}
+        self._numbers: set[int] = set()  # of those that may be alive
+
+    def take(self) -> ShimHandle:
+        """Return an idle shim, or a new one. Raises OSError if no process can be started."""
+        while self._idle:
+            shim = self._idle.pop()
+            if os.waitid(os.P_PID, shim.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                return shim
+            # Somebody has killed it: it will be reaped, and discarded, as any other.
+        return self.start()
+
+    def start(self, output: Filter | None = None) -> ShimHandle:
+        """Return a new shim; one for the only attempt that writes to ``output``. Raises OSError."""
+        filtered = None if output is None else output.write_end
+        launcher_pid = os.getpid()
+        number = next(n for n in count() if n not in self._numbers)
+        commands, to_shim, from_shim, reports = two_pipes()
+        try:
+            slate = Slate()
+            pid = os.fork()
+            if pid == 0:
+                shim = Shim(launcher_pid, commands, reports, slate, self._altered, filtered, number)
+                be_shim(shim, self._niceness, self._held)
+        except OSError:
+            os.close(to_shim)
+            os.close(from_shim)
+            raise
+        finally:
+            os.close(commands)
+            os.close(reports)
+        handle = ShimHandle(pid, number, to_shim, from_shim, slate, once=output is not None)
+        self._numbers.add(number)
+        self._by_fd[from_shim] = self._by_fd[to_shim] = handle
+        self._poll.register(from_shim, select.POLLIN)
+        self._started(handle)
+        return handle
+
+    def command(self, shim: ShimHandle, line: bytes) -> None:
+        """Send a line; if it is too long for one piece, the rest when ``poll`` says so."""
+        was_blocked = shim.blocked
+        shim.send(line)
+        if shim.blocked and not was_blocked:
+            self._poll.register(shim.commands, select.POLLOUT)
+
+    def ready(self, fd: int) -> ShimHandle | None:
+        """Return the shim that has reported something; None if ``fd`` is about a command."""
+        shim = self._by_fd.get(fd)
+        if shim is None or fd == shim.reports:
+            return shim
+        shim.send()
+        if not shim.blocked:
+            self._poll.unregister(fd)
+        return None
+
+    def give_back(self, shim: ShimHandle) -> None:
+        """Its attempt is over: keep it for another one, or let it end."""
+        shim.attempt = None
+        if shim.once:
+            self.discard(shim)
+        else:
+            shim.idle_since = time.monotonic()
+            self._idle.append(shim)
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When ``thin_out`` has something to do, if nothing happens before."""
+        return self._idle[0].idle_since + LINGER_S if len(self._idle) > MOST_IDLE else None
+
+    def thin_out(self, now: float) -> None:
+        """End the shims that nobody has needed lately, but for a few."""
+        while (deadline := self.next_deadline) is not None and deadline <= now:
+            self.discard(self._idle[0])
+
+    def discard_idle(self) -> None:
+        """Let all end that have no attempt."""
+        for shim in list(self._idle):
+            self.discard(shim)
+
+    def bury(self, shim: ShimHandle) -> None:
+        """Forget a shim that is dead, and has been reaped."""
+        self.discard(shim)
+        self._numbers.discard(shim.number)
+
+    def discard(self, shim: ShimHandle) -> None:
+        """Forget a shim that is dead, or is to end as soon as it is idle."""
+        if shim.closed:
+            return
+        del self._by_fd[shim.commands], self._by_fd[shim.reports]
+        self._poll.unregister(shim.reports)
+        if shim.blocked:
+            self._poll.unregister(shim.commands)
+        shim.close()
+        if shim in self._idle:
+            self._idle.remove(shim)
