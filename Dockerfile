@@ -7,6 +7,7 @@ RUN python -m venv /opt/shoal \
  && /opt/shoal/bin/uv pip install --no-cache --compile-bytecode --python /opt/shoal/bin/python --require-hashes -r requirements.txt
 COPY pyproject.toml README.md ./
 COPY core core
+COPY runtime runtime
 COPY coordination coordination
 COPY sql sql
 COPY proto proto

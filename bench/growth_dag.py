@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from bench.growth_table import Row
 from bench.hand_engine import line, wide
 from shoal.core.decide import decide
-from shoal.core.runs.events import Begun, Event, TaskClaimed, TaskEnded
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.events import Begun, Event, TaskClaimed, TaskEnded
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import TaskSignal, WorkflowState
 

@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.runs.events import TaskClaimed, TaskEnded
-from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.run import Action, Enqueue, Run
 from shoal.core.runs.states import TaskSignal
 from shoal.master.engine.engine import Engine

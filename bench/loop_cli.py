@@ -28,11 +28,11 @@ from shoal.client.local.garbage import collect_in_pieces
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port
 from shoal.coordination import ZkSession
-from shoal.runtime.settings import ClusterSettings
 from shoal.master.main import serve
 from shoal.master.settings import MasterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles, create_identity
+from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database
 from tests.integration.master.hand_worker import HandWorker
 from tests.postgresql import DURABLE, temporary_server

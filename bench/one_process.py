@@ -10,13 +10,13 @@ from bench.counting import Counts, uncounted
 from bench.loop_counting import AGENT, MASTER, start_role
 from shoal.coordination import Members, ZkSession, partition_of, ring
 from shoal.coordination.cluster import layout
-from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.definition.model import WorkflowSpec
-from shoal.runtime.settings import ClusterSettings
+from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.runs.states import WorkflowState
 from shoal.master.main import serve
 from shoal.master.settings import MasterSettings
 from shoal.proto.tls import create_identity
+from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database
 from shoal.worker.main import run_worker
 from shoal.worker.settings import WorkerSettings

@@ -15,7 +15,7 @@ from shoal.client.local.zookeeper import die_with_parent
 from tests.chaos.hosts import Host
 from tests.chaos.links import Link
 
-_LAUNCHER_MAIN = "launcher_main.py"
+_LAUNCHER_MAIN = "supervisor/main.py"
 # How a worker's guards and its launcher call themselves once they are ready.
 _LAUNCHER = "shoal-launcher"
 _TITLES = frozenset({"task-sentinel", "shoal-guardian", _LAUNCHER})

@@ -7,11 +7,6 @@ from typing import Any
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse
 
-from shoal.api.web import docs
-from shoal.api.web import problems
-from shoal.api.web.auth import require_browser
-from shoal.api.web.description import describe
-from shoal.api.web.middleware import Exchange
 from shoal.api.routes import (
     backfills,
     calendars,
@@ -32,6 +27,10 @@ from shoal.api.routes import (
     workflows,
 )
 from shoal.api.services import Services
+from shoal.api.web import docs, problems
+from shoal.api.web.auth import require_browser
+from shoal.api.web.description import describe
+from shoal.api.web.middleware import Exchange
 
 PREFIX = "/api/v1"
 _ROUTERS = (

@@ -11,27 +11,27 @@ import structlog
 import uvicorn
 
 from shoal.api.app import create_app
-from shoal.api.web.auth import ensure_token
-from shoal.api.web.errors import AddressInUse, NotLoopback
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
-from shoal.api.web.protocol import BoundedProtocol
+from shoal.api.operations.unowned import Unowned
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
-from shoal.api.operations.unowned import Unowned
+from shoal.api.web.auth import ensure_token
+from shoal.api.web.errors import AddressInUse, NotLoopback
+from shoal.api.web.protocol import BoundedProtocol
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.cluster_clock import ClusterClock
 from shoal.coordination.cluster.membership import Members
 from shoal.coordination.cluster.owners import Owners
+from shoal.coordination.cluster.tree import TreeKeeper
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.starting import connect_when_there
-from shoal.coordination.cluster.tree import TreeKeeper
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles
 from shoal.proto.vault import Vault
+from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database, Patience
 from shoal.sql.starting import migrate_when_there
 

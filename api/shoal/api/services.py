@@ -10,8 +10,8 @@ from fastapi import Depends, Request
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
-from shoal.api.settings import ApiSettings
 from shoal.api.operations.unowned import Unowned
+from shoal.api.settings import ApiSettings
 from shoal.coordination.cluster.cluster_clock import ClusterClock
 from shoal.coordination.cluster.membership import Members
 from shoal.coordination.cluster.owners import Owners

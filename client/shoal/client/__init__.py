@@ -15,17 +15,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal.client.sources.definitions import Definition as Definition
-    from shoal.client.sources.definitions import load_definitions as load_definitions
     from shoal.client.errors import ApiProblem as ApiProblem
     from shoal.client.errors import ApiUnreachable as ApiUnreachable
     from shoal.client.errors import AuthoringError as AuthoringError
     from shoal.client.find import find_api as find_api
-    from shoal.client.sdk.python_task import python_task as python_task
     from shoal.client.rest.client import ShoalClient as ShoalClient
-    from shoal.client.sdk.workflow import Parameter as Parameter
-    from shoal.client.sdk.workflow import Task as Task
-    from shoal.client.sdk.workflow import Workflow as Workflow
     from shoal.client.sdk.logic import Conditions as Conditions
     from shoal.client.sdk.logic import Dependent as Dependent
     from shoal.client.sdk.logic import Map as Map
@@ -36,10 +30,16 @@ if TYPE_CHECKING:
     from shoal.client.sdk.logic import ended as ended
     from shoal.client.sdk.logic import none_of as none_of
     from shoal.client.sdk.logic import ran as ran
+    from shoal.client.sdk.python_task import python_task as python_task
     from shoal.client.sdk.schedules import Schedule as Schedule
     from shoal.client.sdk.tasks import Python as Python
     from shoal.client.sdk.tasks import Shell as Shell
     from shoal.client.sdk.tasks import Spark as Spark
+    from shoal.client.sdk.workflow import Parameter as Parameter
+    from shoal.client.sdk.workflow import Task as Task
+    from shoal.client.sdk.workflow import Workflow as Workflow
+    from shoal.client.sources.definitions import Definition as Definition
+    from shoal.client.sources.definitions import load_definitions as load_definitions
 
 __all__ = [
     "ApiProblem",
@@ -73,28 +73,28 @@ _HOMES = {
     "ApiProblem": "errors",
     "ApiUnreachable": "errors",
     "AuthoringError": "errors",
-    "Conditions": "sdk_logic",
-    "Definition": "definitions",
-    "Dependent": "sdk_logic",
-    "Map": "sdk_logic",
-    "Parameter": "sdk",
-    "Python": "sdk_tasks",
-    "Schedule": "sdk_schedules",
-    "Shell": "sdk_tasks",
-    "ShoalClient": "rest",
-    "Spark": "sdk_tasks",
-    "SubWorkflow": "sdk_logic",
-    "Switch": "sdk_logic",
-    "Task": "sdk",
-    "Workflow": "sdk",
-    "all_of": "sdk_logic",
-    "any_of": "sdk_logic",
-    "ended": "sdk_logic",
+    "Conditions": "sdk.logic",
+    "Definition": "sources.definitions",
+    "Dependent": "sdk.logic",
+    "Map": "sdk.logic",
+    "Parameter": "sdk.workflow",
+    "Python": "sdk.tasks",
+    "Schedule": "sdk.schedules",
+    "Shell": "sdk.tasks",
+    "ShoalClient": "rest.client",
+    "Spark": "sdk.tasks",
+    "SubWorkflow": "sdk.logic",
+    "Switch": "sdk.logic",
+    "Task": "sdk.workflow",
+    "Workflow": "sdk.workflow",
+    "all_of": "sdk.logic",
+    "any_of": "sdk.logic",
+    "ended": "sdk.logic",
     "find_api": "find",
-    "load_definitions": "definitions",
-    "none_of": "sdk_logic",
-    "python_task": "python_task",
-    "ran": "sdk_logic",
+    "load_definitions": "sources.definitions",
+    "none_of": "sdk.logic",
+    "python_task": "sdk.python_task",
+    "ran": "sdk.logic",
 }
 
 

@@ -25,7 +25,12 @@ after the session is lost, its Party never rejoins, its queues lose items.
 from shoal.coordination.assignors import Partition
 from shoal.coordination.cluster.bell import Bells, ring
 from shoal.coordination.cluster.cluster_clock import ClusterClock
-from shoal.coordination.recipes.election import Election, ElectionListener, Leader, leader_of
+from shoal.coordination.cluster.keys import partition_of
+from shoal.coordination.cluster.layout import prepare
+from shoal.coordination.cluster.membership import MemberInfo, Members, Membership
+from shoal.coordination.cluster.owners import OwnerInfo, Owners
+from shoal.coordination.cluster.ownership import Ownership
+from shoal.coordination.cluster.tree import TreeKeeper
 from shoal.coordination.errors import (
     CannotConnect,
     ConnectionLoss,
@@ -41,7 +46,6 @@ from shoal.coordination.errors import (
     StaleEpoch,
     TransactionFailed,
 )
-from shoal.coordination.recipes.fence import raise_fence
 from shoal.coordination.group import (
     Group,
     GroupListener,
@@ -50,10 +54,11 @@ from shoal.coordination.group import (
     delete_group,
     read_group,
 )
+from shoal.coordination.queue import TaskQueue
+from shoal.coordination.queue.entry import Claim, Entry
+from shoal.coordination.recipes.election import Election, ElectionListener, Leader, leader_of
+from shoal.coordination.recipes.fence import raise_fence
 from shoal.coordination.recipes.jobs import BalancedJobs
-from shoal.coordination.cluster.keys import partition_of
-from shoal.coordination.cluster.layout import prepare
-from shoal.coordination.cluster.membership import MemberInfo, Members, Membership
 from shoal.coordination.session.nodes import (
     Check,
     Create,
@@ -65,12 +70,7 @@ from shoal.coordination.session.nodes import (
     SetData,
     WatchEvent,
 )
-from shoal.coordination.cluster.owners import OwnerInfo, Owners
-from shoal.coordination.cluster.ownership import Ownership
-from shoal.coordination.queue import TaskQueue
-from shoal.coordination.queue.entry import Claim, Entry
 from shoal.coordination.session.session import ZkSession
-from shoal.coordination.cluster.tree import TreeKeeper
 
 __all__ = [
     "BalancedJobs",

@@ -10,36 +10,46 @@ from collections.abc import Iterable
 
 import structlog
 
-from shoal.coordination import Bells, ClusterClock, Group, GroupSettings, Members, Membership, TaskQueue, TreeKeeper, ZkSession
-from shoal.coordination.cluster import layout
+from shoal.coordination import (
+    Bells,
+    ClusterClock,
+    Group,
+    GroupSettings,
+    Members,
+    Membership,
+    TaskQueue,
+    TreeKeeper,
+    ZkSession,
+)
 from shoal.coordination.assignors import cooperative_sticky
+from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.bell import ring
 from shoal.coordination.starting import connect_when_there
 from shoal.core.errors import ShoalError
-from shoal.runtime.settings import ClusterSettings
-from shoal.master.services.admission import Admission
-from shoal.master.services.backfills import REQUESTS, Backfills
-from shoal.master.membership.database_health import DatabaseHealth
-from shoal.master.services.dependencies import DependencyWatcher
-from shoal.master.engine.engine import Engine
-from shoal.master.engine.messages import Messenger
-from shoal.master.membership.participation import Participation
-from shoal.master.membership.partitions import PartitionKeeper
-from shoal.master.engine.perform import Performer
-from shoal.master.services.purging import Purger
 from shoal.master.dispatch.revoking import Revoker
 from shoal.master.dispatch.rpc import MasterRpc
+from shoal.master.engine.engine import Engine
+from shoal.master.engine.messages import Messenger
+from shoal.master.engine.perform import Performer
+from shoal.master.engine.timers import Timers
+from shoal.master.membership.database_health import DatabaseHealth
+from shoal.master.membership.participation import Participation
+from shoal.master.membership.partitions import PartitionKeeper
+from shoal.master.services.admission import Admission
+from shoal.master.services.backfills import REQUESTS, Backfills
+from shoal.master.services.dependencies import DependencyWatcher
+from shoal.master.services.purging import Purger
 from shoal.master.services.scan import Scanner
 from shoal.master.services.schedules import Scheduler
-from shoal.master.settings import MasterSettings
 from shoal.master.services.slots import SlotKeeper
 from shoal.master.services.sweep import Sweeper
-from shoal.master.engine.timers import Timers
+from shoal.master.settings import MasterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import add_MasterServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
 from shoal.proto.vault import Vault
+from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database, Patience
 from shoal.sql.starting import migrate_when_there
 

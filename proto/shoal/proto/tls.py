@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto.errors import InvalidIdentity
+from shoal.runtime.settings import ClusterSettings
 
 # The name that every node certificate carries and every client expects, whatever the address.
 NODE_NAME = "node.shoal.internal"

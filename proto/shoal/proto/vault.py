@@ -13,8 +13,8 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto.errors import NoSecretsKey, WrongSecretsKey
+from shoal.runtime.settings import ClusterSettings
 
 _KEY_BYTES, _NONCE_BYTES = 32, 12
 _VERSION = "1:"  # how the ciphertext is made; in front of each

@@ -10,10 +10,10 @@
             await uow.commit()
 """
 
-from shoal.sql.engine import Database
-from shoal.sql.repositories.runs.event_tail import EventTail
 from shoal.sql.driver.patience import Patience
-from shoal.sql.unit_of_work import UnitOfWork
+from shoal.sql.engine import Database
 from shoal.sql.repositories.definitions.workflows import Published, VersionInfo
+from shoal.sql.repositories.runs.event_tail import EventTail
+from shoal.sql.unit_of_work import UnitOfWork
 
 __all__ = ["Database", "EventTail", "Patience", "Published", "UnitOfWork", "VersionInfo"]

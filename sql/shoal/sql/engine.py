@@ -15,12 +15,12 @@ from sqlalchemy import URL, func, make_url, select
 from sqlalchemy.exc import ArgumentError
 
 from shoal.sql.driver.connection import Source
-from shoal.sql.errors import InvalidDatabaseUrl
-from shoal.sql.schema.migrate import upgrade
 from shoal.sql.driver.patience import Patience
-from shoal.sql.repositories.definitions.plans import PlanCache
-from shoal.sql.driver.sqlite.pool import SqliteConnections
 from shoal.sql.driver.sqlite.file import prepare_file
+from shoal.sql.driver.sqlite.pool import SqliteConnections
+from shoal.sql.errors import InvalidDatabaseUrl
+from shoal.sql.repositories.definitions.plans import PlanCache
+from shoal.sql.schema.migrate import upgrade
 from shoal.sql.unit_of_work import UnitOfWork
 
 if TYPE_CHECKING:

@@ -5,27 +5,27 @@ from functools import cached_property
 from types import TracebackType
 from typing import Self
 
-from shoal.sql.repositories.runs.admission import Admission
+from shoal.sql.driver.connection import Connection, Source
 from shoal.sql.repositories.definitions.backfills import Backfills
 from shoal.sql.repositories.definitions.calendars import Calendars
-from shoal.sql.repositories.runs.commands import Commands
 from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
-from shoal.sql.driver.connection import Connection, Source
-from shoal.sql.repositories.runs.dependencies import Dependencies
-from shoal.sql.repositories.runs.events import Events
-from shoal.sql.repositories.upkeep.expired import ExpiredRows
-from shoal.sql.repositories.runs.instances import Instances
-from shoal.sql.repositories.upkeep.partitions import Partitions
 from shoal.sql.repositories.definitions.plans import PlanCache
 from shoal.sql.repositories.definitions.projects import Projects
-from shoal.sql.repositories.upkeep.purges import Purges
-from shoal.sql.repositories.upkeep.quarantine import Quarantine
 from shoal.sql.repositories.definitions.schedules import Schedules
 from shoal.sql.repositories.definitions.secrets import Secrets
-from shoal.sql.repositories.upkeep.sizes import DatabaseSizes
+from shoal.sql.repositories.definitions.workflows import Workflows
+from shoal.sql.repositories.runs.admission import Admission
+from shoal.sql.repositories.runs.commands import Commands
+from shoal.sql.repositories.runs.dependencies import Dependencies
+from shoal.sql.repositories.runs.events import Events
+from shoal.sql.repositories.runs.instances import Instances
 from shoal.sql.repositories.runs.slots import Slots
 from shoal.sql.repositories.runs.tasks import Tasks
-from shoal.sql.repositories.definitions.workflows import Workflows
+from shoal.sql.repositories.upkeep.expired import ExpiredRows
+from shoal.sql.repositories.upkeep.partitions import Partitions
+from shoal.sql.repositories.upkeep.purges import Purges
+from shoal.sql.repositories.upkeep.quarantine import Quarantine
+from shoal.sql.repositories.upkeep.sizes import DatabaseSizes
 
 
 class UnitOfWork:

@@ -14,15 +14,15 @@ import httpx
 import pytest
 
 from shoal.api.app import create_app
-from shoal.api.web.auth import ensure_token
 from shoal.api.main import listening, open_services, serve_app
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
+from shoal.api.web.auth import ensure_token
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.core.runs.records import NewInstance
 from shoal.core.runs.run import Run
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto.tls import TlsFiles, create_identity
+from shoal.runtime.settings import ClusterSettings
 from shoal.sql import UnitOfWork
 from tests.waiting import DEADLINE_S, STEADY_SESSION_S
 

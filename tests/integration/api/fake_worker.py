@@ -15,7 +15,6 @@ import grpc.aio
 from shoal.api.services import Services
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.membership import Membership
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2 import (
     DownloadRequest,
@@ -27,6 +26,7 @@ from shoal.proto.shoal_pb2 import (
 )
 from shoal.proto.shoal_pb2_grpc import LogServiceServicer, add_LogServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
+from shoal.runtime.settings import ClusterSettings
 from tests.waiting import DEADLINE_S
 
 MOST_BYTES = 1024 * 1024

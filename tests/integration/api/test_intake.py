@@ -10,8 +10,8 @@ from shoal.api.services import Services
 from shoal.coordination.cluster import layout
 from shoal.coordination.session.wire import Stat
 from shoal.core.runs.commands import Command, CommandType, NewCommand
-from shoal.sql.repositories.runs.commands import Commands
 from shoal.sql.errors import BrokenReference
+from shoal.sql.repositories.runs.commands import Commands
 from tests.integration.api.conftest import Api
 from tests.waiting import eventually
 

@@ -13,8 +13,8 @@ import pytest
 from shoal.api.operations.logs import LogPart, text_of
 from shoal.api.services import Services
 from shoal.core.runs.run import Decision, Run
-from shoal.runtime.settings import ClusterSettings
 from shoal.core.runs.states import TaskState
+from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 from tests.integration.api.fake_worker import FakeWorker, fake_worker
 from tests.integration.api.sse_reader import Reader, stream

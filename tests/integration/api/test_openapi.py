@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shoal.api.web.description import example_of, resolve
 from shoal.api.settings import ApiSettings
+from shoal.api.web.description import example_of, resolve
 from shoal.core.checks.workflow import check_workflow
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api, in_process, opened

@@ -12,10 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from shoal.api.web.auth import ensure_token
-from shoal.api.web.errors import AddressInUse, BadToken, NotLoopback
 from shoal.api.main import listening, serve
 from shoal.api.settings import ApiSettings
+from shoal.api.web.auth import ensure_token
+from shoal.api.web.errors import AddressInUse, BadToken, NotLoopback
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api
 from tests.integration.api.sse_reader import stream

@@ -8,11 +8,11 @@ import httpx
 import pytest
 from pydantic import BaseModel, field_validator
 
-from shoal.api.operations import commanding
 from shoal.api.app import create_app
-from shoal.api.web.route import strict_router
+from shoal.api.operations import commanding
 from shoal.api.routes import parameters
 from shoal.api.services import Services
+from shoal.api.web.route import strict_router
 from tests.integration.api.conftest import PREFIX, Api, definition, fields_of, problem_of
 from tests.waiting import DEADLINE_S
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.runs.commands import Command, CommandType
 from shoal.core.runs.run import Decision, Run
-from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.runs.states import TaskState
 from shoal.sql import UnitOfWork
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of

@@ -9,8 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from shoal.core.runs.events import Begun, TaskClaimed, TaskEnded, TaskStarted
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.events import Begun, TaskClaimed, TaskEnded, TaskStarted
 from shoal.core.runs.states import TaskSignal
 from shoal.sql import Database
 from tests.chaos import audit

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from shoal.client.rest import connection
-from shoal.client.rest import sse
 from shoal.client.errors import ApiProblem, ApiUnreachable, LogBroken, NotHandled
+from shoal.client.rest import connection, sse
 from shoal.client.rest.client import ShoalClient
-from shoal.client.sdk.workflow import Workflow
 from shoal.client.sdk.tasks import Shell
+from shoal.client.sdk.workflow import Workflow
 from tests.integration.client.scripted_server import (
     HANG_UP,
     Answer,

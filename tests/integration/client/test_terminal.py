@@ -184,7 +184,12 @@ def test_a_question_to_the_api_loads_little(cluster: LocalCluster) -> None:
     assert status == "0", done.stderr
     servers = {"sqlalchemy", "grpc", "fastapi", "starlette", "uvicorn", "kazoo", "pyspark"}
     others = {"yaml", "structlog", "click", "pygments", "markdown_it", "numpy", "pandas"}
-    ours = {"shoal.core.definition.model", "shoal.runtime.settings", "shoal.client.sdk.workflow", "shoal.client.sources.source"}
+    ours = {
+        "shoal.core.definition.model",
+        "shoal.runtime.settings",
+        "shoal.client.sdk.workflow",
+        "shoal.client.sources.source",
+    }
     roles = {
         f"shoal.{role}" for role in ("sql", "coordination", "proto", "master", "worker", "api")
     }

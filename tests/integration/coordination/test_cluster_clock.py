@@ -7,8 +7,8 @@ from pathlib import Path
 
 from shoal.coordination import ClusterClock, ZkSession
 from shoal.coordination.cluster.cluster_clock import read_clocks
-from shoal.core.timing.cluster_time import Shown
 from shoal.core.errors import ShoalError
+from shoal.core.timing.cluster_time import Shown
 from shoal.sql import Database
 from tests.integration.coordination.conftest import eventually
 

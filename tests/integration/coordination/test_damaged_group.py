@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from shoal.coordination import Group, ZkSession
-from shoal.coordination.cluster import layout
-from shoal.coordination.cluster import quarantine
+from shoal.coordination.cluster import layout, quarantine
 from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.group_bench import QUICK
 from tests.waiting import eventually

@@ -8,8 +8,7 @@ from functools import partial
 import pytest
 
 from shoal.coordination import Create, Delete, Group, Membership, TaskQueue, ZkSession, read_group
-from shoal.coordination.cluster import layout
-from shoal.coordination.cluster import ownership
+from shoal.coordination.cluster import layout, ownership
 from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.group_bench import QUICK
 from tests.integration.coordination.test_ownership import owner

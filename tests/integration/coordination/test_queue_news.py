@@ -9,8 +9,8 @@ import pytest
 
 from shoal.coordination import Entry, TaskQueue, ZkSession
 from shoal.coordination.cluster import layout
-from shoal.coordination.session import wire
 from shoal.coordination.queue import head, pruning, putting
+from shoal.coordination.session import wire
 from tests.integration.coordination.conftest import connect
 from tests.waiting import DEADLINE_S
 

@@ -12,7 +12,19 @@ from kazoo.exceptions import NoNodeError, NotEmptyError
 
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port
-from shoal.coordination import Bells, Election, ElectionListener, Group, Membership, NoNode, TaskQueue, TreeKeeper, ZkSession, prepare, ring
+from shoal.coordination import (
+    Bells,
+    Election,
+    ElectionListener,
+    Group,
+    Membership,
+    NoNode,
+    TaskQueue,
+    TreeKeeper,
+    ZkSession,
+    prepare,
+    ring,
+)
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import CoordinationError, Mismatch
 from shoal.coordination.messages import Consumer, Producer

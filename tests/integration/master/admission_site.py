@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
 from shoal.core.runs.events import TaskClaimed, TaskEnded
-from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.records import Instance
 from shoal.core.runs.run import Action, Run
 from shoal.core.runs.states import TaskSignal, WorkflowState
-from shoal.master.services.admission import Admission
 from shoal.master.engine.engine import Engine
+from shoal.master.services.admission import Admission
 from shoal.master.services.scan import Scanner
 from shoal.sql import Database
 from tests.clock import utc_now

@@ -9,14 +9,14 @@ from typing import Any, Self
 from shoal.coordination import partition_of
 from shoal.core.backfill.request import Backfill, BackfillRequest, BackfillRunState, BackfillState
 from shoal.core.backfill.window import BackfillRun
+from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
 from shoal.core.runs.events import TaskClaimed, TaskEnded
-from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.records import Instance
 from shoal.core.runs.run import Action, Run
 from shoal.core.runs.states import TaskSignal, WorkflowState
-from shoal.master.services.backfills import REQUESTS, Backfills
 from shoal.master.engine.engine import Engine
+from shoal.master.services.backfills import REQUESTS, Backfills
 from shoal.master.services.scan import Scanner
 from shoal.sql import Database
 from tests.clock import utc_now

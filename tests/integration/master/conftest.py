@@ -11,15 +11,15 @@ import pytest
 
 from shoal.coordination import NoNode, ZkSession, partition_of, ring
 from shoal.coordination.cluster import layout
-from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
 from shoal.core.runs.records import Instance, TaskInstance
-from shoal.runtime.settings import ClusterSettings
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
 from shoal.master.main import serve
 from shoal.master.settings import MasterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles, create_identity
+from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database
 from tests.databases import migrated_url
 from tests.integration.coordination.conftest import connect

@@ -10,16 +10,16 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from shoal.coordination import partition_of
-from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
-from shoal.core.errors import ShoalError
-from shoal.core.runs.events import Event, TaskClaimed, TaskEnded, TimeReached
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.errors import ShoalError
+from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
+from shoal.core.runs.events import Event, TaskClaimed, TaskEnded, TimeReached
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.run import Action, Run
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
-from shoal.master.services.admission import Admission
 from shoal.master.engine.engine import Engine
 from shoal.master.engine.messages import Messenger
+from shoal.master.services.admission import Admission
 from shoal.master.services.scan import Scanner
 from shoal.sql import Database
 from tests.clock import utc_now

@@ -8,11 +8,11 @@ import grpc
 
 from shoal.coordination import Membership, ZkSession
 from shoal.coordination.cluster import layout
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import WorkerServiceServicer, add_WorkerServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
+from shoal.runtime.settings import ClusterSettings
 
 
 class KillCounter(WorkerServiceServicer):

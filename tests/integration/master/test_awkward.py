@@ -12,8 +12,8 @@ from shoal.core.runs.run import Attempt, Enqueue, Plan, Run, Withdraw
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.engine.engine import Engine
 from shoal.master.engine.perform import Performer
-from shoal.master.services.sweep import Sweeper
 from shoal.master.engine.timers import Timers
+from shoal.master.services.sweep import Sweeper
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import call
 from tests.clock import utc_now

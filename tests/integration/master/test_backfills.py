@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from shoal.runtime import failpoints
 from shoal.core.backfill.request import BackfillRunState, BackfillState
-from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.definition.priority import Priority
-from shoal.core.runs.records import Instance
 from shoal.core.definition.selection import Selection
+from shoal.core.runs.commands import CommandState, CommandType, NewCommand
+from shoal.core.runs.records import Instance
 from shoal.core.runs.states import TaskSignal, WorkflowState
+from shoal.runtime import failpoints
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
 from shoal.sql.schema.tables import backfill

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import update
 
 from shoal.core.backfill.request import BackfillRunState
-from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.states import WorkflowState
 from shoal.master.engine.engine import Engine
 from shoal.master.services.schedules import Scheduler

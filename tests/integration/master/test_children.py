@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from shoal.runtime import failpoints
 from shoal.core.runs.commands import CommandState, CommandType
 from shoal.core.runs.records import TaskInstance
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskSignal, TaskState, WorkflowState
 from shoal.master.engine.messages import DEEPEST
+from shoal.runtime import failpoints
 from shoal.sql import Database
 from tests.databases import migrated_url
 from tests.integration.master.family_site import PARTITIONS, Master, Site

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from shoal.runtime import failpoints
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.proto import shoal_pb2 as pb
+from shoal.runtime import failpoints
 from shoal.sql.repositories.runs.dependencies import Wait
 from shoal.sql.schema.tables import dependency_wait
 from tests.integration.master.conftest import Bench

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
 from shoal.core.decide import decide
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
 from shoal.core.runs.events import (
     Event,
     PauseRequested,
@@ -25,15 +26,14 @@ from shoal.core.runs.events import (
     TaskEnded,
     TimeReached,
 )
-from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import NewInstance
 from shoal.core.runs.run import Action, Attempt, Decision, Enqueue, Run, Withdraw
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
+from shoal.master.dispatch.rpc import MasterRpc
 from shoal.master.engine import engine
 from shoal.master.engine.engine import Engine
 from shoal.master.errors import NotOwner, NotStored, Quarantined
-from shoal.master.dispatch.rpc import MasterRpc
 from shoal.master.services.scan import Scanner
 from shoal.master.services.schedules import Scheduler
 from shoal.proto import shoal_pb2 as pb

@@ -22,8 +22,8 @@ from shoal.core.runs.quarantine import Kind, SetAside
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import WorkflowState
 from shoal.proto import shoal_pb2 as pb
-from shoal.sql.schema import tables
 from shoal.sql.errors import SqlError
+from shoal.sql.schema import tables
 from shoal.sql.schema.types import Json, Line, Prose
 from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.waiting import DEADLINE_S

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from shoal.coordination import Members, Mismatch, Owners, ZkSession, read_group
-from shoal.coordination.cluster import layout
-from shoal.coordination.cluster import quarantine
+from shoal.coordination.cluster import layout, quarantine
 from shoal.coordination.errors import NodeExists, NoNode, PathError
 from shoal.coordination.group import GroupState
 from shoal.core.runs.states import WorkflowState

@@ -19,8 +19,8 @@ from structlog.testing import capture_logs
 from shoal.client.local.garbage import Collector
 from shoal.coordination import partition_of
 from shoal.core.runs.commands import CommandType, NewCommand
-from shoal.runtime.settings import ClusterSettings
 from shoal.core.runs.states import TaskState
+from shoal.runtime.settings import ClusterSettings
 from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.waiting import DEADLINE_S
 

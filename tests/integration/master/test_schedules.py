@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import func, select, text, update
 from structlog.testing import capture_logs
 
-from shoal.core.runs.commands import Command
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.commands import Command
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import Schedule
 from shoal.master.engine.engine import Engine

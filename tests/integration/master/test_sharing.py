@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from shoal.coordination import GroupMetadata, Members, Owners, read_group
 from shoal.coordination.cluster import layout
+from shoal.coordination.cluster.owners import OwnerInfo
 from shoal.coordination.group import Delete, decide
 from shoal.coordination.group.codec import encode
-from shoal.coordination.cluster.owners import OwnerInfo
 from shoal.master.main import GROUP
 from tests.integration.master.conftest import Bench
 from tests.waiting import DEADLINE_S

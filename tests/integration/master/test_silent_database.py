@@ -10,8 +10,8 @@ from sqlalchemy import make_url
 
 from shoal.coordination import Members, read_group
 from shoal.coordination.cluster import layout
-from shoal.runtime.settings import ClusterSettings
 from shoal.master.main import GROUP
+from shoal.runtime.settings import ClusterSettings
 from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.integration.master.test_master import DIAMOND
 from tests.integration.master.test_outages import all_succeed, working

@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import delete
 
 from shoal.coordination import ring
-from shoal.runtime import failpoints
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import ResumeRequested, SlotGranted
 from shoal.core.runs.records import Instance
@@ -16,6 +15,7 @@ from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.engine.engine import Engine
 from shoal.master.errors import NotStored
 from shoal.proto import shoal_pb2 as pb
+from shoal.runtime import failpoints
 from shoal.sql.schema.tables import concurrency_group, concurrency_lease
 from tests.clock import utc_now
 from tests.integration.coordination.conftest import connect

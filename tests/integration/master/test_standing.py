@@ -8,8 +8,8 @@ from shoal.core.runs.commands import CommandType
 from shoal.core.runs.states import WorkflowState
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import PeerUnavailable
-from shoal.worker.masters import Masters
 from shoal.worker.logs.asking import Asking
+from shoal.worker.masters import Masters
 from tests.integration.master.conftest import PARTITIONS, Bench
 
 

@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import make_url
 from structlog.testing import capture_logs
 
-from shoal.runtime.settings import ClusterSettings
 from shoal.master.main import serve
 from shoal.master.settings import MasterSettings
+from shoal.runtime.settings import ClusterSettings
 from shoal.sql.errors import DatabaseRefused, InvalidDatabaseUrl
 from tests.integration.master.conftest import Bench
 from tests.integration.master.test_master import DIAMOND

@@ -11,8 +11,8 @@ from typing import Any
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.run import Action, Run, Watch
 from shoal.core.runs.states import TaskState
-from shoal.master.services.dependencies import DependencyWatcher
 from shoal.master.engine.engine import Engine
+from shoal.master.services.dependencies import DependencyWatcher
 from shoal.sql import Database
 from shoal.sql.repositories.runs.dependencies import Wait
 from tests.clock import utc_now

@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shoal.core.runs.commands import Command, CommandType, NewCommand
 from shoal.core.decide import decide
-from shoal.core.runs.events import Event
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.commands import Command, CommandType, NewCommand
+from shoal.core.runs.events import Event
 from shoal.core.runs.records import NewInstance
 from shoal.core.runs.run import Decision, Run
 from shoal.sql import Database

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from shoal.core.definition.model import Overlap
 from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.runs.events import Begun, StopRequested
-from shoal.core.definition.model import Overlap
 from shoal.core.runs.overlap import Lineup, Policy, Waiter
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import WorkflowState

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shoal.core.backfill.request import Backfill, BackfillRequest, BackfillRunState, BackfillState
 from shoal.core.backfill.plan import Past, Plan, PlannedRun
+from shoal.core.backfill.request import Backfill, BackfillRequest, BackfillRunState, BackfillState
 from shoal.core.backfill.window import Outcome
+from shoal.core.definition.selection import Selection
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.run import Decision
-from shoal.core.definition.selection import Selection
 from shoal.core.runs.states import WorkflowState
 from shoal.sql import Database
 from shoal.sql.errors import AlreadyExists, NotFound, StaleRow

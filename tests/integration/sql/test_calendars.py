@@ -6,8 +6,8 @@ from datetime import date
 import pytest
 
 from shoal.sql import Database
-from shoal.sql.repositories.definitions.calendars import Calendar
 from shoal.sql.errors import CalendarInUse, NotFound
+from shoal.sql.repositories.definitions.calendars import Calendar
 from tests.integration.sql.given import LATER, NOW, definition, published
 
 NEW_YEAR, MAY_DAY = date(2026, 1, 1), date(2026, 5, 1)

@@ -8,8 +8,8 @@ import pytest
 
 from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand, Parent
 from shoal.sql import Database
-from shoal.sql.repositories.runs.commands import own_key
 from shoal.sql.errors import BrokenReference, InvalidValue, KeyTaken, NotFound, StaleRow
+from shoal.sql.repositories.runs.commands import own_key
 from tests.integration.sql.given import LATER, NOW, accepted, published, start
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from shoal.core.checks.workflow import InvalidDefinition
-from shoal.core.runs.events import Begun, PauseRequested, ResumeRequested, SlotGranted, TaskEnded
 from shoal.core.definition.priority import Priority
+from shoal.core.runs.events import Begun, PauseRequested, ResumeRequested, SlotGranted, TaskEnded
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import TaskSignal, TaskState
 from shoal.sql import Database
-from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroup
 from shoal.sql.errors import ConcurrencyGroupInUse, NotFound, StaleRow
+from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroup
 from shoal.sql.repositories.runs.slots import Shortage
 from tests.integration.sql.given import LATER, NOW, created, definition, published, stored
 

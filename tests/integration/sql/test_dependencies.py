@@ -3,10 +3,10 @@
 import asyncio
 from datetime import timedelta
 
-from shoal.core.runs.events import Begun, RerunRequested, TaskClaimed, TaskEnded, TaskStarted
-from shoal.core.logic.judging import TaskRun, WorkflowRun
-from shoal.core.runs.run import Run
 from shoal.core.definition.selection import Selection
+from shoal.core.logic.judging import TaskRun, WorkflowRun
+from shoal.core.runs.events import Begun, RerunRequested, TaskClaimed, TaskEnded, TaskStarted
+from shoal.core.runs.run import Run
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from shoal.sql import Database
 from shoal.sql.repositories.runs.dependencies import Range, Wait

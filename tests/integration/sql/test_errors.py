@@ -12,6 +12,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 from shoal.sql import Database, UnitOfWork
+from shoal.sql.driver.translation import translate
 from shoal.sql.errors import (
     DatabaseDamaged,
     DatabaseRefused,
@@ -22,7 +23,6 @@ from shoal.sql.errors import (
     StatementFailed,
     TransactionConflict,
 )
-from shoal.sql.driver.translation import translate
 from tests.integration.sql.given import NOW, definition, published
 from tests.waiting import DEADLINE_S
 

@@ -17,8 +17,8 @@ from shoal.core.runs.events import (
 from shoal.core.runs.run import Attempt
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from shoal.sql import Database
-from shoal.sql.repositories.runs import task_search
 from shoal.sql.errors import AlreadyExists, InvalidValue, NotFound
+from shoal.sql.repositories.runs import task_search
 from tests.integration.sql.given import (
     LATER,
     NOW,

@@ -10,8 +10,8 @@ from shoal.core.decide import decide
 from shoal.core.runs.events import Begun
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database
-from shoal.sql.errors import AlreadyExists, Fenced, SchemaMissing, StatementFailed
 from shoal.sql.driver.postgresql.quick_connection import QuickConnection
+from shoal.sql.errors import AlreadyExists, Fenced, SchemaMissing, StatementFailed
 from shoal.sql.schema.tables import project
 from tests.integration.sql.given import NOW, created, published
 

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import make_url, text
 
 from shoal.sql import Database
-from shoal.sql.errors import DatabaseUnavailable
 from shoal.sql.driver.patience import Patience
+from shoal.sql.errors import DatabaseUnavailable
 from tests.integration.sql.given import NOW
 from tests.proxy import TcpProxy
 from tests.waiting import DEADLINE_S

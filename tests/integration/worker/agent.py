@@ -9,8 +9,8 @@ import asyncio
 import fcntl
 from pathlib import Path
 
-from shoal.worker.supervisor.clock import boottime
 from shoal.worker.execution.launching import Launcher
+from shoal.worker.supervisor.clock import boottime
 from shoal.worker.supervisor.proctree import become_subreaper
 from tests.integration.worker.attempt_site import Site
 

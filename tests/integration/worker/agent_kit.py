@@ -17,8 +17,8 @@ from shoal.coordination import MemberInfo, Members, ZkSession
 from shoal.coordination.cluster import layout
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.main import run_worker
-from shoal.worker.settings import WorkerSettings
 from shoal.worker.results.spool import Spool
+from shoal.worker.settings import WorkerSettings
 from tests.waiting import DEADLINE_S, SERVICE_SESSION_S
 from tests.waiting import eventually as eventually
 

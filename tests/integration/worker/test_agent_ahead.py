@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
-from shoal.worker.intake import disk
-from shoal.worker.intake import pace
-from shoal.worker.intake import start_line
+from shoal.runtime.settings import ClusterSettings
+from shoal.worker.intake import disk, pace, start_line
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, cluster_settings, the_worker, until
 from tests.proxy import TcpProxy

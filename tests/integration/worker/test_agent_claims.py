@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from shoal.coordination.cluster import layout
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
+from shoal.runtime.settings import ClusterSettings
 from shoal.worker import agent
-from shoal.worker.execution.runner import Runner
 from shoal.worker.execution.context import prepare
+from shoal.worker.execution.runner import Runner
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from shoal.coordination.cluster import layout
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
 from shoal.proto.tls import TlsFiles
+from shoal.runtime.settings import ClusterSettings
 from tests.fake_master import FakeMaster, TaskTable
 from tests.integration.worker.agent_kit import InProcessWorker, spool, the_worker, until
 from tests.waiting import DEADLINE_S, eventually

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from shoal.coordination import MemberInfo
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
+from shoal.runtime.settings import ClusterSettings
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from shoal.coordination import MemberInfo, Members
 from shoal.coordination.cluster import layout
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto.shoal_pb2 import STARTED
+from shoal.runtime.settings import ClusterSettings
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto.channels import Channels
+from shoal.runtime.settings import ClusterSettings
 from shoal.worker.intake import disk
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (

@@ -6,10 +6,10 @@ from pathlib import Path
 import grpc.aio
 import pytest
 
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call, translated
 from shoal.proto.errors import PeerRefused
+from shoal.runtime.settings import ClusterSettings
 from shoal.worker.logs.service import LONGEST_VIEW
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, log_file, the_worker, until

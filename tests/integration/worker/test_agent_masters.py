@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.tls import TlsFiles
+from shoal.runtime.settings import ClusterSettings
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, spool, until
 from tests.waiting import DEADLINE_S, eventually

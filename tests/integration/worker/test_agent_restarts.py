@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.home.home import WorkerHome
 from shoal.worker.errors import WorkFolderTaken
-from shoal.worker.settings import WorkerSettings
+from shoal.worker.home.home import WorkerHome
 from shoal.worker.results.spool import Spool
+from shoal.worker.settings import WorkerSettings
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     WorkerProcess,

@@ -3,8 +3,8 @@
 import signal
 from pathlib import Path
 
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto import shoal_pb2 as pb
+from shoal.runtime.settings import ClusterSettings
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, WorkerProcess, the_worker
 from tests.waiting import DEADLINE_S, eventually

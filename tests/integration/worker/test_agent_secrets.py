@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto.channels import Channels
+from shoal.runtime.settings import ClusterSettings
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,

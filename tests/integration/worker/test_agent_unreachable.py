@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto.tls import TlsFiles, create_identity
+from shoal.runtime.settings import ClusterSettings
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, the_worker
 from tests.proxy import TcpProxy

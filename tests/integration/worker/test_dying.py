@@ -15,8 +15,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from shoal.worker.execution.attempt import ExitRecord, Outcome
-from shoal.worker.supervisor.clock import boottime
-from shoal.worker.supervisor.guard import LOOK_EVERY_S
 from shoal.worker.execution.launching import (
     Launched,
     Launcher,
@@ -25,6 +23,8 @@ from shoal.worker.execution.launching import (
     LaunchFailed,
 )
 from shoal.worker.results.spool import Spool
+from shoal.worker.supervisor.clock import boottime
+from shoal.worker.supervisor.guard import LOOK_EVERY_S
 from tests.integration.worker.agent_kit import children
 from tests.integration.worker.attempt_site import Site, alive, parent_of, shown
 from tests.waiting import DEADLINE_S, eventually

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from shoal.worker.execution.attempt import Outcome
-from shoal.worker.supervisor.clock import boottime
 from shoal.worker.execution.launching import Launcher, LaunchFailed
+from shoal.worker.supervisor.clock import boottime
 from tests.integration.worker.attempt_site import Site, alive
 from tests.waiting import DEADLINE_S, eventually
 

@@ -15,9 +15,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from shoal.worker.execution.attempt import ExitRecord, Outcome
-from shoal.worker.supervisor.shims import MOST_IDLE
 from shoal.worker.execution.launching import Launcher, LauncherUnavailable, LaunchFailed
 from shoal.worker.results.spool import Spool
+from shoal.worker.supervisor.shims import MOST_IDLE
 from tests.integration.worker.agent_kit import children
 from tests.integration.worker.attempt_site import Site, parent_of
 from tests.waiting import eventually

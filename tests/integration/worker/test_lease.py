@@ -12,8 +12,8 @@ import pytest
 
 from shoal.worker.execution import launching
 from shoal.worker.execution.attempt import Outcome
-from shoal.worker.supervisor.clock import boottime
 from shoal.worker.execution.launching import Launcher, LaunchFailed
+from shoal.worker.supervisor.clock import boottime
 from tests.integration.worker.attempt_site import Site, eventually
 from tests.waiting import DEADLINE_S
 
@@ -67,7 +67,7 @@ class Machine:
         self.clock = folder / "ahead"
         self.clock.write_bytes(struct.pack("d", 0.0))
         self.main = folder / "suspended_main.py"
-        path = str(Path(launching.__file__).parents[2])
+        path = str(Path(launching.__file__).parents[3])
         self.main.write_text(SUSPENDED.format(path=path, file=str(self.clock)))
 
     def suspend(self, seconds: float) -> None:

@@ -11,10 +11,10 @@ import pytest
 from shoal.coordination import Claim, Entry
 from shoal.proto.errors import PeerUnavailable
 from shoal.worker.attempts import Attempts
-from shoal.worker.supervisor.shim.child import open_log
+from shoal.worker.logs.files import LogStore
 from shoal.worker.logs.folders import content, folders, remove
 from shoal.worker.logs.keeping import DAY_S, LogKeeper, Standing
-from shoal.worker.logs.files import LogStore
+from shoal.worker.supervisor.shim.child import open_log
 
 MIB = 1 << 20
 

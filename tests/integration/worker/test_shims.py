@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from shoal.worker.execution.attempt import ExitRecord, Outcome
+from shoal.worker.execution.launching import Launched, Launcher
 from shoal.worker.supervisor.clock import boottime
 from shoal.worker.supervisor.shim.shim import SHIM
 from shoal.worker.supervisor.shims import MOST_IDLE
-from shoal.worker.execution.launching import Launched, Launcher
 from tests.integration.worker.agent_kit import children
 from tests.integration.worker.attempt_site import Site, alive, parent_of, shown
 from tests.waiting import DEADLINE_S, eventually

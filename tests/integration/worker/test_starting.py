@@ -11,8 +11,8 @@ import pytest
 
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.execution.attempt import Outcome
-from shoal.worker.supervisor.shim.descriptors import RESERVE
 from shoal.worker.execution.launching import Launched, Launcher, NoRoomToStart
+from shoal.worker.supervisor.shim.descriptors import RESERVE
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, children, the_worker, until
 from tests.integration.worker.attempt_site import Site

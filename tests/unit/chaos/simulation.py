@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.core.decide import decide
+from shoal.core.definition.model import TaskSpec, WorkflowSpec
 from shoal.core.runs.events import (
     Begun,
     Event,
@@ -26,7 +27,6 @@ from shoal.core.runs.events import (
     TimeReached,
     WholeRequest,
 )
-from shoal.core.definition.model import TaskSpec, WorkflowSpec
 from shoal.core.runs.run import Attempt as CoreAttempt
 from shoal.core.runs.run import Plan, Run
 from shoal.core.runs.states import (

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.client.sources.folders import MAX_BYTES
 from shoal.client.sources.definitions import load_definitions
+from shoal.client.sources.folders import MAX_BYTES
 from shoal.client.sources.script_file import MAX_SCRIPT_BYTES
 from shoal.core.checks.workflow import InvalidDefinition
 

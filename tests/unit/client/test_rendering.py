@@ -10,11 +10,10 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from shoal.client.cli.terminal import appearance as look
-from shoal.client.cli.terminal import output
 from shoal.client.cli.exits import EPILOG, Exit, exit_status
-from shoal.client.cli.terminal.appearance import LOOKS, clock, counts_text, lasted, plural
 from shoal.client.cli.runs.view import children_text, head_text, progress_text, tasks_table
+from shoal.client.cli.terminal import appearance, output
+from shoal.client.cli.terminal.appearance import LOOKS, clock, counts_text, lasted, plural
 from shoal.client.cli.terminal.tables import Grid
 from shoal.client.cli.terminal.text import harmless
 from shoal.client.errors import (
@@ -115,15 +114,15 @@ def test_zone_that_this_machine_does_not_know_leaves_its_own_clock() -> None:
 
 
 def test_no_command_writes_times_but_by_the_functions_that_name_the_zone() -> None:
-    folder = Path(look.__file__).parent
+    folder = Path(appearance.__file__).parents[1]
     own = {
         file.name
-        for file in folder.glob("*.py")
+        for file in folder.rglob("*.py")
         for line in file.read_text(encoding="utf-8").splitlines()
         if re.search(r"strftime|:%[HYa]", line) and "%z" not in line
     }
     # A preview has a column of its own that is called UTC.
-    assert own == {"look.py", "schedules.py"}
+    assert own == {"appearance.py", "schedules.py"}
 
 
 def test_times_are_local_and_short() -> None:

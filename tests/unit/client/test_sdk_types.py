@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import shoal.client as sdk
+from shoal.client.sdk.options import TaskOptions, WorkflowOptions
 from shoal.client.sources.definitions import load_definitions
 from shoal.client.sources.python_file import read_python
-from shoal.client.sdk.options import TaskOptions, WorkflowOptions
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 
 # What each call needs; the argument under test is put in its place.

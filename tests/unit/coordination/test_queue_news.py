@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from shoal.coordination.session.nodes import Node
 from shoal.coordination.queue.entry import Entry
 from shoal.coordination.queue.news import FEW, HISTORY_BYTES, Put, Teller, puts_since
+from shoal.coordination.session.nodes import Node
 from shoal.coordination.session.wire import Stat
 
 

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shoal.core.decide import decide
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.definition.selection import Selection
 from shoal.core.runs.events import (
     Begun,
     Event,
@@ -16,9 +18,17 @@ from shoal.core.runs.events import (
     TaskStarted,
     TimeReached,
 )
-from shoal.core.definition.model import WorkflowSpec
-from shoal.core.runs.run import AskSlot, Attempt, Decision, Enqueue, Kill, Plan, Run, WakeAt, Withdraw
-from shoal.core.definition.selection import Selection
+from shoal.core.runs.run import (
+    AskSlot,
+    Attempt,
+    Decision,
+    Enqueue,
+    Kill,
+    Plan,
+    Run,
+    WakeAt,
+    Withdraw,
+)
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

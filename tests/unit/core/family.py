@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shoal.core.runs import events
-from shoal.core.runs.commands import CommandType, Parent
 from shoal.core.decide import decide
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs import events
+from shoal.core.runs.commands import CommandType, Parent
 from shoal.core.runs.run import (
     AskChild,
     Attempt,

@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.core.cron import expression as cron
-from shoal.core.backfill.request import MAX_RUNS, BackfillRefused, BackfillRequest
 from shoal.core.backfill.plan import (
     Past,
     Plan,
@@ -19,8 +17,10 @@ from shoal.core.backfill.plan import (
     fires_at,
     plan,
 )
-from shoal.core.schedule.fire_times import Timetable
+from shoal.core.backfill.request import MAX_RUNS, BackfillRefused, BackfillRequest
+from shoal.core.cron import expression as cron
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.schedule.fire_times import Timetable
 
 JANUARY = {"from": "2026-01-01", "to": "2026-01-05"}
 

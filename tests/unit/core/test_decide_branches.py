@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from shoal.core.checks.workflow import InvalidDefinition, check_workflow
-from shoal.core.runs.run import SkipCause
 from shoal.core.definition.selection import Selection, SelectionMode
+from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import TaskSignal, WorkflowState
 from tests.unit.core.driving import Driver, spec
 

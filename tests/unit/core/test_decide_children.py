@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from shoal.core.definition.selection import Selection
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import KillRequested, RerunRequested
-from shoal.core.definition.selection import Selection
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from tests.unit.core.family import Family, each, sub
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.runs.events import (
     Admitted,
     Begun,
@@ -13,7 +14,6 @@ from shoal.core.runs.events import (
     StopRequested,
     TaskEnded,
 )
-from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.runs.states import TaskSignal, WorkflowState
 from tests.unit.core.driving import Driver, spec
 

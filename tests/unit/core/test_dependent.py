@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.logic.intervals import CYCLES, UnknownDateValue, intervals
 from shoal.core.errors import ShoalError
+from shoal.core.logic.intervals import CYCLES, UnknownDateValue, intervals
 
 WEDNESDAY = datetime(2026, 3, 18, 14, 35, 20, 123, tzinfo=ZoneInfo("Europe/Berlin"))
 ALL = [value for values in CYCLES.values() for value in values]

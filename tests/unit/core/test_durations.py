@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.timing.durations import InvalidDuration, format_duration, parse_duration
 from shoal.core.errors import ShoalError
+from shoal.core.timing.durations import InvalidDuration, format_duration, parse_duration
 
 
 @pytest.mark.parametrize(

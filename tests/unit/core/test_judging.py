@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from shoal.core.logic import intervals as dependent
-from shoal.core.runs.events import Verdict
 from shoal.core.logic.dependent import Dependency
 from shoal.core.logic.judging import (
     Judgement,
@@ -21,6 +20,7 @@ from shoal.core.logic.judging import (
     judge,
     question_of,
 )
+from shoal.core.runs.events import Verdict
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState, WorkflowState
 

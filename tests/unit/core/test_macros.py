@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.macros import placeholders as macros
 from shoal.core.errors import ShoalError
+from shoal.core.macros import placeholders as macros
 from shoal.core.macros.placeholders import InvalidMacro, check, escape, names
 from tests.unit.core.rendering import BASE, render
 

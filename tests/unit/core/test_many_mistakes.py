@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from shoal.core import hints
-from shoal.core.macros import placeholders as macros
 from shoal.core.checks.workflow import InvalidDefinition, Problem, check_workflow
-from shoal.core.hints import MOST_COMPARED, MOST_HINTS, MOST_MISTAKES, Hints
 from shoal.core.definition.parameters import ParameterSpec, definition_problem, launch_problems
+from shoal.core.hints import MOST_COMPARED, MOST_HINTS, MOST_MISTAKES, Hints
+from shoal.core.macros import placeholders as macros
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from shoal.core.macros import placeholders as macros
 from shoal.core.checks.workflow import InvalidDefinition, check_workflow
 from shoal.core.definition.parameters import Launch, ParameterSpec, definition_problem, launch
+from shoal.core.macros import placeholders as macros
 from tests.unit.core.driving import spec
 
 BASE = datetime(2026, 8, 1, tzinfo=UTC)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.macros.placeholders import InvalidMacro
 from shoal.core.definition.parameters import launch
+from shoal.core.macros.placeholders import InvalidMacro
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.scope import Scope, SecretUnusable, base_of, upstream_outputs
 from shoal.core.runs.states import TaskState, WorkflowState

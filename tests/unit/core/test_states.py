@@ -41,8 +41,8 @@ def page() -> str:
         [
             "# States",
             "",
-            "Made from the tables in `core/shoal/core/runs/states.py`; do not edit. After a change of a",
-            "table run `SHOAL_UPDATE_DOCS=1 .venv/bin/pytest tests/unit/core/test_states.py`.",
+            "Made from the tables in `core/shoal/core/runs/states.py`; do not edit. After changes",
+            "run `SHOAL_UPDATE_DOCS=1 .venv/bin/pytest tests/unit/core/test_states.py`.",
             "",
             "## Workflow instance",
             "",

@@ -9,8 +9,8 @@ from shoal.core.decide import decide
 from shoal.core.runs.events import TaskClaimed, TaskEnded
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import TaskSignal, TaskState
-from shoal.master.engine.batch import Offer
 from shoal.master.dispatch.hand_on import behind, held_before, taken_by
+from shoal.master.engine.batch import Offer
 from shoal.master.engine.perform import queue_entry
 from tests.unit.core.driving import Driver, spec
 

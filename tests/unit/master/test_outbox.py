@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shoal.core.errors import ShoalError
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.errors import ShoalError
 from shoal.core.runs.run import Attempt, Enqueue, Plan, Run, WakeAt
 from shoal.core.runs.states import WorkflowState
 from shoal.master.engine.outbox import Outbox, Performed

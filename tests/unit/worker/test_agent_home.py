@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.home import home as agent_home
-from shoal.worker.home.home import WorkerHome
 from shoal.worker.errors import HomeBusy
+from shoal.worker.home import home as worker_home
+from shoal.worker.home.home import WorkerHome
 from shoal.worker.settings import WorkerSettings
 
 
@@ -20,7 +20,7 @@ def test_worker_does_not_begin_while_a_process_of_the_one_before_lives(
     folder.mkdir(parents=True)
     with (folder / "processes.lock").open("w") as held_by_the_launcher:
         fcntl.flock(held_by_the_launcher, fcntl.LOCK_EX)
-        monkeypatch.setattr(agent_home, "PREDECESSOR_S", 0.0)
+        monkeypatch.setattr(worker_home, "PREDECESSOR_S", 0.0)
         with pytest.raises(HomeBusy):
             home.__enter__()
     with home:

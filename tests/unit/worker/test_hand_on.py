@@ -9,10 +9,10 @@ import pytest
 
 from shoal.coordination import Claim, Entry, TaskQueue, ZkSession
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.intake import hand_on
 from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.masters import Masters
+from shoal.worker.intake import hand_on
 from shoal.worker.intake.hand_on import HandOn
+from shoal.worker.masters import Masters
 from shoal.worker.results.reporting import Reporter
 from tests.waiting import DEADLINE_S, eventually
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from shoal.worker.results.spool import Spool
 from shoal.worker.supervisor.shim.journal import LONGEST, SIZE, Journal, pending, settle
 from shoal.worker.supervisor.shim.records import End, store
-from shoal.worker.results.spool import Spool
 
 END = End(1.0, 0.1, 0, 1000, 0.01, None, False, [])
 

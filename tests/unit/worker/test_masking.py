@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.worker.supervisor.shim.masking import Masker
 from shoal.worker.execution.secret_forms import SHORTEST, forms
+from shoal.worker.supervisor.shim.masking import Masker
 
 
 def masked(secrets: list[str], pieces: list[bytes]) -> bytes:

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from shoal.core.definition.fields import PARAMETER_PATTERN
 from shoal.core.definition.parameters import RESERVED_PATTERN, reserved_parameter
 from shoal.worker.supervisor.shim import outputs
-from shoal.worker.supervisor.shim.outputs import LONGEST_VALUE, MOST, MOST_BYTES, NAME, BadOutput, collect
+from shoal.worker.supervisor.shim.outputs import (
+    LONGEST_VALUE,
+    MOST,
+    MOST_BYTES,
+    NAME,
+    BadOutput,
+    collect,
+)
 
 NAMES = st.from_regex(PARAMETER_PATTERN, fullmatch=True).filter(lambda n: not reserved_parameter(n))
 VALUES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))

@@ -69,7 +69,7 @@ def family() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 
 PICKS = """
 import os, subprocess
-from shoal.worker import proctree
+from shoal.worker.supervisor import proctree
 
 proctree.become_subreaper()  # or orphans would go elsewhere
 parent = subprocess.Popen(["sh", "-c", "sleep 1000 & echo $!; wait"], stdout=-1)
@@ -117,7 +117,7 @@ def test_signalling_a_process_that_has_ended_does_nothing(
 
 
 def test_the_launcher_imports_only_light_modules() -> None:
-    root = Path(proctree.__file__).parents[2]
+    root = Path(proctree.__file__).parents[3]
     code = (
         f"import sys; sys.path.append({str(root)!r}); import shoal.worker.supervisor.main; "
         "print(*sys.modules)"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.supervisor.shim.records import End, store, write_record
 from shoal.worker.results.spool import Spool
+from shoal.worker.supervisor.shim.records import End, store, write_record
 
 
 @pytest.fixture

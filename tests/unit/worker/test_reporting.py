@@ -8,8 +8,8 @@ from typing import cast
 import pytest
 
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.results import reporting
 from shoal.worker.masters import Masters
+from shoal.worker.results import reporting
 from shoal.worker.results.reporting import Reporter
 from tests.waiting import DEADLINE_S, eventually
 

@@ -9,9 +9,9 @@ import pytest
 from shoal.coordination import Claim, Entry
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts import Attempts
-from shoal.worker.results.reporting import Reporter
 from shoal.worker.intake.returning import Returns
 from shoal.worker.intake.start_line import Waiting
+from shoal.worker.results.reporting import Reporter
 from tests.waiting import eventually
 
 

@@ -7,9 +7,8 @@ import pytest
 
 from shoal.coordination import Claim, Entry
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.intake import pace
-from shoal.worker.intake import start_line
 from shoal.worker.attempts import Attempt, Attempts
+from shoal.worker.intake import pace, start_line
 from shoal.worker.intake.start_line import StartLine, Waiting
 from tests.waiting import eventually
 

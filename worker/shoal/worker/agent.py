@@ -17,18 +17,18 @@ from shoal.coordination import Claim, Membership, SessionLost, SessionState, Tas
 from shoal.coordination.errors import CoordinationError
 from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.masters import CALL_TIMEOUT_S, Masters
+from shoal.worker.execution.launching import SHORTEST_PATIENCE_S, Launcher
 from shoal.worker.execution.runner import CLAIM_GONE, Runner
+from shoal.worker.execution.starting import Starting
 from shoal.worker.intake.claims import Claimer
 from shoal.worker.intake.disk import DiskGuard
-from shoal.worker.execution.launching import SHORTEST_PATIENCE_S, Launcher
+from shoal.worker.intake.reachability import Reachability
+from shoal.worker.intake.unanswered import give_up_unanswered
 from shoal.worker.logs.keeping import LogKeeper
 from shoal.worker.logs.limit import LogLimit
-from shoal.worker.intake.reachability import Reachability
+from shoal.worker.masters import CALL_TIMEOUT_S, Masters
 from shoal.worker.results.reporting import Reporter
 from shoal.worker.settings import WorkerSettings
-from shoal.worker.execution.starting import Starting
-from shoal.worker.intake.unanswered import give_up_unanswered
 
 log = structlog.get_logger()
 

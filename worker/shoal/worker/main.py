@@ -16,7 +16,6 @@ import structlog
 from shoal.coordination import Membership, Owners, TaskQueue, TreeKeeper, ZkSession, prepare
 from shoal.coordination.cluster import layout
 from shoal.coordination.starting import connect_when_there
-from shoal.runtime.settings import ClusterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import (
@@ -24,31 +23,32 @@ from shoal.proto.shoal_pb2_grpc import (
     add_WorkerServiceServicer_to_server,
 )
 from shoal.proto.tls import TlsFiles
+from shoal.runtime.settings import ClusterSettings
 from shoal.worker.agent import Agent
 from shoal.worker.attempts import Attempts
-from shoal.worker.home.home import WorkerHome
-from shoal.worker.masters import Masters
-from shoal.worker.results.results import result, was_interrupted
-from shoal.worker.execution.runner import Runner, Surroundings
 from shoal.worker.execution.attempt import ExitRecord
+from shoal.worker.execution.launching import Launcher
+from shoal.worker.execution.runner import Runner, Surroundings
+from shoal.worker.execution.starting import Starting
+from shoal.worker.home.home import WorkerHome
 from shoal.worker.intake.capacity import fitting_slots, raise_descriptor_limit
 from shoal.worker.intake.claims import Claimer
 from shoal.worker.intake.disk import DiskGuard
 from shoal.worker.intake.fetching import Fetcher
 from shoal.worker.intake.hand_on import HandOn
-from shoal.worker.execution.launching import Launcher
+from shoal.worker.intake.reachability import Reachability
 from shoal.worker.logs.asking import Asking
+from shoal.worker.logs.files import LogStore
 from shoal.worker.logs.keeping import LogKeeper
 from shoal.worker.logs.limit import LogLimit
-from shoal.worker.logs.files import LogStore
 from shoal.worker.logs.service import LogService
-from shoal.worker.supervisor.proctree import become_subreaper
-from shoal.worker.intake.reachability import Reachability
+from shoal.worker.masters import Masters
 from shoal.worker.results.reporting import Reporter
-from shoal.worker.settings import WorkerSettings
+from shoal.worker.results.results import result, was_interrupted
 from shoal.worker.results.spool import Spool
-from shoal.worker.execution.starting import Starting
 from shoal.worker.service import WorkerService
+from shoal.worker.settings import WorkerSettings
+from shoal.worker.supervisor.proctree import become_subreaper
 
 log = structlog.get_logger()
 

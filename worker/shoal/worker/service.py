@@ -5,9 +5,9 @@ import structlog
 
 from shoal.coordination import TaskQueue
 from shoal.coordination.errors import CoordinationError
-from shoal.runtime import failpoints
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.shoal_pb2_grpc import WorkerServiceServicer
+from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt, Attempts
 from shoal.worker.execution.runner import CLAIM_GONE, Runner
 from shoal.worker.intake.hand_on import HandOn

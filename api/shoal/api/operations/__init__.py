@@ -1,0 +1,1 @@
+"""What routes do, apart from HTTP: commands, explanations, logs, the feed of events."""

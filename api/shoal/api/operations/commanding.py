@@ -5,15 +5,15 @@ import secrets
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 
-from shoal.api.web.errors import FieldError, InvalidRequest, NotNewestAttempt
 from shoal.api.schemas.commands import CommandIn
-from shoal.core.runs.commands import Command, CommandType, NewCommand
-from shoal.core.errors import shortened
-from shoal.core.hints import MOST_MISTAKES, Hints
+from shoal.api.web.errors import FieldError, InvalidRequest, NotNewestAttempt
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.definition.parameters import launch_problems
 from shoal.core.definition.priority import Priority
 from shoal.core.definition.selection import Selection, SelectionMode
+from shoal.core.errors import shortened
+from shoal.core.hints import MOST_MISTAKES, Hints
+from shoal.core.runs.commands import Command, CommandType, NewCommand
 from shoal.sql import UnitOfWork
 
 REQUESTED_BY = "api"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from shoal.api.services import Services
 from shoal.coordination import Entry
-from shoal.core.runs import why
 from shoal.core.definition.kinds import LASTING, WITH_CHILDREN, is_logic
 from shoal.core.definition.model import Overlap
+from shoal.core.runs import why
 from shoal.core.runs.overlap import Policy
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import Instance, TaskInstance

@@ -16,8 +16,8 @@ import structlog
 
 from shoal.coordination.cluster.bell import ring
 from shoal.coordination.session.session import ZkSession
-from shoal.core.runs.commands import Command, CommandState, NewCommand
 from shoal.core.errors import ShoalError
+from shoal.core.runs.commands import Command, CommandState, NewCommand
 from shoal.sql import Database
 
 log = structlog.get_logger()

@@ -8,8 +8,8 @@ from typing import Self
 import structlog
 
 from shoal.coordination import background
-from shoal.coordination.errors import CoordinationError
 from shoal.coordination.cluster.owners import Owners
+from shoal.coordination.errors import CoordinationError
 
 log = structlog.get_logger()
 

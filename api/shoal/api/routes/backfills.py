@@ -8,11 +8,6 @@ from typing import Annotated, Literal
 from fastapi import Body, Path, Query, Response
 
 from shoal.api.operations.commanding import REQUESTED_BY
-from shoal.api.web.errors import FieldError, InvalidRequest
-from shoal.api.web.legible import by_id, legible, shown
-from shoal.api.web.paging import MAX_ID, Cursor, Limit, before_id, decode_cursor, encode_cursor, page
-from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.api.routes.commands import IdempotencyKey, accept
 from shoal.api.schemas.backfills import (
     BackfillAccepted,
@@ -25,6 +20,20 @@ from shoal.api.schemas.backfills import (
 from shoal.api.schemas.commands import CommandOut
 from shoal.api.schemas.common import Page
 from shoal.api.services import Shoal
+from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.legible import by_id, legible, shown
+from shoal.api.web.paging import (
+    MAX_ID,
+    Cursor,
+    Limit,
+    before_id,
+    decode_cursor,
+    encode_cursor,
+    page,
+)
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
+from shoal.core.backfill.plan import Plan
 from shoal.core.backfill.request import (
     Backfill,
     BackfillRefused,
@@ -32,10 +41,9 @@ from shoal.core.backfill.request import (
     BackfillRunState,
     BackfillState,
 )
-from shoal.core.backfill.plan import Plan
 from shoal.core.backfill.window import BackfillRun
-from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.cron.expression import InvalidCron
+from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.sql import UnitOfWork
 from shoal.sql.repositories.definitions.backfill_planning import plan_of
 from shoal.sql.statements.reading import leave_out

@@ -11,7 +11,6 @@ import structlog
 
 from shoal.api.operations.clocks import member_ahead_s
 from shoal.api.operations.master_database import database_trouble
-from shoal.api.web.route import strict_router
 from shoal.api.schemas.cluster import (
     BacklogOut,
     ClusterOut,
@@ -27,6 +26,7 @@ from shoal.api.schemas.cluster import (
     ZooKeeperOut,
 )
 from shoal.api.services import Services, Shoal
+from shoal.api.web.route import strict_router
 from shoal.coordination import GroupMetadata, Mismatch, read_group
 from shoal.coordination.cluster import quarantine
 from shoal.coordination.cluster.membership import MemberInfo

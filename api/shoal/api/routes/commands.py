@@ -7,16 +7,16 @@ from typing import Annotated
 from fastapi import Body, Header, Path, Query, Response
 
 from shoal.api.operations.commanding import check_shape, new_command, same_request
+from shoal.api.schemas.commands import CommandIn, CommandOut
+from shoal.api.schemas.common import ONE_LINE
+from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import KeyReused
 from shoal.api.web.legible import legible
 from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
-from shoal.api.schemas.commands import CommandIn, CommandOut
-from shoal.api.schemas.common import ONE_LINE
-from shoal.api.services import Services, Shoal
-from shoal.core.runs.commands import Command, CommandState, NewCommand
 from shoal.core.definition.priority import Priority
+from shoal.core.runs.commands import Command, CommandState, NewCommand
 
 router = strict_router("commands")
 

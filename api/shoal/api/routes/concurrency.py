@@ -6,10 +6,6 @@ from typing import Annotated
 import structlog
 from fastapi import Body, Path, Response
 
-from shoal.api.web.legible import by_name, legible, shown
-from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
-from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.concurrency import (
@@ -19,6 +15,10 @@ from shoal.api.schemas.concurrency import (
     SlotUserOut,
 )
 from shoal.api.services import Services, Shoal
+from shoal.api.web.legible import by_name, legible, shown
+from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
 from shoal.coordination.cluster.bell import ring
 from shoal.core.errors import ShoalError
 from shoal.sql.repositories.definitions.concurrency import SlotUser

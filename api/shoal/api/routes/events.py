@@ -8,10 +8,10 @@ from typing import Annotated
 from fastapi import Header, Query
 from fastapi.responses import StreamingResponse
 
+from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import MAX_ID
 from shoal.api.web.route import strict_router
-from shoal.api.services import Services, Shoal
 from shoal.api.web.sse import EventStream, comment, encode
 from shoal.core.runs.records import ChangeEvent
 

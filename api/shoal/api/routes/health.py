@@ -6,11 +6,11 @@ from fastapi import APIRouter, Response
 
 from shoal.api.operations.clocks import differences
 from shoal.api.operations.master_database import troubles
-from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
+from shoal.api.operations.unowned import LONG_S
 from shoal.api.schemas.health import Check, Checks, ClockDifference, Health, Live
 from shoal.api.services import Services, Shoal
-from shoal.api.operations.unowned import LONG_S
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
 from shoal.coordination.cluster import quarantine
 from shoal.coordination.errors import CoordinationError
 from shoal.coordination.session.nodes import SessionState

@@ -6,14 +6,22 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query, Response
 
-from shoal.api.web.answers import answer
-from shoal.api.web.legible import by_id, legible, shown
-from shoal.api.web.paging import MAX_ID, Cursor, Limit, bad_cursor, decode_cursor, encode_cursor, page
-from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.api.schemas.common import Instant, Page
 from shoal.api.schemas.runs import InstanceDetail, InstanceOut, InstanceTask
 from shoal.api.services import Shoal
+from shoal.api.web.answers import answer
+from shoal.api.web.legible import by_id, legible, shown
+from shoal.api.web.paging import (
+    MAX_ID,
+    Cursor,
+    Limit,
+    bad_cursor,
+    decode_cursor,
+    encode_cursor,
+    page,
+)
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
 from shoal.core.definition.priority import Priority
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import TaskState, WorkflowState

@@ -9,15 +9,15 @@ import structlog
 from fastapi import Header, Query
 from fastapi.responses import Response, StreamingResponse
 
-from shoal.api.web.errors import FieldError, InvalidRequest, RangeNotSatisfiable
 from shoal.api.operations.logs import MOST_BYTES, LogProxy, Utf8, text_of
+from shoal.api.routes.tasks import TaskInstanceId
+from shoal.api.schemas.runs import LogOut
+from shoal.api.services import Services, Shoal
+from shoal.api.web.errors import FieldError, InvalidRequest, RangeNotSatisfiable
 from shoal.api.web.middleware import StreamBroken
 from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
-from shoal.api.routes.tasks import TaskInstanceId
-from shoal.api.schemas.runs import LogOut
-from shoal.api.services import Services, Shoal
 from shoal.api.web.sse import EventStream, encode
 from shoal.core.errors import ShoalError
 from shoal.core.runs.records import TaskInstance

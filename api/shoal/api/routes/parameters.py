@@ -5,12 +5,12 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
-from shoal.api.web.errors import FieldError, InvalidRequest, NoSuchThing
-from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.project_values import ParameterIn, ParametersOut
 from shoal.api.services import Shoal
+from shoal.api.web.errors import FieldError, InvalidRequest, NoSuchThing
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
 from shoal.core.definition.fields import PARAMETER_PATTERN
 from shoal.core.definition.parameters import definition_problem
 

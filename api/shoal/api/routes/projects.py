@@ -4,13 +4,13 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.definitions import ProjectIn, ProjectOut
+from shoal.api.services import Shoal
 from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
-from shoal.api.schemas.common import Page
-from shoal.api.schemas.definitions import ProjectIn, ProjectOut
-from shoal.api.services import Shoal
 from shoal.core.definition.fields import NAME_PATTERN
 from shoal.sql.errors import NotFound
 

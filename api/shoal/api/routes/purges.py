@@ -5,13 +5,13 @@ from typing import Annotated
 from fastapi import Body, Path, Query
 
 from shoal.api.operations.commanding import REQUESTED_BY
+from shoal.api.schemas.purges import PurgeIn, PurgeOut, StoreOut, StoresOut
+from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.legible import by_id, shown
 from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
-from shoal.api.schemas.purges import PurgeIn, PurgeOut, StoreOut, StoresOut
-from shoal.api.services import Shoal
 from shoal.sql import UnitOfWork
 from shoal.sql.repositories.upkeep.purges import NewPurge, Purge
 

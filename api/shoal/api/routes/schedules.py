@@ -6,21 +6,21 @@ from typing import Annotated
 
 from fastapi import Body, Path, Query
 
+from shoal.api.routes.projects import ProjectName
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.schedules import FireTimeOut, PreviewIn, PreviewOut, ScheduleOut
+from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.legible import by_id, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
-from shoal.api.routes.projects import ProjectName
-from shoal.api.schemas.common import Page
-from shoal.api.schemas.schedules import FireTimeOut, PreviewIn, PreviewOut, ScheduleOut
-from shoal.api.services import Shoal
 from shoal.core.cron import expression as cron
 from shoal.core.cron.expression import InvalidCron
-from shoal.core.schedule.preview import preview
-from shoal.core.schedule.fire_times import Timetable, instant
 from shoal.core.definition.priority import Priority
 from shoal.core.runs.records import Schedule
+from shoal.core.schedule.fire_times import Timetable, instant
+from shoal.core.schedule.preview import preview
 from shoal.sql import UnitOfWork
 from shoal.sql.statements.reading import leave_out
 

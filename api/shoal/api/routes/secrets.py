@@ -6,13 +6,13 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
-from shoal.api.web.errors import FieldError, InvalidRequest
-from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.project_values import LONGEST_SECRET, SHORTEST_SECRET, SecretIn, SecretOut
 from shoal.api.services import Shoal
+from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
 from shoal.core.definition.fields import PARAMETER_PATTERN
 
 router = strict_router("secrets")

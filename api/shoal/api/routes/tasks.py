@@ -4,13 +4,13 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.runs import TaskDetail, TaskOut
+from shoal.api.services import Shoal
 from shoal.api.web.legible import by_id, legible, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, before_id, encode_cursor
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
-from shoal.api.schemas.common import Page
-from shoal.api.schemas.runs import TaskDetail, TaskOut
-from shoal.api.services import Shoal
 from shoal.core.runs.states import TaskState
 
 router = strict_router("task instances")

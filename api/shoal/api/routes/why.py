@@ -1,13 +1,13 @@
 """Why is it not running? One answer that walks through all layers."""
 
 from shoal.api.operations import explaining
-from shoal.api.web.legible import legible
-from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.api.routes.instances import InstanceId
 from shoal.api.routes.tasks import TaskInstanceId
 from shoal.api.schemas.why import FindingOut, WhyOut
 from shoal.api.services import Shoal
+from shoal.api.web.legible import legible
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
 
 router = strict_router("instances")
 

@@ -5,13 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import Body, Path, Query, Response
 
-from shoal.api.web.answers import answer
 from shoal.api.operations.diff import diff
-from shoal.api.web.errors import FieldError, InvalidRequest
-from shoal.api.web.legible import by_name, shown
-from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
-from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.definitions import (
@@ -24,6 +18,12 @@ from shoal.api.schemas.definitions import (
     WorkflowOut,
 )
 from shoal.api.services import Shoal
+from shoal.api.web.answers import answer
+from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.legible import by_name, shown
+from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
 from shoal.core.checks.workflow import check_workflow
 from shoal.core.definition.model import WorkflowSpec
 

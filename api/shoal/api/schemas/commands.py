@@ -6,10 +6,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, field_validator
 
 from shoal.api.schemas.common import ONE_LINE, TIME, Instant, PriorityName, Strict, example
-from shoal.core.runs.commands import CommandState, CommandType
 from shoal.core.definition.fields import scalar_text
 from shoal.core.definition.priority import Priority
 from shoal.core.definition.selection import SelectionMode
+from shoal.core.runs.commands import CommandState, CommandType
 
 # The others are messages between masters, or have routes of their own.
 RequestType = Literal[

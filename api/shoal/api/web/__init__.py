@@ -1,0 +1,4 @@
+"""HTTP itself: authentication, bodies, problems, paging, event streams, the description.
+
+Nothing here knows a workflow.
+"""

@@ -16,8 +16,8 @@ from typing import Annotated
 from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from shoal.api.web.errors import BadToken, Unauthorized
 from shoal.api.services import services_of
+from shoal.api.web.errors import BadToken, Unauthorized
 
 SHORTEST = 20  # characters of a token
 

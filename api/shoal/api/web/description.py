@@ -6,7 +6,6 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
-from shoal.api.web.problems import Problem, ProblemField
 from shoal.api.schemas import (
     backfills,
     cluster,
@@ -17,6 +16,7 @@ from shoal.api.schemas import (
     runs,
     schedules,
 )
+from shoal.api.web.problems import Problem, ProblemField
 from shoal.core.definition.model import WorkflowSpec
 
 _REF = "#/components/schemas/{model}"

@@ -1,7 +1,8 @@
 """What is stored may be what this version cannot show: then that row says so, and no other suffers.
 
-Repositories find most of it (``shoal.sql.statements.reading``). The rest shows when the answer is made: a
-priority that there is not, text in a column for numbers, a task that the definition does not have.
+Repositories find most of it (``shoal.sql.statements.reading``). The rest shows when the answer is
+made: a priority that there is not, text in a column for numbers, a task that the definition does
+not have.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -4,25 +4,18 @@ from typing import Annotated
 
 import typer
 
-from shoal.client.cli.workflows import apply as applying
-from shoal.client.cli.backfills import start as backfill
 from shoal.client.cli.backfills import show as backfills
-from shoal.client.cli.workflows import calendars
+from shoal.client.cli.backfills import start as backfill
 from shoal.client.cli.cluster import commands as cluster
-from shoal.client.cli.workflows import concurrency
-from shoal.client.cli.runs import logs
-from shoal.client.cli.workflows import parameters
-from shoal.client.cli.cluster import purging
-from shoal.client.cli.runs import request as requesting
-from shoal.client.cli.runs import start as running
-from shoal.client.cli.runs import show as runs
-from shoal.client.cli.workflows import schedules
-from shoal.client.cli.workflows import secrets
-from shoal.client.cli.cluster import status
-from shoal.client.cli.runs import task
-from shoal.client.cli.runs import why
-from shoal.client.cli.workflows import show as workflows
+from shoal.client.cli.cluster import purging, status
 from shoal.client.cli.exits import EPILOG
+from shoal.client.cli.runs import logs, task, why
+from shoal.client.cli.runs import request as requesting
+from shoal.client.cli.runs import show as runs
+from shoal.client.cli.runs import start as running
+from shoal.client.cli.workflows import apply as applying
+from shoal.client.cli.workflows import calendars, concurrency, parameters, schedules, secrets
+from shoal.client.cli.workflows import show as workflows
 
 
 def build() -> typer.Typer:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shoal.client.errors import AlreadyRunning, ServerFailed
-from shoal.client.rest.lean_httpx import httpx
 from shoal.client.local.cluster import READY_TIMEOUT_S, STOP_TIMEOUT_S
 from shoal.client.local.state import (
     ClusterState,
@@ -18,6 +17,7 @@ from shoal.client.local.state import (
     read_state,
     unusable,
 )
+from shoal.client.rest.lean_httpx import httpx
 
 _POLL_S = 0.1
 _TAIL_LINES = 20

@@ -18,7 +18,6 @@ from types import TracebackType
 from typing import IO, Self
 
 from shoal.client.errors import DataFolderUnusable, PortTaken, ServerFailed
-from shoal.client.rest.lean_httpx import httpx
 from shoal.client.local.identity import ensure_identity
 from shoal.client.local.java import find_java, spark_java_home
 from shoal.client.local.log_rotation import rotate
@@ -40,8 +39,9 @@ from shoal.client.local.zookeeper import (
     free_port,
     require_free_port,
 )
-from shoal.runtime.settings import ClusterSettings, load_settings
+from shoal.client.rest.lean_httpx import httpx
 from shoal.proto.vault import create_key
+from shoal.runtime.settings import ClusterSettings, load_settings
 
 DEFAULT_API_PORT = 8765
 READY_TIMEOUT_S = 90.0

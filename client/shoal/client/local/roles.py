@@ -20,8 +20,8 @@ from shoal.client.local.garbage import collect_in_pieces
 from shoal.client.local.lean_structlog import structlog
 from shoal.client.local.log_setup import configure_logging
 from shoal.client.local.state import find_zookeeper_credential, read_state
-from shoal.runtime import failpoints
 from shoal.core.errors import ShoalError
+from shoal.runtime import failpoints
 from shoal.runtime.settings import ClusterSettings, load_settings
 
 log = structlog.get_logger()

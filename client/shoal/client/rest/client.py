@@ -12,15 +12,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
-from shoal.client.rest.connection import PAGE, Connection
 from shoal.client.errors import ApiProblem, ApiUnreachable, LogBroken
 from shoal.client.find import Api, find_api
-from shoal.client.rest.paths import part, workflow_path
 from shoal.client.rest.backfills import BackfillCalls
 from shoal.client.rest.commands import CommandCalls
 from shoal.client.rest.concurrency import ConcurrencyCalls
+from shoal.client.rest.connection import PAGE, Connection
+from shoal.client.rest.paths import part, workflow_path
 from shoal.client.rest.purges import PurgeCalls
 from shoal.client.rest.schedules import ScheduleCalls
+from shoal.client.rest.sse import Reconnecting
 from shoal.client.rest.types import (
     ClusterJson,
     EventJson,
@@ -39,7 +40,6 @@ from shoal.client.rest.types import (
     WorkflowJson,
 )
 from shoal.client.rest.values import ValueCalls
-from shoal.client.rest.sse import Reconnecting
 
 if TYPE_CHECKING:
     from shoal.client.sdk.workflow import Workflow

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, cast
 
-from shoal.client.rest.connection import Connection
 from shoal.client.errors import NotHandled
+from shoal.client.rest.connection import Connection
 from shoal.client.rest.types import CommandJson
 
 CommandTypeName: TypeAlias = Literal[

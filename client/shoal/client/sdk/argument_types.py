@@ -101,7 +101,10 @@ def _check_options(called: str, values: Mapping[str, Any], hint: Any) -> None:
 
 @functools.cache
 def _hints(of: Any) -> Mapping[str, Any]:
-    from shoal.client.sdk.workflow import Task, Workflow  # named by hints of modules that they import
+    from shoal.client.sdk.workflow import (  # named by hints of modules that they import
+        Task,
+        Workflow,
+    )
 
     return hints_of(of, localns={"Task": Task, "Workflow": Workflow})
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias, Unpack
 
 from shoal.client.sdk.argument_types import typed
-from shoal.client.sdk.workflow import Task
 from shoal.client.sdk.options import Scalar, TaskOptions, plain
+from shoal.client.sdk.workflow import Task
 
 Condition: TypeAlias = Mapping[str, Any]
 Chosen: TypeAlias = "Task | str | Sequence[Task | str]"

@@ -5,8 +5,8 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 
-from shoal.client.sdk.argument_types import check, hints_of_options
 from shoal.client.errors import AuthoringError
+from shoal.client.sdk.argument_types import check, hints_of_options
 
 if TYPE_CHECKING:
     from shoal.client.sdk.workflow import Task, Workflow

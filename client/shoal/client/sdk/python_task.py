@@ -30,10 +30,10 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
-from shoal.client.sdk.argument_types import check
 from shoal.client.errors import AuthoringError
-from shoal.client.sdk.workflow import Task, Workflow, current_workflow
+from shoal.client.sdk.argument_types import check
 from shoal.client.sdk.options import TaskOptions, options_of
+from shoal.client.sdk.workflow import Task, Workflow, current_workflow
 from shoal.core.macros.placeholders import escape
 
 P = ParamSpec("P")

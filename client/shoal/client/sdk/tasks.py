@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, Unpack
 
+from shoal.client.errors import AuthoringError
 from shoal.client.sdk.argument_types import typed
 from shoal.client.sdk.call_site import call_site
-from shoal.client.errors import AuthoringError
-from shoal.client.sources.script_file import read_script
-from shoal.client.sdk.workflow import Task
 from shoal.client.sdk.options import TaskOptions
+from shoal.client.sdk.workflow import Task
+from shoal.client.sources.script_file import read_script
 
 File: TypeAlias = str | Path
 

@@ -26,9 +26,9 @@ from typing import (
     overload,
 )
 
+from shoal.client.errors import AuthoringError
 from shoal.client.sdk.argument_types import check, check_fields, hints_of_options, typed
 from shoal.client.sdk.call_site import call_site
-from shoal.client.errors import AuthoringError
 from shoal.client.sdk.options import (
     TASK_FIELDS,
     Scalar,

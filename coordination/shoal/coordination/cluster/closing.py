@@ -9,8 +9,8 @@ import asyncio
 
 import structlog
 
-from shoal.coordination.session import wire
 from shoal.coordination.errors import NodeExists, NoNode
+from shoal.coordination.session import wire
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()

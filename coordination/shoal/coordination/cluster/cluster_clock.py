@@ -11,11 +11,11 @@ import structlog
 
 from shoal.coordination import background
 from shoal.coordination.cluster import layout
-from shoal.coordination.session.boottime import boottime
 from shoal.coordination.errors import NoNode
+from shoal.coordination.session.boottime import boottime
 from shoal.coordination.session.session import ZkSession
-from shoal.core.timing.cluster_time import ClusterTime, Shown
 from shoal.core.errors import ShoalError
+from shoal.core.timing.cluster_time import ClusterTime, Shown
 
 log = structlog.get_logger()
 

@@ -28,8 +28,8 @@ from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from shoal.coordination.cluster import quarantine
-from shoal.coordination.session.documents import read_object
 from shoal.coordination.errors import Mismatch, NodeExists, NoNode, TransactionFailed
+from shoal.coordination.session.documents import read_object
 from shoal.coordination.session.nodes import Create, Operation
 from shoal.coordination.session.session import ZkSession
 

@@ -12,12 +12,11 @@ from typing import Any, Self
 import structlog
 
 from shoal.coordination import background
-from shoal.coordination.cluster import layout
-from shoal.coordination.cluster import quarantine
-from shoal.coordination.session.documents import read_object
-from shoal.coordination.errors import CoordinationError, NodeExists, NoNode
-from shoal.coordination.session.nodes import Node, WatchEvent
+from shoal.coordination.cluster import layout, quarantine
 from shoal.coordination.cluster.own_clock import OwnClock
+from shoal.coordination.errors import CoordinationError, NodeExists, NoNode
+from shoal.coordination.session.documents import read_object
+from shoal.coordination.session.nodes import Node, WatchEvent
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()

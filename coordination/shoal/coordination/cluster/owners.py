@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import dataclass
 
 from shoal.coordination.cluster import layout
-from shoal.coordination.session.documents import read_object
 from shoal.coordination.errors import NoNode
+from shoal.coordination.session.documents import read_object
 from shoal.coordination.session.nodes import Node, WatchEvent
 from shoal.coordination.session.session import ZkSession
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import structlog
 
-from shoal.coordination.session.documents import read_object
 from shoal.coordination.errors import BadVersion, CoordinationError, NoNode, NotEmpty
+from shoal.coordination.session.documents import read_object
 from shoal.coordination.session.nodes import Node
 from shoal.coordination.session.session import ZkSession
 

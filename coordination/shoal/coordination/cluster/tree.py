@@ -13,8 +13,7 @@ from typing import Any, Self
 import structlog
 
 from shoal.coordination import background
-from shoal.coordination.cluster import layout
-from shoal.coordination.cluster import quarantine
+from shoal.coordination.cluster import layout, quarantine
 from shoal.coordination.errors import CoordinationError, Mismatch, NoNode
 from shoal.coordination.session.nodes import Children, Node, SessionState, WatchEvent
 from shoal.coordination.session.session import ZkSession

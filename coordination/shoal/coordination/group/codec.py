@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from shoal.coordination.assignors import Partition
-from shoal.coordination.session.documents import read_json
 from shoal.coordination.errors import Mismatch
 from shoal.coordination.group.messages import Join
 from shoal.coordination.group.model import GroupMetadata, MemberState
 from shoal.coordination.group.states import GroupState
+from shoal.coordination.session.documents import read_json
 
 # Whoever needs another format needs another place for it, too: members that cannot read what they
 # find set it aside and begin the group anew (store.py).

@@ -14,8 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from shoal.coordination.cluster import layout
-from shoal.coordination.cluster import quarantine
+from shoal.coordination.cluster import layout, quarantine
 from shoal.coordination.errors import (
     GroupNotEmpty,
     Mismatch,

@@ -10,12 +10,12 @@ import structlog
 
 from shoal.coordination.assignors import Partition
 from shoal.coordination.errors import CoordinationError, NotOwner
-from shoal.coordination.recipes.fair_share import FairShare
 from shoal.coordination.group import GroupSettings
 from shoal.coordination.messages.backlog import Backlog
 from shoal.coordination.messages.owned import OwnedPartition
 from shoal.coordination.messages.paths import PartitionPaths
 from shoal.coordination.messages.topic import DEFAULT_PARTITIONS, open_topic
+from shoal.coordination.recipes.fair_share import FairShare
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()

@@ -10,7 +10,6 @@ from contextlib import suppress
 import structlog
 
 from shoal.coordination import background
-from shoal.coordination.session.documents import read_json
 from shoal.coordination.errors import (
     CoordinationError,
     NodeExists,
@@ -20,12 +19,21 @@ from shoal.coordination.errors import (
     SessionLost,
     TransactionFailed,
 )
-from shoal.coordination.recipes.fence import raise_fence
 from shoal.coordination.messages.backlog import Backlog
 from shoal.coordination.messages.message import Message, decode
 from shoal.coordination.messages.paths import BUCKET, PartitionPaths, parent
 from shoal.coordination.messages.tail import numbers_in, read_tail
-from shoal.coordination.session.nodes import Check, Create, Delete, Node, Operation, SetData, WatchEvent
+from shoal.coordination.recipes.fence import raise_fence
+from shoal.coordination.session.documents import read_json
+from shoal.coordination.session.nodes import (
+    Check,
+    Create,
+    Delete,
+    Node,
+    Operation,
+    SetData,
+    WatchEvent,
+)
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()

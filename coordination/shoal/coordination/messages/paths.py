@@ -4,7 +4,7 @@
 
     /messages/<topic>                       {"version": 1, "partitions": 128}, fixed at first use
     /messages/<topic>/<NNN>/owner           the consumer that has the partition (ephemeral)
-                            fence           shuts out the owners before (coordination/recipes/fence.py)
+                            fence           shuts out the owners before (recipes/fence.py)
                             ledger          deliveries so far of messages not acknowledged (JSON)
                             tail            the next message's number, and more (JSON)
                             ids/<g>/<xx>/…  ids that were put of late, generation by generation

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from shoal.coordination.cluster import layout
+from shoal.coordination.cluster.keys import partition_of
 from shoal.coordination.errors import (
     NoNode,
     NotEmpty,
@@ -15,7 +16,6 @@ from shoal.coordination.errors import (
     SessionLost,
     TransactionFailed,
 )
-from shoal.coordination.cluster.keys import partition_of
 from shoal.coordination.messages.errors import MessageTooLarge
 from shoal.coordination.messages.message import Message, encode
 from shoal.coordination.messages.paths import PartitionPaths, parent

@@ -9,7 +9,6 @@ from typing import Any, Self
 import structlog
 
 from shoal.coordination.cluster import quarantine
-from shoal.coordination.session.documents import read_json
 from shoal.coordination.errors import (
     BadVersion,
     CoordinationError,
@@ -18,6 +17,7 @@ from shoal.coordination.errors import (
     TransactionFailed,
 )
 from shoal.coordination.messages.paths import PartitionPaths, parent
+from shoal.coordination.session.documents import read_json
 from shoal.coordination.session.nodes import Create, Delete, Node, Operation, SetData
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.session.wire import Stat

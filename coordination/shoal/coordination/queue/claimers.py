@@ -5,8 +5,8 @@ import time
 
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NodeExists, NoNode
-from shoal.coordination.session.nodes import WatchEvent
 from shoal.coordination.queue.turns import Place
+from shoal.coordination.session.nodes import WatchEvent
 from shoal.coordination.session.session import ZkSession
 
 LONGEST_TRUST_S = 5.0  # in a list, for a watch is only a hint

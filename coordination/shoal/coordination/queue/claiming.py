@@ -20,9 +20,9 @@ from shoal.coordination.errors import (
     SessionLost,
     TransactionFailed,
 )
-from shoal.coordination.session.nodes import Create, Created, Delete, Node, Operation
 from shoal.coordination.queue.entry import Claim, Entry
 from shoal.coordination.queue.head import Head
+from shoal.coordination.session.nodes import Create, Created, Delete, Node, Operation
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.session.wire import Stat
 

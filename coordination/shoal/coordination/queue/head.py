@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable
 
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NoNode
-from shoal.coordination.session.nodes import Children, Node, WatchEvent
 from shoal.coordination.queue.claimers import ALONE, Claimers
 from shoal.coordination.queue.entry import Entry, parse
 from shoal.coordination.queue.news import Put, puts_since
 from shoal.coordination.queue.pruning import Pruner, ignore
 from shoal.coordination.queue.turns import Choice, choose
+from shoal.coordination.session.nodes import Children, Node, WatchEvent
 from shoal.coordination.session.session import ZkSession
 
 LEAST_WINDOW, MOST_WINDOW = 128, 1000  # entries to read when reading anyway

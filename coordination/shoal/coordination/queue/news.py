@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from shoal.coordination.cluster import layout
-from shoal.coordination.session.nodes import Node, SetData
 from shoal.coordination.queue.entry import Entry
+from shoal.coordination.session.nodes import Node, SetData
 from shoal.coordination.session.wire import Stat
 
 FEW = 64  # entries; of a greater put only the first is told

@@ -9,11 +9,10 @@ from typing import Any
 import structlog
 
 from shoal.coordination import background
-from shoal.coordination.cluster import layout
-from shoal.coordination.cluster import quarantine
+from shoal.coordination.cluster import layout, quarantine
 from shoal.coordination.errors import CoordinationError, NoNode
-from shoal.coordination.session.nodes import Delete
 from shoal.coordination.queue.entry import Entry
+from shoal.coordination.session.nodes import Delete
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.session.wire import Stat
 

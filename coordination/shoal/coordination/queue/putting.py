@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Sequence
 
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NodeExists, NoNode, TransactionFailed
-from shoal.coordination.session.nodes import Create, Operation
 from shoal.coordination.queue.entry import Entry
 from shoal.coordination.queue.news import Teller
+from shoal.coordination.session.nodes import Create, Operation
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.session.wire import Stat
 

@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar
 
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NoNode
-from shoal.coordination.session.nodes import Children, Node
 from shoal.coordination.queue.entry import Entry, parse
+from shoal.coordination.session.nodes import Children, Node
 from shoal.coordination.session.session import ZkSession
 
 T = TypeVar("T")

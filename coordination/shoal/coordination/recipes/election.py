@@ -12,11 +12,11 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from shoal.coordination.cluster import layout
-from shoal.coordination.session.documents import read_object
+from shoal.coordination.cluster.ownership import Ownership
 from shoal.coordination.errors import NoNode, NotLeader
 from shoal.coordination.recipes.fence import raise_fence
+from shoal.coordination.session.documents import read_object
 from shoal.coordination.session.nodes import Check
-from shoal.coordination.cluster.ownership import Ownership
 from shoal.coordination.session.session import ZkSession
 
 SEAT = 0  # an election is the ownership of a single partition

@@ -6,8 +6,8 @@ from types import TracebackType
 from typing import Self
 
 from shoal.coordination.assignors import Partition
-from shoal.coordination.group import Group, GroupListener, GroupSettings
 from shoal.coordination.cluster.ownership import Ownership
+from shoal.coordination.group import Group, GroupListener, GroupSettings
 from shoal.coordination.session.session import ZkSession
 
 

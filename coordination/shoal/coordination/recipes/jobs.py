@@ -13,10 +13,10 @@ from typing import Self
 import structlog
 
 from shoal.coordination import background
-from shoal.coordination.cluster import layout
 from shoal.coordination.assignors import Partition
-from shoal.coordination.recipes.fair_share import FairShare
+from shoal.coordination.cluster import layout
 from shoal.coordination.group import GroupSettings
+from shoal.coordination.recipes.fair_share import FairShare
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()

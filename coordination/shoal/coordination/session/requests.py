@@ -5,8 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from shoal.coordination.session import wire
 from shoal.coordination.errors import NodeExists, NoNode
+from shoal.coordination.session import wire
 from shoal.coordination.session.nodes import (
     Check,
     Children,

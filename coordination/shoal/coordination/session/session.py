@@ -18,8 +18,6 @@ from typing import Any, Self, TypeVar
 
 import structlog
 
-from shoal.coordination.session import wire
-from shoal.coordination.session.boottime import boottime
 from shoal.coordination.errors import (
     BadAddress,
     CannotConnect,
@@ -28,6 +26,8 @@ from shoal.coordination.errors import (
     SessionClosed,
     SessionLost,
 )
+from shoal.coordination.session import wire
+from shoal.coordination.session.boottime import boottime
 from shoal.coordination.session.heartbeat import NEVER, Heartbeat
 from shoal.coordination.session.nodes import (
     EventKind,

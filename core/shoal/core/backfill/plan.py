@@ -24,8 +24,8 @@ from shoal.core.backfill.request import (
     read_when,
 )
 from shoal.core.backfill.upstream import Follower, Upstream, WorkflowKey
-from shoal.core.schedule.fire_times import Timetable
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.schedule.fire_times import Timetable
 from shoal.core.timing.wallclock import first_instant_from, is_aware
 
 _DAY = timedelta(days=1)

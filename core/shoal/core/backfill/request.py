@@ -1,6 +1,6 @@
 """A backfill: one workflow, run for many logical times. What is asked for, and its states.
 
-What it consists of says ``backfill_plan``, what starts when ``backfill_window``. States change
+What it consists of says ``plan``, what starts when ``window``. States change
 nowhere else than by the tables here.
 """
 
@@ -20,10 +20,10 @@ from pydantic import (
     model_validator,
 )
 
-from shoal.core.errors import ShoalError
 from shoal.core.definition.fields import Level, Name, ParameterName, Strict, scalar_text
 from shoal.core.definition.priority import Priority
 from shoal.core.definition.selection import Selection, SelectionMode
+from shoal.core.errors import ShoalError
 from shoal.core.runs.states import IllegalTransition
 
 MAX_RUNS = 10_000  # of one backfill: 27 years of days

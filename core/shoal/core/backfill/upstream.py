@@ -14,9 +14,9 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from shoal.core.definition.dag import successors_of
-from shoal.core.logic.intervals import UnknownDateValue, intervals
 from shoal.core.definition.model import BackfillBase, WorkflowSpec
 from shoal.core.definition.selection import Selection
+from shoal.core.logic.intervals import UnknownDateValue, intervals
 
 DEPENDENT = "DEPENDENT"
 SAME_DAY = "today"

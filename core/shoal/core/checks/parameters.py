@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shoal.core.macros import placeholders as macros
 from shoal.core.definition.fields import PARAMETER_PATTERN
 from shoal.core.definition.parameters import reserved_parameter, secret_problem
+from shoal.core.macros import placeholders as macros
 from shoal.core.task_types import CommandLine, TaskParams, Verbatim, fields_marked
 
 Path = tuple[str | int, ...]

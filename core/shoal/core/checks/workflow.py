@@ -12,14 +12,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shoal.core.definition.dag import find_cycles
-from shoal.core.errors import LONGEST_REASON, ShoalError, shortened
-from shoal.core.schedule.fire_times import instant
-from shoal.core.hints import MOST_MISTAKES, Hints
-from shoal.core.logic.checks import findings as logic_findings
-from shoal.core.definition.model import WorkflowSpec
 from shoal.core.checks.parameters import Path as Path
 from shoal.core.checks.parameters import parameters_findings, params_findings
+from shoal.core.definition.dag import find_cycles
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.errors import LONGEST_REASON, ShoalError, shortened
+from shoal.core.hints import MOST_MISTAKES, Hints
+from shoal.core.logic.checks import findings as logic_findings
+from shoal.core.schedule.fire_times import instant
 from shoal.core.task_types import TaskType, UnknownTaskType, load_task_type
 
 

@@ -12,7 +12,7 @@ Everything whose meaning one would have to guess is refused, even where Quartz l
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shoal.core.cron import days as cron_days
+from shoal.core.cron import days as selectors
 from shoal.core.cron.days import DayRule, Selector
 from shoal.core.cron.pattern import FIRST_YEAR, LAST_YEAR, Pattern
 from shoal.core.errors import ShoalError
@@ -100,12 +100,12 @@ def read(expression: str) -> Pattern:
 def _read_unix(expression: str, columns: list[str]) -> Pattern:
     readers = [_Reader(expression, *pair) for pair in zip(_UNIX, columns, strict=True)]
     minute, hour, day, month, weekday = readers
-    by_day = cron_days.numbered(day.values())
-    by_weekday = cron_days.weekdays((value - 1) % 7 for value in weekday.values())
+    by_day = selectors.numbered(day.values())
+    by_weekday = selectors.weekdays((value - 1) % 7 for value in weekday.values())
     if columns[2].startswith("*") or columns[4].startswith("*"):
-        days = cron_days.both(by_day, by_weekday)
+        days = selectors.both(by_day, by_weekday)
     else:
-        days = cron_days.any_of([by_day, by_weekday])
+        days = selectors.any_of([by_day, by_weekday])
     return Pattern(
         (0,),
         minute.values(),
@@ -155,7 +155,7 @@ class _Reader:
         return tuple(sorted({value for part in self.parts() for value in self.part_values(part)}))
 
     def selector(self, read_part: Callable[["_Reader", str], Selector]) -> Selector:
-        return cron_days.any_of([read_part(self, part) for part in self.parts()])
+        return selectors.any_of([read_part(self, part) for part in self.parts()])
 
     def parts(self) -> list[str]:
         parts = self.column.split(",")
@@ -217,12 +217,12 @@ def _day_of_month(reader: _Reader, part: str) -> Selector:
     text = part.upper()
     body = text.removesuffix("W")
     if body.startswith("L"):
-        selector = cron_days.before_last(_days_before_last(reader, part, body))
+        selector = selectors.before_last(_days_before_last(reader, part, body))
     elif body == text:
-        return cron_days.numbered(reader.part_values(part))
+        return selectors.numbered(reader.part_values(part))
     else:
-        selector = cron_days.numbered([reader.number(part, body)])
-    return selector if body == text else cron_days.nearest_weekday(selector)
+        selector = selectors.numbered([reader.number(part, body)])
+    return selector if body == text else selectors.nearest_weekday(selector)
 
 
 def _days_before_last(reader: _Reader, part: str, body: str) -> int:
@@ -239,16 +239,16 @@ def _day_of_week(reader: _Reader, part: str) -> Selector:
     body, hash_, nth = text.partition("#")
     if not hash_ and not text.endswith("L"):
         # Quartz counts from Sunday = 1, the calendar from Monday = 0.
-        return cron_days.weekdays((value - 2) % 7 for value in reader.part_values(part))
+        return selectors.weekdays((value - 2) % 7 for value in reader.part_values(part))
     if reader.column != part:
         raise reader.error(part, "L and # of a weekday cannot be listed; use one schedule for each")
     if text == "L":
-        return cron_days.weekdays([cron_days.SATURDAY])  # L alone is 7, the last of the week
+        return selectors.weekdays([selectors.SATURDAY])  # L alone is 7, the last of the week
     if not hash_:
-        return cron_days.last_weekday(_weekday(reader, part, text.removesuffix("L")))
+        return selectors.last_weekday(_weekday(reader, part, text.removesuffix("L")))
     if nth not in {"1", "2", "3", "4", "5"}:
         raise reader.error(part, "behind # must come the week of the month, 1 to 5")
-    return cron_days.nth_weekday(_weekday(reader, part, body), int(nth))
+    return selectors.nth_weekday(_weekday(reader, part, body), int(nth))
 
 
 def _weekday(reader: _Reader, part: str, text: str) -> int:

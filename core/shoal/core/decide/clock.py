@@ -2,10 +2,10 @@
 
 from shoal.core.decide import deadlines, ending, requests, starting
 from shoal.core.decide.draft import Draft
-from shoal.core.timing.durations import format_duration
 from shoal.core.definition.model import WorkflowTimeoutAction
 from shoal.core.runs.run import Attempt, Doom, Kill, WakeAt
 from shoal.core.runs.states import HELD_BY_WORKER, TaskState
+from shoal.core.timing.durations import format_duration
 
 _T = TaskState
 _DELAYS = frozenset({_T.DELAYED, _T.UP_FOR_RETRY})

@@ -11,10 +11,10 @@ from copy import copy
 from datetime import datetime
 from typing import Any, cast
 
-from shoal.core.runs.commands import Parent
-from shoal.core.errors import LONGEST_REASON, shortened
 from shoal.core.definition.kinds import LogicKind
 from shoal.core.definition.model import FailureStrategy, RunWhen, TaskSpec
+from shoal.core.errors import LONGEST_REASON, shortened
+from shoal.core.runs.commands import Parent
 from shoal.core.runs.run import (
     Action,
     Attempt,

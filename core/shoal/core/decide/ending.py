@@ -4,16 +4,16 @@ import hashlib
 from datetime import datetime, timedelta
 from typing import Any
 
-from shoal.core.runs.commands import CommandType
 from shoal.core.decide import deadlines
 from shoal.core.decide.children import Children
 from shoal.core.decide.draft import Draft
-from shoal.core.timing.durations import format_duration
-from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskReturned, TaskStarted
 from shoal.core.definition.kinds import WITH_CHILDREN
 from shoal.core.definition.model import FailureStrategy, RunWhen, TaskSpec
+from shoal.core.runs.commands import CommandType
+from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskReturned, TaskStarted
 from shoal.core.runs.run import AskChild, Attempt, Doom, Kill, SkipCause, Withdraw
 from shoal.core.runs.states import HELD_BY_WORKER, TaskSignal, TaskState, WorkflowState
+from shoal.core.timing.durations import format_duration
 
 # A task that takes its worker down with it must not do so for ever.
 MAX_LOSSES = 10

@@ -3,17 +3,17 @@
 import json
 from collections.abc import Collection, Mapping
 
-from shoal.core.macros import placeholders as macros
-from shoal.core.runs.commands import CommandType
 from shoal.core.decide import deadlines, ending
 from shoal.core.decide.children import REFUSED, STARTING, Children
 from shoal.core.decide.draft import FAILURES, Draft
+from shoal.core.definition.kinds import WITH_CHILDREN, LogicKind
 from shoal.core.errors import ShoalError
-from shoal.core.runs.events import ChildChanged, DependencyJudged, Verdict
 from shoal.core.logic import conditions, switch
 from shoal.core.logic.children import MapParams, SubWorkflowParams, items_of
 from shoal.core.logic.conditions import Outcome
-from shoal.core.definition.kinds import WITH_CHILDREN, LogicKind
+from shoal.core.macros import placeholders as macros
+from shoal.core.runs.commands import CommandType
+from shoal.core.runs.events import ChildChanged, DependencyJudged, Verdict
 from shoal.core.runs.run import Attempt, Doom, SkipCause, StartChild, Watch
 from shoal.core.runs.scope import Scope, levels
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState

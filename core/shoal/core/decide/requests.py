@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from shoal.core.decide import ending, logic
 from shoal.core.decide.draft import FAILURES, Draft
+from shoal.core.definition.kinds import LogicKind
 from shoal.core.runs.events import (
     ForceRequested,
     KillRequested,
@@ -13,7 +14,6 @@ from shoal.core.runs.events import (
     ResumeRequested,
     StopRequested,
 )
-from shoal.core.definition.kinds import LogicKind
 from shoal.core.runs.run import Attempt, Doom, SkipCause
 from shoal.core.runs.states import (
     HELD_BY_WORKER,

@@ -14,8 +14,8 @@ from pydantic import (
     PlainSerializer,
 )
 
-from shoal.core.timing.durations import parse_duration
 from shoal.core.definition.priority import Priority
+from shoal.core.timing.durations import parse_duration
 
 # Names stand in paths of logs and znodes, so they are slugs.
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"

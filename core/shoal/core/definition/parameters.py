@@ -9,10 +9,10 @@ from typing import Any, Self
 
 from pydantic import field_validator, model_validator
 
-from shoal.core.macros import placeholders as macros
-from shoal.core.errors import LONGEST_REASON, shortened
 from shoal.core.definition.fields import Strict, scalar_text
+from shoal.core.errors import LONGEST_REASON, shortened
 from shoal.core.hints import MOST_MISTAKES
+from shoal.core.macros import placeholders as macros
 
 # Parameters reach processes as environment variables; these would change the process itself.
 RESERVED_PARAMETERS = frozenset(

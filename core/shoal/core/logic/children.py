@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import Field, StrictInt, field_validator
 
-from shoal.core.errors import ShoalError
 from shoal.core.definition.fields import Name, ParameterName, scalar_text
+from shoal.core.errors import ShoalError
 from shoal.core.task_types import LogicType, TaskParams
 
 MOST_ITEMS = 1_000

@@ -6,8 +6,8 @@ from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
-from shoal.core.logic import intervals as dependent
 from shoal.core.definition.fields import Name
+from shoal.core.logic import intervals as dependent
 from shoal.core.task_types import LogicType, TaskParams
 
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shoal.core.logic import intervals as dependent
-from shoal.core.runs.events import Verdict
 from shoal.core.logic.dependent import Dependency, IfMissing
+from shoal.core.runs.events import Verdict
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState, WorkflowState
 

@@ -26,9 +26,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+from shoal.core.hints import MOST_MISTAKES
 from shoal.core.macros.date_expression import compile_expression
 from shoal.core.macros.date_pattern import BadExpression
-from shoal.core.hints import MOST_MISTAKES
 from shoal.core.macros.template import (
     Expression,
     InvalidMacro,

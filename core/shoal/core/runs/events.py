@@ -6,8 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from shoal.core.runs.commands import Parent
 from shoal.core.definition.selection import Selection
+from shoal.core.runs.commands import Parent
 from shoal.core.runs.states import TaskSignal, WorkflowState
 
 

@@ -13,10 +13,10 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Any
 
-from shoal.core.runs.commands import CommandType, Parent
 from shoal.core.definition.dag import successors_of
 from shoal.core.definition.kinds import LogicKind, choices_of, is_logic, judges_of
 from shoal.core.definition.model import TaskSpec, WorkflowSpec
+from shoal.core.runs.commands import CommandType, Parent
 from shoal.core.runs.states import FINISHED_TASK, TaskState, WorkflowState
 
 

@@ -18,13 +18,13 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from shoal.core.macros import placeholders as macros
-from shoal.core.timing import wallclock
 from shoal.core.definition.model import BackfillBase
 from shoal.core.definition.parameters import PROJECT_PREFIX
+from shoal.core.macros import placeholders as macros
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import TaskState
 from shoal.core.task_types import CommandLine, Verbatim, fields_marked, load_task_type
+from shoal.core.timing import wallclock
 
 Secret = Callable[[str], str]
 Levels = Sequence[Mapping[str, str]]

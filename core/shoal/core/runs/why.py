@@ -6,11 +6,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from shoal.core.timing.durations import format_duration
 from shoal.core.runs.quarantine import SetAside
 from shoal.core.runs.records import TaskInstance
 from shoal.core.runs.run import Plan, SkipCause
 from shoal.core.runs.states import FINISHED_TASK, TaskState
+from shoal.core.timing.durations import format_duration
 
 _T = TaskState
 _MOST_NAMES = 5  # of tasks in one sentence

@@ -13,10 +13,10 @@ from typing import Self
 from zoneinfo import ZoneInfo
 
 from shoal.core.cron import expression as cron
-from shoal.core.timing import wallclock
 from shoal.core.cron.expression import Cron
 from shoal.core.definition.model import Missed, ScheduleSpec
 from shoal.core.runs.records import Schedule
+from shoal.core.timing import wallclock
 
 GRACE = timedelta(seconds=60)
 

@@ -14,9 +14,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from shoal.core.definition.model import TaskSpec, TimeoutAction
 from shoal.core.errors import ShoalError
 from shoal.core.macros.placeholders import SECRETS_PREFIX
-from shoal.core.definition.model import TaskSpec, TimeoutAction
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.scope import Levels, Scope, levels, undeclared
 from shoal.core.task_types import Verbatim, fields_marked, load_task_type

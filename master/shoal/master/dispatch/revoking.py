@@ -19,12 +19,12 @@ from functools import partial
 import structlog
 
 from shoal.coordination import MemberInfo, Members
-from shoal.runtime import failpoints
 from shoal.core.errors import ShoalError
 from shoal.core.runs.run import Attempt, Run
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
 from shoal.proto.errors import PeerRefused
+from shoal.runtime import failpoints
 
 log = structlog.get_logger()
 

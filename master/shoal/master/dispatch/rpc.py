@@ -8,23 +8,23 @@ from datetime import UTC, datetime
 import grpc
 import structlog
 
-from shoal.runtime import failpoints
 from shoal.core.errors import ShoalError
 from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskReturned, TaskStarted
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.scope import levels
 from shoal.core.runs.states import TaskSignal, TaskState
-from shoal.master.engine.batch import Offer
-from shoal.master.engine.engine import Clock, Engine
-from shoal.master.errors import NotOwner, Quarantined
 from shoal.master.dispatch.hand_on import behind
 from shoal.master.dispatch.payloads import ProjectSecrets, may_use_secrets, payload
-from shoal.master.engine.perform import queue_entry
 from shoal.master.dispatch.worker_time import WorkerTime
+from shoal.master.engine.batch import Offer
+from shoal.master.engine.engine import Clock, Engine
+from shoal.master.engine.perform import queue_entry
+from shoal.master.errors import NotOwner, Quarantined
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import MAX_MESSAGE_BYTES
 from shoal.proto.shoal_pb2_grpc import MasterServiceServicer
 from shoal.proto.vault import Vault
+from shoal.runtime import failpoints
 from shoal.sql import Database
 from shoal.sql.errors import NotFound
 

@@ -8,8 +8,8 @@ from itertools import chain
 from typing import Protocol, TypeVar
 
 from shoal.coordination.queue.entry import Place
-from shoal.core.runs.commands import Command
 from shoal.core.errors import ShoalError
+from shoal.core.runs.commands import Command
 from shoal.core.runs.events import Event
 from shoal.core.runs.run import Attempt, AttemptKey, Decision, Run
 

@@ -22,11 +22,10 @@ from datetime import datetime
 
 import structlog
 
-from shoal.runtime import failpoints
-from shoal.core.runs.commands import Command
-from shoal.core.runs.concurrency import slots_taken
 from shoal.core.decide import LongDecision, decide
 from shoal.core.errors import ShoalError
+from shoal.core.runs.commands import Command
+from shoal.core.runs.concurrency import slots_taken
 from shoal.core.runs.events import (
     Begun,
     Event,
@@ -40,14 +39,15 @@ from shoal.core.runs.events import (
 from shoal.core.runs.quarantine import Kind, SetAside
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import OPEN_WORKFLOW
-from shoal.master.engine.batch import Change, Ending, Item, Offer
-from shoal.master.errors import NotOwner, NotStored, Quarantined
 from shoal.master.dispatch.hand_on import taken_by
+from shoal.master.engine.batch import Change, Ending, Item, Offer
 from shoal.master.engine.messages import Messenger
 from shoal.master.engine.outbox import Outbox, Perform
 from shoal.master.engine.quarantine import Quarantine
-from shoal.master.trouble import Trouble
 from shoal.master.engine.turns import Turns
+from shoal.master.errors import NotOwner, NotStored, Quarantined
+from shoal.master.trouble import Trouble
+from shoal.runtime import failpoints
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.driver.connection import batched
 from shoal.sql.errors import Fenced, IntegrityViolated, InvalidValue, NotFound, UnreadableRow

@@ -13,11 +13,11 @@ from datetime import datetime
 from typing import Any
 
 from shoal.coordination import partition_of
-from shoal.runtime import failpoints
 from shoal.core.runs.commands import Command, CommandType, NewCommand, Parent
 from shoal.core.runs.events import ChildChanged
 from shoal.core.runs.run import AskChild, AttemptKey, Decision, Run, StartChild, TellParent
 from shoal.core.runs.states import WorkflowState
+from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
 

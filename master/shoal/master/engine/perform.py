@@ -11,7 +11,6 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 import structlog
 
 from shoal.coordination import Entry, Members, TaskQueue
-from shoal.runtime import failpoints
 from shoal.core.errors import ShoalError
 from shoal.core.runs.run import (
     Action,
@@ -30,6 +29,7 @@ from shoal.master.engine.timers import Timers
 from shoal.master.engine.turns import Turns
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
+from shoal.runtime import failpoints
 
 log = structlog.get_logger()
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import structlog
 
-from shoal.runtime.breaker import Breaker, BreakerState
 from shoal.core.errors import ShoalError
 from shoal.master.engine.engine import Clock
+from shoal.runtime.breaker import Breaker, BreakerState
 from shoal.sql import Database
 
 log = structlog.get_logger()

@@ -22,8 +22,8 @@ from typing import Any, Self
 import structlog
 
 from shoal.coordination import CoordinationError, Group, Members, Membership
-from shoal.runtime.breaker import BreakerState
 from shoal.master.membership.database_health import DatabaseHealth, says_it_answers
+from shoal.runtime.breaker import BreakerState
 from shoal.sql import Database
 
 log = structlog.get_logger()

@@ -1,0 +1,4 @@
+"""What a master does for its partitions besides deciding: commands, schedules, backfills, purges …
+
+Each service is woken by a bell or its own timer, and goes through the engine. Start with ``scan``.
+"""

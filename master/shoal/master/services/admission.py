@@ -1,10 +1,10 @@
 """Who may start: overlap policies at work, inside the transactions that create and end runs.
 
-A ``Gate`` stands in one transaction. It locks the workflows whose policies matter (after the
-fence, before anything is written, see ``shoal.sql.repositories.runs.admission``), reads their line-ups once all
-ends are written, and stores what ``shoal.core.runs.overlap`` decides: ``admitted_at``, and for whoever
-must hear of it an ADMIT or STOP command. So an end and what follows from it are one, and a
-master's death in between costs nothing. A regular look finds room that no end has made: of a
+A ``Gate`` stands in one transaction. It locks the workflows whose policies matter (after the fence,
+before anything is written, see ``shoal.sql.repositories.runs.admission``), reads their line-ups
+once all ends are written, and stores what ``shoal.core.runs.overlap`` decides: ``admitted_at``, and
+for whoever must hear of it an ADMIT or STOP command. So an end and what follows from it are one,
+and a master's death in between costs nothing. A regular look finds room that no end has made: of a
 new version, or of a run that ended while the policy was another one.
 """
 
@@ -16,16 +16,16 @@ from typing import Self
 
 import structlog
 
-from shoal.runtime import failpoints
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.overlap import Lineup, Moves, Policy, Waiter, refusal, settle
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import WorkflowState
 from shoal.master.engine.engine import Clock, Engine
 from shoal.master.trouble import Trouble
+from shoal.runtime import failpoints
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.repositories.runs.admission import supersede_key
 from shoal.sql.errors import KeyTaken
+from shoal.sql.repositories.runs.admission import supersede_key
 
 log = structlog.get_logger()
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+from shoal.core.backfill.plan import followers_of
 from shoal.core.backfill.request import (
     ENDED_BACKFILL,
     Backfill,
@@ -12,7 +13,6 @@ from shoal.core.backfill.request import (
     BackfillState,
     Downstream,
 )
-from shoal.core.backfill.plan import followers_of
 from shoal.core.backfill.upstream import Upstream
 from shoal.core.backfill.window import BackfillRun, Outcome, Step, window
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState

@@ -16,7 +16,7 @@ from datetime import datetime
 import structlog
 
 from shoal.coordination import partition_of
-from shoal.runtime import failpoints
+from shoal.core.backfill.plan import calendar_of
 from shoal.core.backfill.request import (
     Backfill,
     BackfillRefused,
@@ -25,26 +25,26 @@ from shoal.core.backfill.request import (
     By,
     next_backfill_state,
 )
-from shoal.core.backfill.plan import calendar_of
 from shoal.core.backfill.window import (
     ENDED_BADLY,
     BackfillRun,
     retried,
 )
-from shoal.core.runs.commands import Command, CommandType, NewCommand
 from shoal.core.cron.fields import InvalidCron
 from shoal.core.errors import ShoalError
+from shoal.core.runs.commands import Command, CommandType, NewCommand
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import IllegalTransition
 from shoal.master.alarm import Alarm
-from shoal.master.services.backfill_look import Look, look_at
 from shoal.master.engine.engine import Clock, Engine
 from shoal.master.errors import NotOwner
+from shoal.master.services.backfill_look import Look, look_at
 from shoal.master.trouble import Trouble
+from shoal.runtime import failpoints
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.repositories.definitions.backfill_planning import plan_of
 from shoal.sql.errors import Fenced, NotFound, StaleRow
+from shoal.sql.repositories.definitions.backfill_planning import plan_of
 
 log = structlog.get_logger()
 

@@ -19,9 +19,7 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from shoal.runtime import failpoints
 from shoal.core.errors import ShoalError
-from shoal.core.runs.events import DependencyJudged
 from shoal.core.logic.dependent import Params
 from shoal.core.logic.judging import (
     Found,
@@ -32,16 +30,18 @@ from shoal.core.logic.judging import (
     judge,
     question_of,
 )
+from shoal.core.runs.events import DependencyJudged
 from shoal.core.runs.run import AttemptKey, Decision, Run, SkipCause
 from shoal.core.runs.states import TaskState
 from shoal.master.alarm import Alarm
 from shoal.master.engine.engine import Clock, Engine
 from shoal.master.errors import NotOwner
 from shoal.master.trouble import Trouble
+from shoal.runtime import failpoints
 from shoal.sql import Database
 from shoal.sql.driver.connection import batched
-from shoal.sql.repositories.runs.dependencies import Range, Wait
 from shoal.sql.errors import Fenced
+from shoal.sql.repositories.runs.dependencies import Range, Wait
 
 log = structlog.get_logger()
 

@@ -15,15 +15,21 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from shoal.runtime import failpoints
 from shoal.core.errors import ShoalError
 from shoal.core.runs.retention import Hours, Limits, Retention
 from shoal.master.alarm import Alarm
 from shoal.master.engine.engine import Clock, Engine
 from shoal.master.errors import NotOwner
+from shoal.runtime import failpoints
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import NotFound
-from shoal.sql.repositories.upkeep.expired import Deleted, Expired, Scope, Window, without_looked_for
+from shoal.sql.repositories.upkeep.expired import (
+    Deleted,
+    Expired,
+    Scope,
+    Window,
+    without_looked_for,
+)
 from shoal.sql.repositories.upkeep.purges import Part, Purge
 
 log = structlog.get_logger()

@@ -16,9 +16,9 @@ from datetime import datetime
 
 import structlog
 
-from shoal.runtime import failpoints
-from shoal.core.runs.commands import Command, CommandType
+from shoal.core.definition.parameters import launch
 from shoal.core.errors import ShoalError
+from shoal.core.runs.commands import Command, CommandType
 from shoal.core.runs.events import (
     Admitted,
     ChildChanged,
@@ -31,19 +31,19 @@ from shoal.core.runs.events import (
     ResumeRequested,
     StopRequested,
 )
-from shoal.core.definition.parameters import launch
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import NewInstance
 from shoal.core.runs.run import Decision, Run
-from shoal.master.services import admission
-from shoal.master.engine import messages
-from shoal.master.services.admission import Gate
 from shoal.master.alarm import Alarm
+from shoal.master.engine import messages
 from shoal.master.engine.beginning import Beginning
-from shoal.master.services.definitions import Definitions
 from shoal.master.engine.engine import Clock, Engine
 from shoal.master.errors import NotOwner, Quarantined
+from shoal.master.services import admission
+from shoal.master.services.admission import Gate
+from shoal.master.services.definitions import Definitions
 from shoal.master.trouble import Trouble
+from shoal.runtime import failpoints
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import Fenced, NotFound, StaleRow, UnreadableRow, UnusableDefinition
 

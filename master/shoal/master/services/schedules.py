@@ -14,16 +14,16 @@ from datetime import UTC, date, datetime, timedelta
 import structlog
 
 from shoal.coordination import partition_of
-from shoal.runtime import failpoints
-from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.errors import ShoalError
-from shoal.core.schedule.fire_times import Due, Timetable, due
+from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import Schedule
+from shoal.core.schedule.fire_times import Due, Timetable, due
 from shoal.master.alarm import wait_for
 from shoal.master.engine.engine import Clock, Engine
 from shoal.master.errors import NotOwner
 from shoal.master.trouble import Trouble
+from shoal.runtime import failpoints
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import Fenced, UnreadableRow
 

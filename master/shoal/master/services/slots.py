@@ -1,10 +1,10 @@
 """Give the slots of concurrency groups to the attempts that wait for them.
 
-The database says who is first and has the leases (``shoal.sql.repositories.runs.slots``). Any master may give
-slots, to anybody's attempts: here those who wait, or have made a slot free, see to it at once, and
-the owner of whoever was given one is told by the bell of its partition. The engine stores that
-an attempt goes on only together with a look at its lease, so a message that comes late, twice or
-to a former owner does no harm, and one that is lost is made up for by a regular look.
+The database says who is first and has the leases (``shoal.sql.repositories.runs.slots``). Any
+master may give slots, to anybody's attempts: here those who wait, or have made a slot free, see to
+it at once, and the owner of whoever was given one is told by the bell of its partition. The engine
+stores that an attempt goes on only together with a look at its lease, so a message that comes late,
+twice or to a former owner does no harm, and one that is lost is made up for by a regular look.
 """
 
 import asyncio
@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from shoal.runtime import failpoints
-from shoal.core.runs.concurrency import group_of
 from shoal.core.errors import ShoalError
+from shoal.core.runs.concurrency import group_of
 from shoal.core.runs.events import SlotGranted
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.run import AttemptKey, Decision, Run
@@ -25,6 +24,7 @@ from shoal.core.runs.states import FINISHED_TASK, TaskState
 from shoal.master.alarm import Alarm
 from shoal.master.engine.engine import Clock, Engine
 from shoal.master.trouble import Trouble
+from shoal.runtime import failpoints
 from shoal.sql import Database
 from shoal.sql.repositories.runs.slots import Slot
 

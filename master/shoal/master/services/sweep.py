@@ -31,16 +31,16 @@ import structlog
 from shoal.coordination import CoordinationError, Entry, TaskQueue
 from shoal.coordination.cluster import layout
 from shoal.coordination.queue.survey import START
-from shoal.runtime import failpoints
 from shoal.core.runs.events import TaskEnded
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import HELD_BY_WORKER, TaskSignal, TaskState
 from shoal.master.alarm import wait_for
-from shoal.master.engine.engine import Clock, Engine
 from shoal.master.dispatch.hand_on import held_before
+from shoal.master.engine.engine import Clock, Engine
 from shoal.master.engine.perform import queue_entry
-from shoal.master.trouble import Trouble
 from shoal.master.engine.turns import Turns
+from shoal.master.trouble import Trouble
+from shoal.runtime import failpoints
 
 log = structlog.get_logger()
 

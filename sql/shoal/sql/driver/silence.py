@@ -20,9 +20,9 @@ from weakref import WeakSet
 
 import structlog
 
-from shoal.sql.errors import DatabaseUnavailable
 from shoal.sql.driver.patience import Patience
 from shoal.sql.driver.translation import FOREIGN
+from shoal.sql.errors import DatabaseUnavailable
 
 log = structlog.get_logger()
 

@@ -1,4 +1,4 @@
-"""Alembic's entry point: runs the revisions on the connection that ``shoal.sql.schema.migrate`` opened.
+"""Alembic's entry point: runs the revisions on the connection that ``schema.migrate`` opened.
 
 It leaves logging alone and neither begins nor commits: the caller owns the transaction.
 """

@@ -14,7 +14,7 @@ from shoal.sql.errors import SchemaTooNew
 
 VERSION_TABLE = "shoal_revision"
 _VERSIONS = table(VERSION_TABLE)
-FOLDER = Path(__file__).parent / "migrations"
+FOLDER = Path(__file__).parents[1] / "migrations"
 _LOCK_KEY = 0x53484F414C  # "SHOAL"
 
 

@@ -1,0 +1,1 @@
+"""Parts of statements, and of what they return, that several repositories share."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from shoal.core.runs.commands import Parent
 from shoal.core.definition.selection import Selection, SelectionMode
+from shoal.core.runs.commands import Parent
 
 _Stored = Mapping[str, Any] | None
 

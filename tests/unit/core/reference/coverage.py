@@ -3,7 +3,12 @@
 from collections.abc import Iterator
 
 from shoal.core.definition.kinds import LogicKind
-from shoal.core.definition.model import FailureStrategy, RunWhen, TimeoutAction, WorkflowTimeoutAction
+from shoal.core.definition.model import (
+    FailureStrategy,
+    RunWhen,
+    TimeoutAction,
+    WorkflowTimeoutAction,
+)
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import TaskState, WorkflowState
 from tests.unit.core.reference.play import REQUESTS

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from shoal.core.runs import events
 from shoal.core.decide import decide
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.definition.selection import Selection, SelectionMode
+from shoal.core.runs import events
 from shoal.core.runs.run import (
     AskSlot,
     Attempt,
@@ -25,7 +26,6 @@ from shoal.core.runs.run import (
     Watch,
     Withdraw,
 )
-from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from tests.unit.core.reference.cases import Case, as_written
 from tests.unit.core.reference.happening import Reference

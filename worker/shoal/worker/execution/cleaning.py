@@ -9,8 +9,8 @@ import structlog
 
 from shoal.worker.attempts import Attempt
 from shoal.worker.execution.disk_work import DiskWork
-from shoal.worker.results.spool import Spool
 from shoal.worker.execution.work_files import remove_tree
+from shoal.worker.results.spool import Spool
 
 log = structlog.get_logger()
 

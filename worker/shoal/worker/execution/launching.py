@@ -35,11 +35,11 @@ import structlog
 
 from shoal.core.errors import ShoalError
 from shoal.worker.execution.attempt import ExitRecord, LaunchRequest
-from shoal.worker.supervisor.shim.descriptors import LIMIT_VARIABLE
-from shoal.worker.supervisor.guard import kill_children
 from shoal.worker.execution.line_protocol import Lines
+from shoal.worker.supervisor.guard import kill_children
+from shoal.worker.supervisor.shim.descriptors import LIMIT_VARIABLE
 
-LAUNCHER_MAIN = Path(__file__).with_name("launcher_main.py")
+LAUNCHER_MAIN = Path(__file__).parents[1] / "supervisor" / "main.py"
 START_TIMEOUT_S = 30.0
 GUARDS_TIMEOUT_S = 5.0  # then we kill what they should
 SHORTEST_PATIENCE_S = 0.25  # a sound launcher kills hundreds of processes in less
@@ -82,7 +82,7 @@ class LauncherUnavailable(ShoalError):
 
 
 OnExit = Callable[[ExitRecord], None]
-#: Attempt, name of the journal, place in it: see ``launcher_journal.py``.
+#: Attempt, name of the journal, place in it: see ``supervisor/shim/journal.py``.
 OnStored = Callable[[str, str, int], None]
 
 

@@ -17,12 +17,31 @@ import structlog
 from pydantic import ValidationError
 
 from shoal.coordination import Claim
-from shoal.runtime import failpoints
-from shoal.core.errors import ShoalError
 from shoal.core.definition.parameters import RESERVED_PATTERN
+from shoal.core.errors import ShoalError
 from shoal.core.task_types import Exit, TaskType, load_task_type
 from shoal.proto import shoal_pb2 as pb
+from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt, Attempts
+from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
+from shoal.worker.execution.cleaning import Cleaner
+from shoal.worker.execution.context import AttemptContext, Prepared, prepare
+from shoal.worker.execution.disk_work import DiskWork
+from shoal.worker.execution.launching import (
+    Launcher,
+    LauncherDied,
+    LauncherUnavailable,
+    LaunchFailed,
+    NoRoomToStart,
+)
+from shoal.worker.execution.secret_forms import forms
+from shoal.worker.execution.starting import Starting
+from shoal.worker.intake.returning import Returns
+from shoal.worker.intake.start_line import StartLine, Waiting
+from shoal.worker.logs.files import LogStore
+from shoal.worker.logs.limit import LogLimit
+from shoal.worker.logs.notes import append_line, in_file_only
+from shoal.worker.results.reporting import Reporter
 from shoal.worker.results.results import (
     KILL_MARK,
     as_json,
@@ -34,29 +53,10 @@ from shoal.worker.results.results import (
     with_outputs,
     without_process,
 )
-from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
-from shoal.worker.execution.cleaning import Cleaner
-from shoal.worker.execution.context import AttemptContext, Prepared, prepare
-from shoal.worker.execution.disk_work import DiskWork
+from shoal.worker.results.spool import Spool
 from shoal.worker.supervisor.launcher import LEASE_LOST
 from shoal.worker.supervisor.shim.child import NO_ROOM
 from shoal.worker.supervisor.shim.masking import Masker
-from shoal.worker.execution.launching import (
-    Launcher,
-    LauncherDied,
-    LauncherUnavailable,
-    LaunchFailed,
-    NoRoomToStart,
-)
-from shoal.worker.logs.limit import LogLimit
-from shoal.worker.logs.notes import append_line, in_file_only
-from shoal.worker.logs.files import LogStore
-from shoal.worker.results.reporting import Reporter
-from shoal.worker.intake.returning import Returns
-from shoal.worker.execution.secret_forms import forms
-from shoal.worker.results.spool import Spool
-from shoal.worker.intake.start_line import StartLine, Waiting
-from shoal.worker.execution.starting import Starting
 
 log = structlog.get_logger()
 

@@ -26,8 +26,8 @@ import structlog
 
 from shoal.worker.errors import HomeBusy, WorkFolderTaken
 from shoal.worker.home.leftovers import kill_leftovers
-from shoal.worker.settings import WorkerSettings
 from shoal.worker.home.spreading import spread_subfolders
+from shoal.worker.settings import WorkerSettings
 
 log = structlog.get_logger()
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from shoal.runtime import failpoints
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import RpcError
+from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt
 from shoal.worker.masters import Masters, delay_s
 

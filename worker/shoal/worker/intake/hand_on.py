@@ -19,8 +19,8 @@ import structlog
 
 from shoal.coordination import Claim, Entry, TaskQueue, ZkSession
 from shoal.coordination.errors import CoordinationError
-from shoal.runtime import failpoints
 from shoal.proto import shoal_pb2 as pb
+from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt, Attempts
 
 log = structlog.get_logger()

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import structlog
 
-from shoal.runtime.breaker import Breaker
 from shoal.proto.errors import RpcError
+from shoal.runtime.breaker import Breaker
 from shoal.worker.masters import Masters
 
 log = structlog.get_logger()

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from shoal.runtime import failpoints
 from shoal.proto import shoal_pb2 as pb
+from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.results.reporting import Reporter
 from shoal.worker.intake.start_line import Waiting
+from shoal.worker.results.reporting import Reporter
 
 log = structlog.get_logger()
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import PeerUnavailable, RpcError
-from shoal.worker.masters import Masters
 from shoal.worker.logs.keeping import Standing
+from shoal.worker.masters import Masters
 
 _TRIES = 3
 

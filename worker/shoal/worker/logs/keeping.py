@@ -20,9 +20,9 @@ import structlog
 
 from shoal.core.errors import ShoalError
 from shoal.worker.attempts import Attempts
+from shoal.worker.execution.work_files import remove_tree
 from shoal.worker.intake.disk import FEWEST_FILES, MIB
 from shoal.worker.logs.folders import Content, LogFolder, content, folders, remove
-from shoal.worker.execution.work_files import remove_tree
 
 log = structlog.get_logger()
 

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 
 import structlog
 
-from shoal.runtime import failpoints
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import RpcError
-from shoal.worker.masters import Masters, delay_s
+from shoal.runtime import failpoints
 from shoal.worker.intake.hand_on import HandOn
+from shoal.worker.masters import Masters, delay_s
 
 log = structlog.get_logger()
 

@@ -19,8 +19,8 @@ from shoal.worker.attempts import Attempt
 from shoal.worker.execution.attempt import ExitRecord, Outcome
 from shoal.worker.execution.context import OUTPUT_FILE
 from shoal.worker.execution.launching import LaunchFailed
-from shoal.worker.supervisor.shim.outputs import BadOutput, collect
 from shoal.worker.results.spool import Spool
+from shoal.worker.supervisor.shim.outputs import BadOutput, collect
 
 KILL_MARK = "on request: "
 LONGEST_REASON = 2000  # characters

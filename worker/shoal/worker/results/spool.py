@@ -1,10 +1,10 @@
 """Results that no master has committed yet, on stable storage.
 
 The launcher stores exit records here, so a result survives the agent, the worker and the machine:
-most as a line in a journal (``launcher_journal.py``), large ones, and those that no journal takes,
-in a JSON file each. The agent removes one when the partition's owner has answered *committed* or
-*superseded*. Methods block for the disk, except ``note``: from an event loop call them through
-``asyncio.to_thread``.
+most as a line in a journal (``supervisor/shim/journal.py``), large ones, and those that no journal
+takes, in a JSON file each. The agent removes one when the partition's owner has answered
+*committed* or *superseded*. Methods block for the disk, except ``note``: from an event loop call
+them through ``asyncio.to_thread``.
 """
 
 import json

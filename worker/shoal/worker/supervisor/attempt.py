@@ -5,7 +5,7 @@
     starting ──exec──▶ running ──main process gone──▶ ended ──nothing left──▶ alone ──▶ over
                         └─ being killed (TERM sent, KILL at ``kill_at``) ─┘
 
-These stages are on the slate of its shim (``launcher_slate.py``). When the shim dies before the
+These stages are on the slate of its shim (``shim/slate.py``). When the shim dies before the
 attempt is over, the launcher takes its place: it kills what is left, and has the end stored.
 
 All instants named ``*_at`` are monotonic seconds (``time.monotonic``), except in the record.
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shoal.worker.supervisor.shim.masking import Filter
-    from shoal.worker.supervisor.shims import ShimHandle
     from shoal.worker.supervisor.shim.slate import Slate
+    from shoal.worker.supervisor.shims import ShimHandle
 
 
 class Attempt:

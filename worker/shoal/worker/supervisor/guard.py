@@ -7,7 +7,7 @@ subreaper of last resort (``launching.py``). A guard need not know anything abou
 
 A launcher that does not act on its lease (it is stopped, or hangs in the kernel) is killed by a
 guard shortly after: the moment is in memory that they share. All times are those of
-the lease's clock (launcher_clock.py).
+the lease's clock (clock.py).
 """
 
 from __future__ import annotations

@@ -5,13 +5,13 @@ the agent's socket closes, when the lease that the agent keeps extending runs ou
 guardian dies. It is single-threaded, imports little, never waits for a disk, a program or the
 agent, and sleeps while nothing happens.
 
-Programs are started and waited for by *shims* (``launcher_shim.py``), one for each running attempt,
+Programs are started and waited for by *shims* (``shim/shim.py``), one for each running attempt,
 which store the exit records, too; what they report to the agent the launcher only passes on.
 
 *Nothing outlives its attempt.* Each shim is a subreaper, so whatever an attempt starts stays below
 its shim, however it detaches (double fork, setsid, nohup, empty environment). If anything is left
 when the main process has ended, or if all of it is to be killed, the shim ends; the rest becomes
-the launcher's own children, and those are killed until none is left (``launcher_reaper.py``); only
+the launcher's own children, and those are killed until none is left (``reaper.py``); only
 then the attempt counts as over.
 
 The messages are listed in ``launching.py``, the agent's side.
@@ -27,14 +27,14 @@ import signal
 import time
 
 from shoal.worker.supervisor.attempt import Attempt
-from shoal.worker.supervisor.shim.child import NO_ROOM, open_log
 from shoal.worker.supervisor.clock import LOOK_AGAIN_S, boottime
 from shoal.worker.supervisor.link import AgentLink
-from shoal.worker.supervisor.shim.masking import Filter, start_filter
 from shoal.worker.supervisor.reaper import Reaper
+from shoal.worker.supervisor.shim.child import NO_ROOM, open_log
+from shoal.worker.supervisor.shim.masking import Filter, start_filter
 from shoal.worker.supervisor.shim.records import exited, masks_of, record_of, store
-from shoal.worker.supervisor.shims import ShimHandle, Shims
 from shoal.worker.supervisor.shim.slate import ENDED, RUNNING
+from shoal.worker.supervisor.shims import ShimHandle, Shims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

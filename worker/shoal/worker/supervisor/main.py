@@ -1,7 +1,7 @@
-"""Start file of the launcher: ``python -I -S launcher_main.py AGENT_FD [HELD_FD ...]``.
+"""Start file of the launcher: ``python -I -S main.py AGENT_FD [HELD_FD ...]``.
 
 Run by path with the site machinery off, which makes it start in a fraction of the usual time. It
-splits into three processes, each the parent of the next: two guards (``launcher_guard.py``), which
+splits into three processes, each the parent of the next: two guards (``guard.py``), which
 kill what is left if those below them die before their time, and the *launcher*, which does the
 work and ends itself in good order should a guard die.
 
@@ -17,11 +17,12 @@ import os
 import signal
 import sys
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+# The folder that holds ``shoal/worker/supervisor``.
+sys.path.append(os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 3)))
 
 from shoal.worker.supervisor import proctree
-from shoal.worker.supervisor.launcher import IGNORED_SIGNALS, Launcher
 from shoal.worker.supervisor.guard import GUARDIAN, PATIENCE, SENTINEL, LeaseBoard, guard
+from shoal.worker.supervisor.launcher import IGNORED_SIGNALS, Launcher
 
 LAUNCHER = "shoal-launcher"
 

@@ -9,8 +9,8 @@ from shoal.client.cli.terminal.options import Data, Json, Project, WorkflowName,
 from shoal.client.cli.terminal.selecting import Downstream, Only, Tasks, Upstream, selection_mode
 
 if TYPE_CHECKING:
-    from shoal.client.rest.client import ShoalClient
     from shoal.client.rest.backfills import BackfillJson, PlanJson
+    from shoal.client.rest.client import ShoalClient
 
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
 _LOOK_S = 0.3  # between two looks at a backfill

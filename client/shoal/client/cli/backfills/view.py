@@ -5,7 +5,14 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from shoal.client.cli.terminal.appearance import clock, counts_text, lasted, plural, stamp, state_text
+from shoal.client.cli.terminal.appearance import (
+    clock,
+    counts_text,
+    lasted,
+    plural,
+    stamp,
+    state_text,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -1,0 +1,1 @@
+"""Commands about the cluster itself: start it, look at it, purge it."""

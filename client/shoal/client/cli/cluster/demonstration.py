@@ -11,10 +11,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from shoal.client.sources.definitions import load_definitions
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.signals import StopFlag, stop_signals
 from shoal.client.rest.client import ShoalClient
+from shoal.client.sources.definitions import load_definitions
 from shoal.core.checks.workflow import InvalidDefinition
 
 _WATCH_S = 0.1

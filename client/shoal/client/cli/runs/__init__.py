@@ -1,0 +1,1 @@
+"""Commands about runs: start, show, follow, repair."""

@@ -67,8 +67,8 @@ def follow(api: "Api", client: "ShoalClient", instance_id: int, as_json: bool) -
 
 
 def _watched(api: "Api", instance_id: int) -> "InstanceDetailJson":
-    from shoal.client.cli.terminal.output import say
     from shoal.client.cli.runs.watching import watch
+    from shoal.client.cli.terminal.output import say
 
     try:
         return watch(api, instance_id)
@@ -81,8 +81,8 @@ def conclude(client: "ShoalClient", instance: "InstanceDetailJson") -> None:
     """Print how a run ended: its tasks, and the end of the log of what failed."""
     from rich.text import Text
 
-    from shoal.client.cli.terminal.output import err, out
     from shoal.client.cli.runs.view import head_text, progress_text, tasks_table
+    from shoal.client.cli.terminal.output import err, out
     from shoal.client.cli.terminal.text import harmless
     from shoal.client.errors import ClientError
 

@@ -96,9 +96,9 @@ def instance(
         return
     from rich.text import Text
 
+    from shoal.client.cli.runs.view import head_text, progress_text, tasks_table
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out
-    from shoal.client.cli.runs.view import head_text, progress_text, tasks_table
 
     now = datetime.now(UTC)
     console = out()

@@ -206,8 +206,8 @@ class _Live:
         from rich.console import Group
         from rich.text import Text
 
-        from shoal.client.cli.terminal.output import err
         from shoal.client.cli.runs.view import head_text, progress_text, tasks_table
+        from shoal.client.cli.terminal.output import err
 
         now = datetime.now(UTC)
         console = err()

@@ -1,0 +1,1 @@
+"""Commands about what is published: workflows, schedules, calendars, values of projects."""

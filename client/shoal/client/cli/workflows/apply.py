@@ -12,9 +12,9 @@ from shoal.client.cli.terminal.options import Data, Json
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from shoal.client.sources.definitions import Definition, Loaded
     from shoal.client.rest.client import ShoalClient
     from shoal.client.rest.types import ChangeJson, PublishJson
+    from shoal.client.sources.definitions import Definition, Loaded
     from shoal.core.checks.workflow import Problem
 
 _LONGEST_VALUE = 60  # characters shown of a value

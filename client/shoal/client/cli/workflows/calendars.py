@@ -40,9 +40,9 @@ def put(
     as_json: Json = False,
 ) -> None:
     """Make a calendar, or replace the days of one."""
-    from shoal.client.cli.workflows.calendar_files import read_days
     from shoal.client.cli.terminal.appearance import plural
     from shoal.client.cli.terminal.output import print_json, say
+    from shoal.client.cli.workflows.calendar_files import read_days
     from shoal.client.rest.client import ShoalClient
 
     home, name = home_of(name, project)

@@ -148,8 +148,8 @@ def _local_preview(
 ) -> "PreviewJson":
     """Reckon here what the API would answer."""
     from shoal.core.cron.expression import InvalidCron, parse
-    from shoal.core.schedule.preview import preview as lines_of
     from shoal.core.schedule.fire_times import Timetable
+    from shoal.core.schedule.preview import preview as lines_of
 
     try:
         cron = parse(expression, timezone, on_gap=on_gap, on_overlap=on_overlap)

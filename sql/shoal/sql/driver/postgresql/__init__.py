@@ -1,0 +1,1 @@
+"""Connections to PostgreSQL: the pool, one link, statements in a pipeline."""

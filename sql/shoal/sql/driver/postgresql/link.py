@@ -24,13 +24,13 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from shoal.sql.driver.connection import MOST_SHORT_ROWS, Changes, Judge, Length, batched
-from shoal.sql.errors import StatementFailed
 from shoal.sql.driver.patience import Patience
 from shoal.sql.driver.postgresql.pipeline import Pipeline, Statement
+from shoal.sql.driver.postgresql.quick_connection import QuickConnection
 from shoal.sql.driver.prepared import Values, prepared, tell, tell_of_commit
 from shoal.sql.driver.queries import PreparedQuery, Query, prepared_query
-from shoal.sql.driver.postgresql.quick_connection import QuickConnection
 from shoal.sql.driver.translation import FOREIGN
+from shoal.sql.errors import StatementFailed
 
 T = TypeVar("T")
 _Demand = tuple[PreparedQuery, Statement, Judge]

@@ -11,13 +11,13 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from shoal.sql.driver.connection import Connection
-from shoal.sql.errors import DatabaseUnavailable
 from shoal.sql.driver.patience import Patience
 from shoal.sql.driver.postgresql.link import PostgresqlLink
 from shoal.sql.driver.postgresql.quick_connection import QuickConnection, Silent
 from shoal.sql.driver.silence import Session, Silence
 from shoal.sql.driver.translation import FOREIGN, translate
 from shoal.sql.driver.turns import Turns
+from shoal.sql.errors import DatabaseUnavailable
 
 # How connections are made, unless the URL says otherwise. The kernel, too, is to give up hosts
 # that have gone: it finds those out that acknowledge nothing, also while we ask nobody.

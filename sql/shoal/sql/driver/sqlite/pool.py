@@ -23,10 +23,10 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
 from shoal.sql.driver.connection import MOST_SHORT_ROWS, Changes, Connection, Judge, Length
-from shoal.sql.driver.sqlite.courier import Courier
 from shoal.sql.driver.pause import SHORT_S, Pause
 from shoal.sql.driver.prepared import Values, prepared, tell
 from shoal.sql.driver.queries import Query, prepared_query
+from shoal.sql.driver.sqlite.courier import Courier
 from shoal.sql.driver.sqlite.file import BUSY_TIMEOUT_MS
 from shoal.sql.driver.translation import FOREIGN, sqlite_code, translate
 from shoal.sql.driver.turns import Turns

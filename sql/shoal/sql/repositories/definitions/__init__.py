@@ -1,0 +1,1 @@
+"""What people define: projects, workflows, schedules, calendars, groups, secrets, backfills."""

@@ -9,7 +9,6 @@ from difflib import get_close_matches
 
 from sqlalchemy import Text, cast, select
 
-from shoal.core.backfill.request import BackfillRefused, BackfillRequest, By, Downstream
 from shoal.core.backfill.plan import (
     Past,
     Plan,
@@ -20,12 +19,13 @@ from shoal.core.backfill.plan import (
     fires_at,
     plan,
 )
+from shoal.core.backfill.request import BackfillRefused, BackfillRequest, By, Downstream
 from shoal.core.backfill.upstream import DEPENDENT, WorkflowKey, needs_of
-from shoal.core.schedule.fire_times import Timetable
 from shoal.core.definition.parameters import launch_problems
 from shoal.core.runs.records import Schedule, WorkflowVersion
-from shoal.sql.schema import tables
+from shoal.core.schedule.fire_times import Timetable
 from shoal.sql.errors import NotFound
+from shoal.sql.schema import tables
 from shoal.sql.schema.tables import workflow, workflow_version
 from shoal.sql.unit_of_work import UnitOfWork
 

@@ -6,18 +6,16 @@ from typing import Any
 
 from sqlalchemy import Row, Select, and_, bindparam, func, insert, select, update
 
-from shoal.core.backfill.request import Backfill, BackfillRequest, BackfillRunState, BackfillState
 from shoal.core.backfill.plan import Past, Plan
+from shoal.core.backfill.request import Backfill, BackfillRequest, BackfillRunState, BackfillState
 from shoal.core.backfill.window import BackfillRun, Outcome
-from shoal.core.runs.commands import Command, CommandState
 from shoal.core.definition.selection import Selection
+from shoal.core.runs.commands import Command, CommandState
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
-from shoal.sql.schema import tables
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound, StaleRow
 from shoal.sql.repositories.runs.events import Events, NewEvent
-from shoal.sql.statements.reading import OnUnreadable, enough, readable, refuse
-from shoal.sql.statements.shapes import selection_of
+from shoal.sql.schema import tables
 from shoal.sql.schema.tables import (
     IS_ACTIVE_BACKFILL,
     backfill,
@@ -26,6 +24,8 @@ from shoal.sql.schema.tables import (
     workflow,
     workflow_instance,
 )
+from shoal.sql.statements.reading import OnUnreadable, enough, readable, refuse
+from shoal.sql.statements.shapes import selection_of
 
 _BackfillList = list[Backfill]
 _RunList = list[BackfillRun]

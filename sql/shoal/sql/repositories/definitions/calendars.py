@@ -10,8 +10,8 @@ from sqlalchemy import Row, Select, delete, insert, select, tuple_, update
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import CalendarInUse, NotFound
 from shoal.sql.repositories.definitions.projects import Projects
-from shoal.sql.statements.reading import OnUnreadable, enough, readable, refuse
 from shoal.sql.schema.tables import calendar, project, schedule, workflow
+from shoal.sql.statements.reading import OnUnreadable, enough, readable, refuse
 
 
 @dataclass(frozen=True)

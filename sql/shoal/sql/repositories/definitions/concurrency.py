@@ -24,13 +24,12 @@ from sqlalchemy import (
 )
 
 from shoal.core.checks.workflow import InvalidDefinition, Problem
-from shoal.core.runs.concurrency import OCCUPIES_SLOT, qualified
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.concurrency import OCCUPIES_SLOT, qualified
 from shoal.core.runs.states import TaskState
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import ConcurrencyGroupInUse, NotFound
 from shoal.sql.repositories.definitions.projects import Projects
-from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
 from shoal.sql.schema.tables import (
     IS_BLOCKED,
     SLOT_ORDER,
@@ -43,6 +42,7 @@ from shoal.sql.schema.tables import (
     workflow_instance,
     workflow_version,
 )
+from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
 
 OCCUPIES = task_instance.c.state.in_(literals(OCCUPIES_SLOT))
 HAS_LEASE = (

@@ -12,8 +12,8 @@ from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.run import Plan
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound, SqlError, UnusableDefinition
-from shoal.sql.statements.reading import check_values, reason_of
 from shoal.sql.schema.tables import workflow, workflow_version
+from shoal.sql.statements.reading import check_values, reason_of
 
 VersionKey = tuple[int, int]  # (workflow id, version)
 

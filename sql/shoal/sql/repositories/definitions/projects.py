@@ -9,9 +9,9 @@ from sqlalchemy import Row, Select, func, select, update
 from shoal.core.runs.records import Project
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound
+from shoal.sql.schema.tables import project, workflow
 from shoal.sql.statements.reading import enough, readable
 from shoal.sql.statements.shapes import check_texts
-from shoal.sql.schema.tables import project, workflow
 
 _ProjectList = list[Project]
 

@@ -11,17 +11,17 @@ from typing import Any
 from sqlalchemy import Row, Select, bindparam, delete, insert, select, update
 
 from shoal.core.checks.workflow import InvalidDefinition, Problem
-from shoal.core.schedule.fire_times import GRACE, Timetable
 from shoal.core.definition.model import Missed, ScheduleSpec, WorkflowSpec
 from shoal.core.runs.records import Schedule
-from shoal.sql.schema import tables
-from shoal.sql.repositories.definitions.calendars import Calendars
+from shoal.core.schedule.fire_times import GRACE, Timetable
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound, PartitionsMissing, StaleRow
+from shoal.sql.repositories.definitions.calendars import Calendars
 from shoal.sql.repositories.upkeep.partitions import Partitions
+from shoal.sql.schema import tables
+from shoal.sql.schema.tables import schedule, workflow
 from shoal.sql.statements.reading import OnUnreadable, enough, readable, refuse
 from shoal.sql.statements.shapes import check_texts
-from shoal.sql.schema.tables import schedule, workflow
 
 _ScheduleList = list[Schedule]
 

@@ -9,8 +9,8 @@ from sqlalchemy import Row, delete, insert, select, update
 from shoal.core.runs.records import SecretInfo
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound
-from shoal.sql.statements.reading import leave_out, readable
 from shoal.sql.schema.tables import project, secret
+from shoal.sql.statements.reading import leave_out, readable
 
 _SecretList = list[SecretInfo]
 

@@ -11,18 +11,18 @@ from sqlalchemy import Row, Select, and_, bindparam, func, insert, or_, select, 
 from shoal.core import long_json
 from shoal.core.definition.model import WorkflowSpec, digest_of
 from shoal.core.runs.records import Workflow, WorkflowVersion
-from shoal.sql.schema import tables
-from shoal.sql.statements.among import Among, numbers
-from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound, OpenInstances
-from shoal.sql.repositories.runs.events import Events, NewEvent
+from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
 from shoal.sql.repositories.definitions.plans import MOST_TASKS_AT_ONCE, PlanCache
 from shoal.sql.repositories.definitions.projects import Projects
-from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
 from shoal.sql.repositories.definitions.schedules import Schedules
+from shoal.sql.repositories.runs.events import Events, NewEvent
+from shoal.sql.schema import tables
 from shoal.sql.schema.tables import HAS_NOT_ENDED, workflow, workflow_instance, workflow_version
 from shoal.sql.schema.types import JsonText
+from shoal.sql.statements.among import Among, numbers
+from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Commands, instances, attempts, events, and who may start."""

@@ -23,12 +23,18 @@ from sqlalchemy import (
 )
 
 from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
-from shoal.sql.statements.among import Among, numbers
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import InvalidValue, KeyTaken, NotFound, StaleRow
-from shoal.sql.statements.reading import OnUnreadable, readable, refuse
-from shoal.sql.statements.shapes import check_texts, parent_json, parent_of, selection_json, selection_of
 from shoal.sql.schema.tables import IS_NO_START, IS_PENDING, IS_START, command
+from shoal.sql.statements.among import Among, numbers
+from shoal.sql.statements.reading import OnUnreadable, readable, refuse
+from shoal.sql.statements.shapes import (
+    check_texts,
+    parent_json,
+    parent_of,
+    selection_json,
+    selection_of,
+)
 
 _IDS_PER_QUERY = 500
 _MAX_KEY = 255

@@ -14,7 +14,6 @@ from shoal.core.logic.judging import TaskRun, WorkflowName, WorkflowRun
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql.driver.connection import Connection, batched
-from shoal.sql.statements.reading import leave_out, readable
 from shoal.sql.schema.tables import (
     dependency_wait,
     project,
@@ -22,6 +21,7 @@ from shoal.sql.schema.tables import (
     workflow,
     workflow_instance,
 )
+from shoal.sql.statements.reading import leave_out, readable
 
 _NAMES_PER_QUERY = 200
 _RANGES_PER_QUERY = 100

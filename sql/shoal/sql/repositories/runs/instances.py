@@ -15,18 +15,25 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, func, insert, literal, select, tuple_
 
 from shoal.core.definition.priority import Priority
+from shoal.core.definition.selection import Selection
 from shoal.core.runs.records import Instance, NewInstance
 from shoal.core.runs.run import Attempt, Decision, Run
-from shoal.core.definition.selection import Selection
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState, WorkflowState
-from shoal.sql.schema import tables
-from shoal.sql.statements.among import Among, numbers
-from shoal.sql.repositories.runs.attempts import new_values, newest
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound, UnreadableRow
-from shoal.sql.repositories.runs.events import INSERT_EVENT, NewEvent
-from shoal.sql.repositories.runs.instance_changes import INSERT_ATTEMPT, InstanceChanges, NewIds, events_of
 from shoal.sql.repositories.definitions.plans import PlanCache, StoredPlan
+from shoal.sql.repositories.runs.attempts import new_values, newest
+from shoal.sql.repositories.runs.events import INSERT_EVENT, NewEvent
+from shoal.sql.repositories.runs.instance_changes import (
+    INSERT_ATTEMPT,
+    InstanceChanges,
+    NewIds,
+    events_of,
+)
+from shoal.sql.repositories.runs.scope import scope
+from shoal.sql.schema import tables
+from shoal.sql.schema.tables import IS_OPEN, task_instance, workflow, workflow_instance
+from shoal.sql.statements.among import Among, numbers
 from shoal.sql.statements.reading import (
     OnUnreadable,
     check_values,
@@ -35,9 +42,13 @@ from shoal.sql.statements.reading import (
     refuse,
     unreadable,
 )
-from shoal.sql.repositories.runs.scope import scope
-from shoal.sql.statements.shapes import check_texts, parent_json, parent_of, selection_json, selection_of
-from shoal.sql.schema.tables import IS_OPEN, task_instance, workflow, workflow_instance
+from shoal.sql.statements.shapes import (
+    check_texts,
+    parent_json,
+    parent_of,
+    selection_json,
+    selection_of,
+)
 from shoal.sql.statements.walks import Conditions, walk_newest
 
 _InstanceList = list[Instance]

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import Column, ColumnElement, bindparam, select
 
-from shoal.sql.schema import tables
 from shoal.sql.driver.connection import Connection
+from shoal.sql.schema import tables
 from shoal.sql.schema.tables import workflow_instance
 
 _PROJECT = select(tables.project.c.id).where(tables.project.c.name == bindparam("project"))

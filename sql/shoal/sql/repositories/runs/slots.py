@@ -19,9 +19,9 @@ from typing import Any
 
 from sqlalchemy import Row, Select, delete, func, insert, select
 
-from shoal.sql.repositories.definitions.concurrency import HAS_LEASE, OCCUPIES, QUALIFIED
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import StaleRow
+from shoal.sql.repositories.definitions.concurrency import HAS_LEASE, OCCUPIES, QUALIFIED
 from shoal.sql.schema.tables import (
     IS_BLOCKED,
     SLOT_ORDER,

@@ -13,10 +13,10 @@ from typing import Any
 from sqlalchemy import Row, select
 
 from shoal.core.runs.states import FINISHED_TASK, TaskState
-from shoal.sql.statements.among import Among, numbers
 from shoal.sql.driver.connection import Connection
 from shoal.sql.repositories.runs.scope import Scope
 from shoal.sql.schema.tables import task_instance, workflow_instance
+from shoal.sql.statements.among import Among, numbers
 from shoal.sql.statements.walks import Conditions, walk_newest
 
 SIFTED = 1_000  # attempts that one call looks at, at most

@@ -10,14 +10,14 @@ from sqlalchemy import Row, Select, func, select, tuple_
 from shoal.core.runs.records import TaskInstance
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import TaskState
-from shoal.sql.schema import tables
-from shoal.sql.statements.among import Among, numbers
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound
-from shoal.sql.statements.reading import leave_out, readable
 from shoal.sql.repositories.runs.scope import scope
-from shoal.sql.schema.tables import task_instance, workflow, workflow_instance
 from shoal.sql.repositories.runs.task_search import TaskSearch
+from shoal.sql.schema import tables
+from shoal.sql.schema.tables import task_instance, workflow, workflow_instance
+from shoal.sql.statements.among import Among, numbers
+from shoal.sql.statements.reading import leave_out, readable
 
 _TaskList = list[TaskInstance]
 ROWS_AT_ONCE = 500  # read by one query, and made records of without a turn for others

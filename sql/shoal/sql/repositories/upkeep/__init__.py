@@ -1,0 +1,1 @@
+"""What the cluster needs for itself: partitions, quarantine, sizes, and purging."""

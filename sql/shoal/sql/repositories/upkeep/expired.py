@@ -31,7 +31,6 @@ from sqlalchemy import (
 )
 
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
-from shoal.sql.statements.among import Among, numbers
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.schema.tables import (
     HAS_NOT_ENDED,
@@ -48,6 +47,7 @@ from shoal.sql.schema.tables import (
     workflow,
     workflow_instance,
 )
+from shoal.sql.statements.among import Among, numbers
 from shoal.sql.statements.walks import walk_newest
 
 _i, _b, _c = workflow_instance.c, backfill.c, command.c

@@ -6,10 +6,10 @@ from typing import Any
 from sqlalchemy import bindparam, func, select, update
 
 from shoal.core.runs.records import PartitionRow
-from shoal.sql.statements.among import Among, numbers
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import Fenced, PartitionsDiffer
 from shoal.sql.schema.tables import partition
+from shoal.sql.statements.among import Among, numbers
 
 _PRESENT = (
     select(partition.c.number, partition.c.epoch)

@@ -6,8 +6,8 @@ from sqlalchemy import Row, delete, func, insert, select
 
 from shoal.core.runs.quarantine import Kind, SetAside
 from shoal.sql.driver.connection import Connection
-from shoal.sql.statements.reading import enough
 from shoal.sql.schema.tables import quarantine
+from shoal.sql.statements.reading import enough
 
 _SetAsideList = list[SetAside]
 

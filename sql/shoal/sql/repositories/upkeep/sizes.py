@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from sqlalchemy import func, select, text
 
 from shoal.sql.driver.connection import Connection
-from shoal.sql.schema.tables import backfill, command, event, metadata, task_instance, workflow_instance
+from shoal.sql.schema.tables import (
+    backfill,
+    command,
+    event,
+    metadata,
+    task_instance,
+    workflow_instance,
+)
 
 # Rows that have gone are still among those that PostgreSQL estimates, until it has cleaned up.
 _TABLES = text(

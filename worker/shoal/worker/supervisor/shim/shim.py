@@ -23,9 +23,9 @@ import sys
 import time
 
 from shoal.worker.supervisor import proctree
+from shoal.worker.supervisor.guard import kill_children
 from shoal.worker.supervisor.shim.child import CannotStart, Program, open_output, start
 from shoal.worker.supervisor.shim.descriptors import lower_limit
-from shoal.worker.supervisor.guard import kill_children
 from shoal.worker.supervisor.shim.journal import Journal
 from shoal.worker.supervisor.shim.records import End, store
 

@@ -67,7 +67,7 @@ def test_every_nth_hit_can_be_chosen() -> None:
 
 def run_armed(text: str, program: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-c", f"from shoal.core import failpoints\n{program}"],
+        [sys.executable, "-c", f"from shoal.runtime import failpoints\n{program}"],
         env={"SHOAL_FAILPOINTS": text},
         capture_output=True,
         text=True,

@@ -1,0 +1,52 @@
+"""Every package is a room that can be taken in at a glance, and says what it is for."""
+
+import ast
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PARTS = ["core", "runtime", "coordination", "sql", "proto", "master", "worker", "api", "client"]
+ROOMS = {
+    ".".join(("shoal", part, *folder.relative_to(ROOT / part / "shoal" / part).parts)): folder
+    for part in PARTS
+    for folder in (ROOT / part / "shoal" / part, *(ROOT / part / "shoal" / part).rglob("*/"))
+    if folder.name not in {"__pycache__", "migrations", "versions"}
+}
+MOST = 14  # modules and packages
+LARGER = {"shoal.api.routes": 20}  # a module for each kind of resource
+MOST_ALIKE = 2  # names in a room with the same first word; more of them are a room of their own
+
+
+def names(room: Path) -> list[str]:
+    """Return the modules and packages that stand in a room."""
+    return sorted(
+        entry.stem
+        for entry in room.iterdir()
+        if (entry.suffix == ".py" and not entry.stem.startswith("__") and "_pb2" not in entry.stem)
+        or (entry.is_dir() and entry.name != "__pycache__")
+    )
+
+
+def test_sizes_of_rooms(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = {room: len(names(folder)) for room, folder in ROOMS.items()}
+    with capsys.disabled():
+        largest = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
+        told = ", ".join(f"{room} {size}" for room, size in largest[:5])
+        sys.stdout.write(f"\n{len(sizes)} rooms, the largest: {told}\n")
+    assert {room: size for room, size in sizes.items() if size > LARGER.get(room, MOST)} == {}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_room_says_what_it_is_for(room: str) -> None:
+    text = ast.get_docstring(ast.parse((ROOMS[room] / "__init__.py").read_text(encoding="utf-8")))
+    assert text
+    assert text[0].isupper()
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_room_has_no_family_of_names_with_one_prefix(room: str) -> None:
+    words = Counter(name.partition("_")[0] for name in names(ROOMS[room]))
+    assert {word: count for word, count in words.items() if count > MOST_ALIKE} == {}
