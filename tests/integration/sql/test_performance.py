@@ -90,7 +90,7 @@ async def test_500_instances_of_5_tasks(database: Database, few: Few) -> None:
                 [(command.id, run.id) for command, run in zip(commands, runs, strict=True)], LATER
             )
             await uow.commit()
-    with few("load 500 x 5", 6):
+    with few("load 500 x 5", 10):  # 1,000 rows by each
         async with database.unit_of_work(read_only=True) as uow:
             assert await uow.instances.open_runs(0) == runs
     with few("list 100 with counts", 6):
