@@ -2,6 +2,7 @@
 
 import gc
 
+import structlog
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.postgresql", "tests.databases", "tests.zookeeper"]
@@ -12,6 +13,13 @@ settings.register_profile(
     "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("steady")
+
+# As processes do. The default renders tracebacks with all local variables, which takes seconds in
+# which an event loop stands still.
+_PLAIN = structlog.dev.ConsoleRenderer(
+    colors=False, exception_formatter=structlog.dev.plain_traceback
+)
+structlog.configure(processors=[*structlog.get_config()["processors"][:-1], _PLAIN])
 
 
 def pytest_collection_finish() -> None:
