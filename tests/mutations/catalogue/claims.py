@@ -95,7 +95,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         _AGENT,
         (
             "await self._stop_claiming()\n                runner",
-            "lasting[3].cancel()\n                runner",
+            "lasting[-2].cancel()\n                runner",
         ),
         (f"{_OF_AGENT}::test_session_that_changes_while_the_worker_drains_ends_its_tasks",),
     ),
