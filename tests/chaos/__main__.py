@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -25,7 +26,7 @@ from tests.chaos.checker import check
 from tests.chaos.cluster import Cluster, Shape
 from tests.chaos.faults.catalogue import FAULTS, Maker, chosen
 from tests.chaos.logs import ApiLogs
-from tests.chaos.parts import Part, Result, load, merge, split, store
+from tests.chaos.parts import Part, Result, load, merge, shared, split, store
 from tests.chaos.plan import Episode, Outcome, carry_out, draw
 from tests.chaos.report import RunInfo, commit, render
 from tests.chaos.rest import Api
@@ -161,11 +162,12 @@ def conduct(options: argparse.Namespace, seed: int, makers: Mapping[str, Maker])
     """Run the suite, in parts if it is long; write the report; return the exit status."""
     shape = Shape(options.session_timeout, network_refused=isolate())
     parts = split(seed, options.faults)
-    folder: Path | None = None
-    if len(parts) > 1:
+    if len(parts) == 1:
+        results = [_result(options, shape, makers, parts[0], results=None)]
+    else:
         folder = options.parts or Path("build", f"chaos-{seed}")
         tell(f"{len(parts)} parts; SEED={seed} begins again after those in {folder}")
-    results = [_result(options, shape, makers, part, folder) for part in parts]
+        results = shared(parts, folder, partial(_result, options, shape, makers, results=folder))
     whole = merge(results)
     command = f"make chaos FAULTS={options.faults} SEED={seed}"
     info = RunInfo(seed, whole.duration_s, shape.session_timeout_s, whole.commit, command)
@@ -181,6 +183,7 @@ def _result(
     shape: Shape,
     makers: Mapping[str, Maker],
     part: Part,
+    *,
     results: Path | None,
 ) -> Result:
     """Return what is stored about a part, or run it.

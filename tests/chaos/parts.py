@@ -1,10 +1,13 @@
 """A long run in parts: each has a cluster, a seed and a stored result of its own.
 
-A run that was interrupted begins again at the first part that has no result yet.
+A run that was interrupted begins again at the first part that has no result yet. The same command
+in two terminals shares the parts, and both print the report of all.
 """
 
+import fcntl
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -64,6 +67,36 @@ _RESULT = TypeAdapter(Result)
 def load(file: Path) -> Result | None:
     """Return the stored result of a part; None if it has none yet."""
     return _RESULT.validate_json(file.read_bytes()) if file.exists() else None
+
+
+def shared(parts: Sequence[Part], folder: Path, judge: Callable[[Part], Result]) -> list[Result]:
+    """Return the results of all parts, in their order, of which other processes may judge some.
+
+    A part that another process is at is left for the end: if that process has stored no result by
+    then, it is judged here.
+    """
+    results: dict[int, Result] = {}
+    for wait in (False, True):
+        for part in parts:
+            if part.number in results:
+                continue
+            with _alone(part.file(folder), wait=wait) as ours:
+                if ours:
+                    results[part.number] = judge(part)
+    return [results[part.number] for part in parts]
+
+
+@contextmanager
+def _alone(file: Path, *, wait: bool) -> Iterator[bool]:
+    """Keep other processes away from a part as long as this lasts; yield False if one has it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.with_suffix(".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
 
 
 def store(file: Path, result: Result) -> None:

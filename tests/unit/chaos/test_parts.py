@@ -1,13 +1,16 @@
 """A long run of the fault suite in parts."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.chaos.parts import FAULTS, Result, load, merge, split, store
+from tests.chaos.parts import FAULTS, Part, Result, load, merge, shared, split, store
 from tests.chaos.plan import Outcome
 from tests.chaos.records import FaultRecord
 from tests.chaos.verdict import Kind, Offence, Verdict
+from tests.waiting import DEADLINE_S
 
 RECORD = FaultRecord(
     "freeze-worker", "worker-1", 1.0, 2.0, None, True, "asleep", frozen_pids=frozenset({7, 8})
@@ -63,3 +66,24 @@ def test_everything_that_a_part_found_is_in_the_whole() -> None:
 
 def test_clean_parts_are_clean_together() -> None:
     assert merge([CLEAN, CLEAN]).is_clean
+
+
+def test_two_processes_share_the_parts_and_have_the_results_of_all(tmp_path: Path) -> None:
+    parts = split(5, 3 * FAULTS)
+    judged: list[int] = []
+    both = threading.Barrier(2)
+
+    def judge(part: Part) -> Result:
+        file = part.file(tmp_path)
+        if done := load(file):
+            return done
+        judged.append(part.number)
+        if len(judged) <= 2:
+            both.wait(DEADLINE_S)  # each of them has one
+        store(file, CLEAN)
+        return CLEAN
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = [pool.submit(shared, parts, tmp_path, judge) for _ in range(2)]
+        assert first.result(DEADLINE_S) == second.result(DEADLINE_S) == [CLEAN] * 3
+    assert sorted(judged) == [1, 2, 3]
