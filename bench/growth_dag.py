@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
+from bench.driven_engine import line, wide
 from bench.growth_table import Row
-from bench.hand_engine import line, wide
 from shoal.core.decide import decide
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.events import Begun, Event, TaskClaimed, TaskEnded

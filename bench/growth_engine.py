@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from bench import processes
+from bench.driven_engine import DrivenEngine, diamond, driven_engine, wide
 from bench.growth_table import Row
-from bench.hand_engine import HandEngine, diamond, hand_engine, wide
 from bench.past import multiply
 from shoal.sql import Database
 
@@ -69,19 +69,19 @@ async def beside(url: str, where: str, sizes: Iterable[int]) -> list[Row]:
 
 
 @asynccontextmanager
-async def _opened(url: str) -> AsyncIterator[HandEngine]:
+async def _opened(url: str) -> AsyncIterator[DrivenEngine]:
     async with Database(url) as database:
         await database.migrate()
-        async with hand_engine(database) as hand:
+        async with driven_engine(database) as hand:
             yield hand
 
 
-async def _run(hand: HandEngine, instances: int) -> None:
+async def _run(hand: DrivenEngine, instances: int) -> None:
     await hand.start(diamond(), instances)
     await hand.run(instances * 5)
 
 
-async def _cost(hand: HandEngine) -> dict[str, float]:
+async def _cost(hand: DrivenEngine) -> dict[str, float]:
     """Return what starting and running a task costs, here and at the database's server."""
     await _run(hand, 20)
     found: dict[str, float] = {}

@@ -34,7 +34,7 @@ from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles, create_identity
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database
-from tests.integration.master.hand_worker import HandWorker
+from tests.integration.master.manual_worker import HandWorker
 from tests.postgresql import DURABLE, temporary_server
 
 TOKEN = "x" * 43

@@ -16,7 +16,7 @@ from shoal.core.runs.states import TaskState
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import call
 from shoal.sql import Database
-from tests.integration.master.hand_worker import HandWorker
+from tests.integration.master.manual_worker import HandWorker
 
 PREFIX = "/api/v1"
 BATCH = 100  # tasks that the worker claims, and ends, together

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from bench.counting import Counts, uncounted
 from bench.loop_counting import AGENT, MASTER, start_role
-from shoal.coordination import Members, ZkSession, partition_of, ring
+from shoal.coordination import Members, ZkSession, notify, partition_of
 from shoal.coordination.cluster import layout
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.commands import CommandType, NewCommand
@@ -64,7 +64,7 @@ class OneProcess:
                 new = NewCommand(CommandType.START, part, key, workflow)
                 await uow.commands.add(new, now)
             await uow.commit()
-        await ring(self._session, sorted(set(parts)))
+        await notify(self._session, sorted(set(parts)))
 
     async def _ended(self, workflow: str) -> bool:
         instances = self._instances[workflow]

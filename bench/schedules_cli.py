@@ -1,7 +1,7 @@
 """Measure one master with many schedules that are due in the same second.
 
-Only what the database has to do with it: bells and queue entries are left out, and so are the
-masters' other duties. The clock is a fixed one, so nothing waits for a time to come.
+Only what the database has to do with it: notifications and queue entries are left out, and so are
+the masters' other duties. The clock is a fixed one, so nothing waits for a time to come.
 """
 
 import argparse

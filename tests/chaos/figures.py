@@ -86,7 +86,7 @@ FIGURES: Sequence[Figure] = (
     ),
     Figure(
         "R2",
-        ("kill-worker", "kill-launcher", "kill-guardian"),
+        ("kill-worker", "kill-launcher", "kill-watchdog"),
         f"{_NOTHING_TWICE}; submitted again p99 ≤ T + 3 s after the death",
         losses,
         _within(3, sessions=1),

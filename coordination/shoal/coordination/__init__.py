@@ -5,7 +5,7 @@ Usable as a library on its own; asyncio on the outside, kazoo's connection threa
 - ``session.ZkSession``: pipelined calls, watches, and a proof of being alive.
 - ``membership``: announce oneself, follow the others.
 - ``ownership.Ownership``: hold partitions, with an epoch for each; ``owners.Owners`` reads them.
-- ``bell``: wake a partition's owner. ``queue.TaskQueue``: the tasks that wait for a worker.
+- ``notification``: wake a partition's owner. ``queue.TaskQueue``: the tasks that wait for a worker.
 - ``assignors``: who should own which partition, as Kafka's assignors decide it.
 - ``group.Group``: share partitions with other processes, by Kafka's group protocol.
 - ``election.Election``: one of several processes leads. ``fence``: transactions that are refused
@@ -23,11 +23,11 @@ after the session is lost, its Party never rejoins, its queues lose items.
 """
 
 from shoal.coordination.assignors import Partition
-from shoal.coordination.cluster.bell import Bells, ring
 from shoal.coordination.cluster.cluster_clock import ClusterClock
 from shoal.coordination.cluster.keys import partition_of
 from shoal.coordination.cluster.layout import prepare
 from shoal.coordination.cluster.membership import MemberInfo, Members, Membership
+from shoal.coordination.cluster.notifications import Notifications, notify
 from shoal.coordination.cluster.owners import OwnerInfo, Owners
 from shoal.coordination.cluster.ownership import Ownership
 from shoal.coordination.cluster.tree import TreeKeeper
@@ -74,7 +74,6 @@ from shoal.coordination.session.session import ZkSession
 
 __all__ = [
     "BalancedJobs",
-    "Bells",
     "CannotConnect",
     "Check",
     "Claim",
@@ -103,6 +102,7 @@ __all__ = [
     "NodeExists",
     "NotLeader",
     "NotOwner",
+    "Notifications",
     "OwnerInfo",
     "Owners",
     "Ownership",
@@ -119,9 +119,9 @@ __all__ = [
     "ZkSession",
     "delete_group",
     "leader_of",
+    "notify",
     "partition_of",
     "prepare",
     "raise_fence",
     "read_group",
-    "ring",
 ]

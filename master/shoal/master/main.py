@@ -11,19 +11,19 @@ from collections.abc import Iterable
 import structlog
 
 from shoal.coordination import (
-    Bells,
     ClusterClock,
     Group,
     GroupSettings,
     Members,
     Membership,
+    Notifications,
     TaskQueue,
     TreeKeeper,
     ZkSession,
 )
 from shoal.coordination.assignors import cooperative_sticky
 from shoal.coordination.cluster import layout
-from shoal.coordination.cluster.bell import ring
+from shoal.coordination.cluster.notifications import notify
 from shoal.coordination.starting import connect_when_there
 from shoal.core.errors import ShoalError
 from shoal.master.dispatch.revoking import Revoker
@@ -139,12 +139,12 @@ async def _work(
     workers = await stack.enter_async_context(Members(session, layout.WORKERS))
     queue = TaskQueue(session)
 
-    def ring_soon(rung: Iterable[int]) -> None:
-        """Tell the owners of ``rung``: a hint, so nobody waits for it."""
-        for partition in (partitions := set(rung)) & engine.epochs.keys():
+    def notify_soon(notified: Iterable[int]) -> None:
+        """Tell the owners of ``notified``: a hint, so nobody waits for it."""
+        for partition in (partitions := set(notified)) & engine.epochs.keys():
             heard(partition)
         if others := partitions - engine.epochs.keys():
-            loops.create_task(_ring(session, others), name="ring")
+            loops.create_task(_notify(session, others), name="notify")
 
     timers = Timers(clock, lambda instance_id: engine.wake(instance_id))
     performer = Performer(
@@ -163,10 +163,10 @@ async def _work(
         performer,
         clock,
         settings.decide_batch,
-        Messenger(partitions, ring_soon),
+        Messenger(partitions, notify_soon),
         retry_s=2 * settings.scan_interval_s,
     )
-    admission = Admission(database, engine, clock, ring_soon)
+    admission = Admission(database, engine, clock, notify_soon)
     engine.at_end.append(admission.at_end_of)
     revoker = Revoker(
         workers,
@@ -178,13 +178,15 @@ async def _work(
     sweeper = Sweeper(
         engine, queue, clock, settings.sweep_interval_s, revoker.look_into, partitions
     )
-    backfills = Backfills(database, engine, clock, partitions, settings.scan_interval_s, ring_soon)
+    backfills = Backfills(
+        database, engine, clock, partitions, settings.scan_interval_s, notify_soon
+    )
     engine.on_end.append(backfills.run_ended)
     engine.on_end.append(lambda run: timers.drop(run.id))
     engine.on_gone.append(timers.drop)
-    slots = SlotKeeper(database, engine, clock, settings.scan_interval_s, ring_soon)
+    slots = SlotKeeper(database, engine, clock, settings.scan_interval_s, notify_soon)
     engine.on_stored.append(slots.stored)
-    dependencies = DependencyWatcher(database, engine, clock, settings.scan_interval_s, ring_soon)
+    dependencies = DependencyWatcher(database, engine, clock, settings.scan_interval_s, notify_soon)
     engine.on_stored.append(dependencies.stored)
     scanner = Scanner(
         database,
@@ -194,10 +196,12 @@ async def _work(
         settings.scan_batch,
         dict.fromkeys(REQUESTS, backfills.carry_out),
         max_open=settings.max_open_instances,
-        ring=ring_soon,
+        notify_owners=notify_soon,
     )
     engine.on_end.append(scanner.run_ended)
-    scheduler = Scheduler(database, engine, clock, partitions, settings.scan_interval_s, ring_soon)
+    scheduler = Scheduler(
+        database, engine, clock, partitions, settings.scan_interval_s, notify_soon
+    )
     purger = Purger(
         database,
         engine,
@@ -211,7 +215,7 @@ async def _work(
     )
 
     def heard(partition: int) -> None:
-        scanner.ring(partition)
+        scanner.notify(partition)
         scheduler.look_soon(partition)
         backfills.look_soon(partition)
         slots.look_soon(partition)
@@ -222,8 +226,10 @@ async def _work(
         tls, lambda s: add_MasterServiceServicer_to_server(rpc, s), settings.host, settings.port
     )
     stack.push_async_callback(server.stop, _STOP_GRACE_S)
-    bells = await stack.enter_async_context(Bells(session, heard))
-    keeper = PartitionKeeper(session, master_id, address, engine, bells, settings.takeover_delay_s)
+    notifications = await stack.enter_async_context(Notifications(session, heard))
+    keeper = PartitionKeeper(
+        session, master_id, address, engine, notifications, settings.takeover_delay_s
+    )
 
     def make_group() -> Group:
         return Group(
@@ -291,8 +297,8 @@ class _Stopped(Exception):
     """The master was told to stop and has left the cluster."""
 
 
-async def _ring(session: ZkSession, partitions: Iterable[int]) -> None:
+async def _notify(session: ZkSession, partitions: Iterable[int]) -> None:
     try:
-        await ring(session, partitions)
+        await notify(session, partitions)
     except ShoalError as error:
-        log.debug("bell not rung; the owner looks by itself", error=str(error))
+        log.debug("notification not notified; the owner looks by itself", error=str(error))

@@ -394,7 +394,7 @@ class ReportRequest(_message.Message):
 
     WORKER_ID_FIELD_NUMBER: _builtins.int
     REPORTS_FIELD_NUMBER: _builtins.int
-    HAND_ON_FIELD_NUMBER: _builtins.int
+    EAGER_FIELD_NUMBER: _builtins.int
     SENT_AT_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
     sent_at: _builtins.float
@@ -402,7 +402,7 @@ class ReportRequest(_message.Message):
     @_builtins.property
     def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___Report]: ...
     @_builtins.property
-    def hand_on(self) -> Global___HandOn:
+    def eager(self) -> Global___EagerRequest:
         """absent: the worker takes nothing with the answer"""
 
     def __init__(
@@ -410,19 +410,19 @@ class ReportRequest(_message.Message):
         *,
         worker_id: _builtins.str = ...,
         reports: _abc.Iterable[Global___Report] | None = ...,
-        hand_on: Global___HandOn | None = ...,
+        eager: Global___EagerRequest | None = ...,
         sent_at: _builtins.float = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["hand_on", b"hand_on"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["eager", b"eager"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_on", b"hand_on", "reports", b"reports", "sent_at", b"sent_at", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["eager", b"eager", "reports", b"reports", "sent_at", b"sent_at", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReportRequest: _TypeAlias = ReportRequest  # noqa: Y015
 
 @_typing.final
-class HandOn(_message.Message):
+class EagerRequest(_message.Message):
     """What a worker would take, without the queue, of the tasks directly behind those whose end it
     reports and whose claims it still holds.
     """
@@ -453,7 +453,7 @@ class HandOn(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___HandOn: _TypeAlias = HandOn  # noqa: Y015
+Global___EagerRequest: _TypeAlias = EagerRequest  # noqa: Y015
 
 @_typing.final
 class Place(_message.Message):
@@ -490,29 +490,29 @@ class ReportResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     VERDICTS_FIELD_NUMBER: _builtins.int
-    GRANTS_FIELD_NUMBER: _builtins.int
+    EAGER_TASKS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def verdicts(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReportVerdict]:
         """in the order of the reports"""
 
     @_builtins.property
-    def grants(self) -> _containers.RepeatedCompositeFieldContainer[Global___Grant]: ...
+    def eager_tasks(self) -> _containers.RepeatedCompositeFieldContainer[Global___EagerTask]: ...
     def __init__(
         self,
         *,
         verdicts: _abc.Iterable[Global___ReportVerdict] | None = ...,
-        grants: _abc.Iterable[Global___Grant] | None = ...,
+        eager_tasks: _abc.Iterable[Global___EagerTask] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["grants", b"grants", "verdicts", b"verdicts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["eager_tasks", b"eager_tasks", "verdicts", b"verdicts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReportResponse: _TypeAlias = ReportResponse  # noqa: Y015
 
 @_typing.final
-class Grant(_message.Message):
+class EagerTask(_message.Message):
     """A task that is stored as CLAIMED by the worker that reports: run it. Until the worker has a claim
     of its own for it, that of the task before it stands for both. Reporting again grants again.
     """
@@ -547,7 +547,7 @@ class Grant(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Grant: _TypeAlias = Grant  # noqa: Y015
+Global___EagerTask: _TypeAlias = EagerTask  # noqa: Y015
 
 @_typing.final
 class ReportVerdict(_message.Message):

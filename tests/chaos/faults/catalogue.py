@@ -68,7 +68,7 @@ _SIMPLE: tuple[type[Fault], ...] = (
     packets.RefuseWorkerToMasters,
     packets.DeleteClaimsOutOfReach,
     network.SwallowClaim,
-    network.SwallowReturn,
+    network.SwallowRequeue,
     network.SwallowDispatch,
     network.SwallowCommit,
     points.LoseAnswers,

@@ -87,7 +87,7 @@ class WriteJunk(_Intrusion):
         folders = [layout.MASTERS, layout.WORKERS, f"{layout.GROUPS}/masters/members"]
         nodes = await cluster.observer.below(folders)
         nodes += [layout.owner(number) for number in self.before.owners]
-        nodes += [layout.bell(number) for number in self.before.owners]
+        nodes += [layout.notification(number) for number in self.before.owners]
         return [f"{layout.GROUPS}/masters", *self.dice.sample(nodes, min(len(nodes), 8))]
 
     async def strike(self, cluster: Cluster, paths: list[str]) -> int:

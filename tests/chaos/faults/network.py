@@ -201,10 +201,10 @@ class SwallowClaim(_Swallow):
     pattern = b"/claims/"
 
 
-class SwallowReturn(_Swallow):
+class SwallowRequeue(_Swallow):
     """Claims that are given back: while the worker is away, another one claims the same tasks."""
 
-    name = "swallow-return"
+    name = "swallow-requeue"
     kind = "worker"
     # A multi that deletes a claim (of any version) and creates an entry behind it.
     pattern = re.compile(

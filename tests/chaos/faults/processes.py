@@ -156,16 +156,16 @@ class KillLauncher(_KillBelow):
 
 
 class KillGuard(_KillBelow):
-    name = "kill-guardian"
+    name = "kill-watchdog"
 
     def victims(self, supervisors: list[int]) -> list[int]:
         return [self.dice.choice(supervisors[:-1])] if supervisors[:-1] else []
 
 
 class KillSupervision(_KillBelow):
-    """Launcher and guards die together: only the agent is left."""
+    """Launcher and watchdogs die together: only the agent is left."""
 
-    name = "kill-launcher-and-guardians"
+    name = "kill-launcher-and-watchdogs"
 
     def victims(self, supervisors: list[int]) -> list[int]:
         return supervisors

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shoal.api.services import Services
-from shoal.coordination.cluster.bell import Bells
 from shoal.coordination.cluster.keys import partition_of
+from shoal.coordination.cluster.notifications import Notifications
 from shoal.sql import UnitOfWork
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, fields_of, problem_of
 from tests.waiting import DEADLINE_S
@@ -14,13 +14,13 @@ from tests.waiting import DEADLINE_S
 COMMANDS = f"{PREFIX}/commands"
 
 
-async def test_a_start_is_stored_and_rings_the_bell_of_its_partition(api: Api) -> None:
-    rung: asyncio.Queue[int] = asyncio.Queue()
+async def test_a_start_is_stored_and_notifies_the_notification_of_its_partition(api: Api) -> None:
+    notified: asyncio.Queue[int] = asyncio.Queue()
     await api.publish(parameters={"day": {"type": "date"}, "n": 1})
-    async with Bells(api.services.session, rung.put_nowait) as bells:
-        bells.listen(range(PARTITIONS))
-        for _ in range(PARTITIONS):  # each bell rings once when it is listened to
-            await asyncio.wait_for(rung.get(), DEADLINE_S)
+    async with Notifications(api.services.session, notified.put_nowait) as notifications:
+        notifications.subscribe(range(PARTITIONS))
+        for _ in range(PARTITIONS):  # each notification arrives once when it is listened to
+            await asyncio.wait_for(notified.get(), DEADLINE_S)
         command = await api.command(
             type="START",
             project="p",
@@ -32,7 +32,7 @@ async def test_a_start_is_stored_and_rings_the_bell_of_its_partition(api: Api) -
         )
         async with api.services.database.unit_of_work(read_only=True) as uow:
             stored = await uow.commands.get(command["id"])
-        assert await asyncio.wait_for(rung.get(), DEADLINE_S) == stored.partition
+        assert await asyncio.wait_for(notified.get(), DEADLINE_S) == stored.partition
     assert command["state"] == "PENDING"
     assert command["parameters"] == {"day": "2013-01-15", "n": "2"}
     assert command["logical_time"] == "2013-01-15T05:00:00Z"
@@ -212,7 +212,9 @@ async def test_a_stopping_process_does_not_let_anybody_wait(api: Api) -> None:
     assert answer.json()["state"] == "PENDING"
 
 
-async def test_a_bell_that_cannot_be_rung_is_no_error(api: Api, services: Services) -> None:
+async def test_a_notification_that_cannot_be_notified_is_no_error(
+    api: Api, services: Services
+) -> None:
     await api.publish()
     await services.session.__aexit__(None, None, None)
     command = await api.command(type="START", project="p", workflow="daily")

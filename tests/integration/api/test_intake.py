@@ -84,7 +84,7 @@ async def test_a_request_that_ends_early_holds_up_nobody(api: Api) -> None:
     assert isinstance(results[2], tuple)
 
 
-async def test_the_owner_is_rung_for_before_the_request_is_answered(
+async def test_the_owner_is_notified_for_before_the_request_is_answered(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await api.publish()
@@ -97,4 +97,4 @@ async def test_the_owner_is_rung_for_before_the_request_is_answered(
 
     monkeypatch.setattr(session, "set", noted)
     await api.services.intake.add(start("k"))
-    assert written == [layout.bell(1)]
+    assert written == [layout.notification(1)]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.driven_engine import diamond, driven_engine
 from bench.growth_engine import FIGURE, past
-from bench.hand_engine import diamond, hand_engine
 from bench.past import multiply
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database
@@ -24,12 +24,12 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 async def test_copies_are_ended_instances_with_all_their_tasks(url: str) -> None:
     async with Database(url) as database:
         await database.migrate()
-        async with hand_engine(database) as hand:
+        async with driven_engine(database) as hand:
             await hand.start(diamond(), 1)
             await hand.run(5)
     multiply(url, 1, COPIES)
     async with Database(url) as database:
-        async with hand_engine(database) as hand:
+        async with driven_engine(database) as hand:
             await hand.start(diamond(), 1)
             await hand.run(5)
         async with database.unit_of_work(read_only=True) as uow:

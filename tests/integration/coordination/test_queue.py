@@ -171,7 +171,7 @@ async def test_claims_given_back_are_queued_again_in_their_place(
     claims = await queue.claim("default", 4, "w")
     for bucket in (claims[0].entry.inner, claims[0].entry.outer):  # pruned by somebody
         await tree.delete(bucket)
-    await queue.give_back(claims[:3])
+    await queue.requeue(claims[:3])
     assert await queue.claims() == {3: "w"}
     assert ids(await queue.claim("default", 4, "w")) == [0, 1, 2]
 
@@ -261,7 +261,7 @@ async def test_claim_that_we_hold_already_is_not_taken_for_the_lost_one(
     theirs = TaskQueue(proxied)
     await theirs.claim("default", 1, "w")
     await queue.put(entries(1))  # queued again while it runs
-    await eventually(lambda: theirs._head("default").rung.is_set())
+    await eventually(lambda: theirs._head("default").notified.is_set())
     zk_proxy.swallow_from = claim_request()
     claiming = asyncio.create_task(theirs.claim("default", 1, "w"))
     await eventually(lambda: zk_proxy.swallow_replies)

@@ -12,7 +12,7 @@ from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import Claim, Entry, TaskQueue, ZkSession, prepare
 from shoal.coordination.queue import head
 from shoal.coordination.queue.claimers import Claimers
-from shoal.coordination.queue.turns import Place, turn
+from shoal.coordination.queue.contention import Place, turn
 from tests.integration.coordination.conftest import connect
 from tests.waiting import eventually
 from tests.zookeeper import expire_session
@@ -152,7 +152,7 @@ async def test_entry_of_a_task_that_ran_elsewhere_is_tried_again_unasked(
     await ours.put([entry(1), entry(2, group="other")])
     assert await ours.claim("default", 1, "ours") == []
     assert await ours.claim("other", 1, "ours")  # another group does not wait for it
-    await theirs.release(held)  # nobody rings
+    await theirs.release(held)  # nobody notifications
     async with asyncio.timeout(DEADLINE_S):
         while not (claims := await ours.claim("default", 1, "ours")):
             assert await ours.wait("default", timeout_s=DEADLINE_S)

@@ -17,7 +17,7 @@ End = Callable[[TaskQueue, list[Claim]], Awaitable[None]]
 ENDS: dict[str, End] = {
     "released": lambda queue, claims: queue.release(claims),
     "released after its end": lambda queue, claims: queue.release(claims, ended=True),
-    "given back": lambda queue, claims: queue.give_back(claims),
+    "given back": lambda queue, claims: queue.requeue(claims),
 }
 
 
@@ -164,7 +164,7 @@ async def test_claims_that_somebody_else_has_deleted_are_told_once(
     assert await theirs.lost() == []
     assert await theirs.standing([*claims, *mine]) == {claims[1], claims[3]}
     await theirs.release([claims[1]])
-    await theirs.give_back([claims[3]])
+    await theirs.requeue([claims[3]])
     assert await theirs.lost() == []  # these we have ended ourselves
     assert await queue.lost() == []
 

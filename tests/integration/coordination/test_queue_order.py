@@ -61,6 +61,6 @@ async def test_claims_follow_the_order_of_a_sorted_list(session: ZkSession, seed
             case "back" if held:
                 claim = held.pop(rng.choice(list(held)))
                 insort(waiting, claim.entry)
-                await queue.give_back([claim])
+                await queue.requeue([claim])
     assert await queue.depth("g") == len(waiting)
     assert set(await queue.claims()) == set(held)

@@ -36,13 +36,15 @@ async def test_claim_that_somebody_else_made_meanwhile_is_theirs(
         assert {holders[entry.task_instance_id] for entry in taken} == {"second"}
 
 
-async def test_entry_whose_bell_was_not_heard_is_found_all_the_same(session: ZkSession) -> None:
+async def test_entry_whose_notification_was_not_heard_is_found_all_the_same(
+    session: ZkSession,
+) -> None:
     await prepare(session, 4)
     queue = TaskQueue(session)
     await queue.put([_entry(1)])
     assert len(await queue.claim("default", 1, "w")) == 1
     assert await queue.claim("default", 1, "w") == []  # it knows the queue to be empty
-    await session.create(_entry(2).path, makepath=True)  # and nobody rings
+    await session.create(_entry(2).path, makepath=True)  # and nobody notifications
     async with asyncio.timeout(DEADLINE_S):
         while not (claims := await queue.claim("default", 1, "w")):
             await asyncio.sleep(0.05)

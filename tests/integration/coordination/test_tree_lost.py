@@ -13,17 +13,17 @@ from kazoo.exceptions import NoNodeError, NotEmptyError
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port
 from shoal.coordination import (
-    Bells,
     Election,
     ElectionListener,
     Group,
     Membership,
     NoNode,
+    Notifications,
     TaskQueue,
     TreeKeeper,
     ZkSession,
+    notify,
     prepare,
-    ring,
 )
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import CoordinationError, Mismatch
@@ -96,7 +96,7 @@ async def goes_through(queue: TaskQueue, task: int) -> None:
 async def test_everybody_goes_on_after_the_ensemble_was_wiped(
     own_server: ZooKeeperServer, chroot: str
 ) -> None:
-    rung: list[int] = []
+    notified: list[int] = []
     async with (
         connect(own_server.address + chroot, session_timeout_s=4.0) as session,
         connect(own_server.address + chroot, session_timeout_s=4.0) as other,
@@ -107,13 +107,13 @@ async def test_everybody_goes_on_after_the_ensemble_was_wiped(
         await prepare(session, 4)
         async with (
             TreeKeeper(session, 4),
-            Bells(session, rung.append) as bells,
+            Notifications(session, notified.append) as notifications,
             Membership(session, layout.WORKERS, "w", {"x": 1}),
             owner(session, "m1", range(4)) as recorder,
             Group(session, "g", topics={"t": 4}, settings=QUICK) as group,
             Group(other, "g", topics={"t": 4}, settings=QUICK) as second,
         ):
-            bells.listen([0])
+            notifications.subscribe([0])
             queue = TaskQueue(session)
             await goes_through(queue, 1)
             await eventually(lambda: len(group.owned) == len(second.owned) == 2)
@@ -129,14 +129,14 @@ async def test_everybody_goes_on_after_the_ensemble_was_wiped(
                 while not await session.exists(layout.member(layout.WORKERS, "w")):
                     await asyncio.sleep(0.05)
             assert await prepare(other, 99) == 4
-            rung.clear()
-            await eventually_rings(other, rung)
+            notified.clear()
+            await eventually_notified(other, notified)
 
 
-async def eventually_rings(session: ZkSession, rung: list[int]) -> None:
+async def eventually_notified(session: ZkSession, notified: list[int]) -> None:
     async with asyncio.timeout(DEADLINE_S):
-        while not rung:
-            await ring(session, [0])
+        while not notified:
+            await notify(session, [0])
             await asyncio.sleep(0.05)
 
 

@@ -1,4 +1,4 @@
-"""Masters without ZooKeeper over one database: each owns a partition, bells ring at once."""
+"""Masters without ZooKeeper on one database: each owns a partition and is notified at once."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -19,7 +19,7 @@ from tests.clock import utc_now
 from tests.waiting import DEADLINE_S
 
 PARTITIONS = 2
-_SCAN_INTERVAL_S = 3_600.0  # everything is done when a bell rings, or not at all
+_SCAN_INTERVAL_S = 3_600.0  # everything is done when a notification arrives, or not at all
 
 
 class Master:
@@ -30,7 +30,7 @@ class Master:
         self.partition = partition
         self.epoch = epoch
         self.engine = Engine(site.database, self._perform, utc_now, 500)
-        self.admission = Admission(site.database, self.engine, utc_now, site.ring)
+        self.admission = Admission(site.database, self.engine, utc_now, site.notify)
         self.engine.at_end.append(self.admission.at_end_of)
         self.scanner = Scanner(
             site.database,
@@ -39,7 +39,7 @@ class Master:
             _SCAN_INTERVAL_S,
             500,
             max_open=max_open,
-            ring=site.ring,
+            notify_owners=site.notify,
         )
         self.engine.on_end.append(self.scanner.run_ended)
 
@@ -62,7 +62,7 @@ class Master:
 
 
 class Site:
-    """One database and who works on it. ``deaf``: bells do not ring."""
+    """One database and who works on it. ``deaf``: notifications do not notify."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -70,10 +70,10 @@ class Site:
         self.deaf = False
         self._keys = 0
 
-    def ring(self, partitions: Iterable[int]) -> None:
+    def notify(self, partitions: Iterable[int]) -> None:
         for partition in partitions:
             if partition in self.masters and not self.deaf:
-                self.masters[partition].scanner.ring(partition)
+                self.masters[partition].scanner.notify(partition)
 
     @asynccontextmanager
     async def working(self, **options: Any) -> AsyncIterator[list[Master]]:
@@ -94,11 +94,11 @@ class Site:
         return published.version.workflow_id
 
     async def send(self, *new: NewCommand) -> list[Command]:
-        """Store commands and ring."""
+        """Store commands and notify."""
         async with self.database.unit_of_work() as uow:
             stored = await uow.commands.add_many(new, utc_now())
             await uow.commit()
-        self.ring({command.partition for command in new})
+        self.notify({command.partition for command in new})
         return [command for command, _ in stored]
 
     def new_start(self, workflow_id: int, **fields: Any) -> NewCommand:

@@ -31,9 +31,9 @@ class Master:
     def __init__(self, database: Database, epoch: int = 1) -> None:
         self.database = database
         self.epoch = epoch
-        self.rung: list[int] = []
+        self.notified: list[int] = []
         self.engine = Engine(database, self._perform, utc_now, 500)
-        self.backfills = Backfills(database, self.engine, utc_now, PARTITIONS, 60.0, self._ring)
+        self.backfills = Backfills(database, self.engine, utc_now, PARTITIONS, 60.0, self._notify)
         self.engine.on_end.append(self.backfills.run_ended)
         self.scanner = Scanner(
             database,
@@ -44,8 +44,8 @@ class Master:
             dict.fromkeys(REQUESTS, self.backfills.carry_out),
         )
 
-    def _ring(self, partitions: Iterable[int]) -> None:
-        self.rung += partitions
+    def _notify(self, partitions: Iterable[int]) -> None:
+        self.notified += partitions
 
     async def _perform(self, performed: Sequence[tuple[Run, tuple[Action, ...]]]) -> None:
         """Nobody runs tasks here."""

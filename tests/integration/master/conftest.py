@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shoal.coordination import NoNode, ZkSession, partition_of, ring
+from shoal.coordination import NoNode, ZkSession, notify, partition_of
 from shoal.coordination.cluster import layout
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
@@ -23,7 +23,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database
 from tests.databases import migrated_url
 from tests.integration.coordination.conftest import connect
-from tests.integration.master.hand_worker import HandWorker
+from tests.integration.master.manual_worker import HandWorker
 from tests.waiting import DEADLINE_S, SERVICE_SESSION_S
 
 PARTITIONS = 8
@@ -90,7 +90,7 @@ class Bench:
         instance: Instance | None = None,
         **fields: Any,
     ) -> Command:
-        """Add a command, ring, and return it once it has an outcome."""
+        """Add a command, notify, and return it once it has an outcome."""
         partition = instance.partition if instance else partition_of(key, PARTITIONS)
         new = NewCommand(
             kind,
@@ -103,7 +103,7 @@ class Bench:
         async with self.database.unit_of_work() as uow:
             command, _ = await uow.commands.add(new, datetime.now(UTC))
             await uow.commit()
-        await ring(self.session, [partition])
+        await notify(self.session, [partition])
         async with asyncio.timeout(DEADLINE_S):
             while command.state is CommandState.PENDING:
                 await asyncio.sleep(0.01)

@@ -50,10 +50,10 @@ class Master:
     def __init__(self, database: Database, epoch: int = 1, batch: int = 500) -> None:
         self.database = database
         self.epoch = epoch
-        self.rung: set[int] = set()
-        messenger = Messenger(PARTITIONS, self.rung.update)
+        self.notified: set[int] = set()
+        messenger = Messenger(PARTITIONS, self.notified.update)
         self.engine = Engine(database, self._perform, utc_now, batch, messenger)
-        admission = Admission(database, self.engine, utc_now, self.rung.update)
+        admission = Admission(database, self.engine, utc_now, self.notified.update)
         self.engine.at_end.append(admission.at_end_of)
         self.scanner = Scanner(database, self.engine, utc_now, 3_600.0, 500)
 

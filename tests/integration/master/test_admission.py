@@ -147,7 +147,7 @@ async def test_superseded_run_never_starts_although_its_stop_is_late(site: Site)
     async with site.working():
         active = [await site.start(workflow, partition=0) for _ in range(2)]
         second = await site.start(workflow, partition=1)
-        del site.masters[1]  # hears no bell
+        del site.masters[1]  # hears no notification
         third = await site.start(workflow, partition=0)
         for run in active:
             await site.end(run)
@@ -221,7 +221,7 @@ async def test_successor_starts_what_was_admitted_while_nobody_heard_it(any_site
         first = await site.start(workflow, partition=0)
         second = await site.start(workflow, partition=1)
         await site.is_in(first, RUNNING)
-        site.deaf = True  # as if the master died between commit and bell
+        site.deaf = True  # as if the master died between commit and notification
         await site.end(first)
         assert (await site.instance(second.id)).admitted_at is not None
         assert (await site.instance(second.id)).state is QUEUED
@@ -367,7 +367,7 @@ async def test_requests_do_not_stand_in_line_behind_starts(site: Site) -> None:
         held_back = await site.send(*[site.new_start(workflow, partition=0) for _ in range(600)])
         assert (await site.request(CommandType.PAUSE, running)).state is CommandState.DONE
         await eventually(lambda: running.id not in masters[0].engine.runs)
-        site.ring([0])  # a paused instance is held by nobody: there is room for the next one
+        site.notify([0])  # a paused instance is held by nobody: there is room for the next one
         assert (await site.outcome(held_back[0])).state is CommandState.DONE
         assert (await site.command(held_back[1].id)).state is CommandState.PENDING
 

@@ -18,8 +18,8 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import call
 from tests.clock import utc_now
 from tests.integration.master.conftest import Bench
-from tests.integration.master.hand_worker import HandWorker
 from tests.integration.master.kill_counter import kill_counter
+from tests.integration.master.manual_worker import HandWorker
 from tests.unit.core.driving import START, spec
 from tests.waiting import DEADLINE_S
 

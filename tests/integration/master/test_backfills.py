@@ -405,14 +405,14 @@ async def test_a_new_backfill_starts_at_once_also_where_there_was_none(
 ) -> None:
     await site.publish()
     async with Master(database).working() as master:
-        await master.look()  # there is none: from now on bells are not for backfills
+        await master.look()  # there is none: from now on notifications are not for backfills
         work = asyncio.create_task(master.backfills.work())
         try:
             for number in (1, 2):  # the first one may be due to its first look
-                master.rung.clear()
+                master.notified.clear()
                 await site.ask(f"k{number}", dates=[f"2026-01-0{number}"])
                 await master.scanner.scan(range(PARTITIONS))
-                await eventually(lambda: master.rung)
+                await eventually(lambda: master.notified)
             assert not work.done()
         finally:
             work.cancel()
@@ -429,10 +429,10 @@ async def test_the_end_of_a_run_wakes_the_backfill(site: Site, database: Databas
         try:
             for _ in range(3):  # the first one may be due to its first look
                 (run,) = await site.runs(S.STARTED)
-                master.rung.clear()
+                master.notified.clear()
                 await master.end(run)
-                # Its regular look comes in a minute, and no bell rings here.
-                await eventually(lambda: master.rung)
+                # Its regular look comes in a minute, and no notification arrives here.
+                await eventually(lambda: master.notified)
                 await master.scanner.scan(range(PARTITIONS))
             assert not work.done()
         finally:
@@ -442,7 +442,7 @@ async def test_the_end_of_a_run_wakes_the_backfill(site: Site, database: Databas
 
 
 @on_both
-async def test_the_end_of_a_run_rings_the_bell_of_another_master(
+async def test_the_end_of_a_run_notifies_the_notification_of_another_master(
     site: Site, database: Database
 ) -> None:
     await site.publish()
@@ -454,11 +454,11 @@ async def test_the_end_of_a_run_rings_the_bell_of_another_master(
         instance = await site.instance_of(run)
         assert instance.partition != home, "chosen so by the key"
         await master.engine.drop([home])
-        master.rung.clear()
+        master.notified.clear()
         await master.end(run)
         work = asyncio.create_task(master.backfills.work())
         try:
-            await eventually(lambda: master.rung == [home])
+            await eventually(lambda: master.notified == [home])
         finally:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)

@@ -264,15 +264,17 @@ async def test_partition_that_goes_while_a_scan_waits_for_the_database_ends_noth
     assert site.engine.runs == {}
 
 
-async def test_bells_of_others_do_not_put_off_a_command_that_rang_unheard(site: Site) -> None:
+async def test_notifications_of_others_do_not_put_off_a_command_that_rang_unheard(
+    site: Site,
+) -> None:
     await site.engine.take({0: 1}, "m")
-    site.engine.epochs[1] = 1  # a partition whose bell never rests
+    site.engine.epochs[1] = 1  # a partition whose notification never rests
     scanner = Scanner(site.database, site.engine, utc_now, 0.2, 500)
     async with site.working():
         scanning = asyncio.create_task(scanner.work())
         command = await site.command(CommandType.START)
         while command.state is CommandState.PENDING:
-            scanner.ring(1)
+            scanner.notify(1)
             command = await site.stored(command)
         scanning.cancel()
     assert command.state is CommandState.DONE
@@ -421,11 +423,11 @@ async def test_schedule_that_cannot_be_read_keeps_no_other_from_firing(site: Sit
         await uow.connection.execute(broken.values(timezone="No/Where"))
         await uow.commit()
     await site.engine.take({0: 1}, "m")
-    rung: list[int] = []
-    scheduler = Scheduler(site.database, site.engine, utc_now, 1, 60.0, rung.extend)
+    notified: list[int] = []
+    scheduler = Scheduler(site.database, site.engine, utc_now, 1, 60.0, notified.extend)
     async with site.working():
         firing = asyncio.create_task(scheduler.work())
-        while not rung:
+        while not notified:
             await asyncio.wait([firing], timeout=0.02)
             assert not firing.done(), firing
         firing.cancel()
@@ -442,7 +444,7 @@ async def test_events_put_back_after_a_fence_keep_their_order(
     await site.engine.take({0: 1}, "m")
     site.engine.epochs[1] = 1  # whose next owner the batch will meet
     site.engine._inbox.clear()
-    lost = site.engine.hand_over(1, 99, TimeReached(utc_now()))
+    lost = site.engine.enqueue(1, 99, TimeReached(utc_now()))
     attempt = run.attempts["a"].id or 0
     for event in (TaskClaimed(attempt, "w", utc_now()), StopRequested(utc_now())):
         site.engine.post(0, run.id, event)
@@ -530,12 +532,12 @@ async def test_batch_ends_when_it_is_about_enough_tasks(
             await store(*batch)
 
         monkeypatch.setattr(site.engine, "_store", noted)
-        ends = [site.engine.hand_over(0, run.id, end_of(run, "a")) for run in runs]
+        ends = [site.engine.enqueue(0, run.id, end_of(run, "a")) for run in runs]
         later = []  # of each run, in this order; the second batch has them
         for run in runs:
             event = TaskClaimed(run.attempts["t0"].id or 0, "w", utc_now())
-            later.append(site.engine.hand_over(0, run.id, event))
-        later += [site.engine.hand_over(0, run.id, end_of(run, "t0")) for run in runs]
+            later.append(site.engine.enqueue(0, run.id, event))
+        later += [site.engine.enqueue(0, run.id, end_of(run, "t0")) for run in runs]
         await asyncio.gather(*ends, *later)
     ids = [run.id for run in runs]
     assert stored[:2] == [set(ids[:2]), set(ids[2:4])]  # seven tasks each

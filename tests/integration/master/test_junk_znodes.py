@@ -225,7 +225,7 @@ async def vandalise(session: ZkSession, rng: random.Random) -> None:
         layout.group(GROUP),
         layout.group_members(GROUP),
         layout.owner(rng.randrange(PARTITIONS)),
-        layout.bell(rng.randrange(PARTITIONS)),
+        layout.notification(rng.randrange(PARTITIONS)),
         layout.partition(rng.randrange(PARTITIONS)),
         layout.queue("default"),
         layout.claim_bucket(rng.randrange(256)),

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from shoal.coordination import Bells, Partition, ZkSession, prepare
+from shoal.coordination import Notifications, Partition, ZkSession, prepare
 from shoal.coordination.cluster import layout
 from shoal.master.engine.engine import Engine
 from shoal.master.membership.partitions import PartitionKeeper
@@ -28,10 +28,12 @@ async def until(condition: Callable[[], object]) -> None:
 class Master:
     """A keeper, its engine, and what is around them."""
 
-    def __init__(self, session: ZkSession, database: Database, bells: Bells) -> None:
+    def __init__(
+        self, session: ZkSession, database: Database, notifications: Notifications
+    ) -> None:
         self.session, self.database = session, database
         self.engine = Engine(database, lambda _: asyncio.sleep(0), utc_now, 500)
-        self.keeper = PartitionKeeper(session, "m", "host:1", self.engine, bells, 0.0)
+        self.keeper = PartitionKeeper(session, "m", "host:1", self.engine, notifications, 0.0)
 
     async def own(self) -> int:
         """Own partition 0; return the epoch."""
@@ -58,8 +60,8 @@ async def database(sqlite_url: str) -> AsyncIterator[Database]:
 @asynccontextmanager
 async def running(session: ZkSession, database: Database) -> AsyncIterator[Master]:
     await prepare(session, 1)
-    async with Bells(session, lambda _: None) as bells:
-        master = Master(session, database, bells)
+    async with Notifications(session, lambda _: None) as notifications:
+        master = Master(session, database, notifications)
         work = asyncio.create_task(master.keeper.work())
         try:
             async with master.keeper.ownership:

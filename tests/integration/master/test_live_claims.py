@@ -96,7 +96,7 @@ async def test_attempt_that_is_claimed_again_while_the_sweeper_looks_is_not_lost
     """A worker may let go of a claim and get it again: it is granted what it holds already."""
     workflow = await bench.publish({"a": {}})
     looked, go_on = asyncio.Event(), asyncio.Event()
-    look = Sweeper._handed_on
+    look = Sweeper._transferred
 
     async def look_and_wait(
         self: Sweeper, unclaimed: Sequence[tuple[Run, Attempt]]
@@ -107,13 +107,13 @@ async def test_attempt_that_is_claimed_again_while_the_sweeper_looks_is_not_lost
             await go_on.wait()
         return found
 
-    monkeypatch.setattr(Sweeper, "_handed_on", look_and_wait)
+    monkeypatch.setattr(Sweeper, "_transferred", look_and_wait)
     async with bench.master():
         instance = await bench.start(workflow)
         worker = await bench.worker("w")
         (claim,) = await worker.claim(1)
         await worker.fetch([claim])
-        await worker.queue.give_back([claim])  # it has heard no answer, let us say
+        await worker.queue.requeue([claim])  # it has heard no answer, let us say
         await looked.wait()
         (again,) = await worker.claim(1)
         (verdict,) = await worker.fetch([again])

@@ -122,8 +122,8 @@ async def test_task_that_is_returned_runs_on_another_worker_as_the_same_attempt(
         payload = (await busy.fetch([claim]))[0].payload
         # Repeated, since the first answer may be lost: nobody else can have taken it.
         for _ in range(2):
-            assert await busy.give_back(claim, payload) == pb.ReportVerdict.COMMITTED
-        await busy.queue.give_back([claim])
+            assert await busy.requeue(claim, payload) == pb.ReportVerdict.COMMITTED
+        await busy.queue.requeue([claim])
         assert await idle.work(1) == 0
         assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
     (attempt,) = await bench.tasks(instance.id, all_attempts=True)
@@ -139,11 +139,11 @@ async def test_task_that_is_returned_twice_is_not_taken_from_who_has_begun_with_
         worker = await bench.worker("w1")
         (claim,) = await worker.claim()
         old = (await worker.fetch([claim]))[0].payload
-        assert await worker.give_back(claim, old) == pb.ReportVerdict.COMMITTED
-        await worker.queue.give_back([claim])
+        assert await worker.requeue(claim, old) == pb.ReportVerdict.COMMITTED
+        await worker.queue.requeue([claim])
         (again,) = await worker.claim()
         assert (await worker.fetch([again]))[0].payload.queued_at > old.queued_at
-        late = await worker.give_back(again, old)  # sent before, and held up on its way
+        late = await worker.requeue(again, old)  # sent before, and held up on its way
         assert late == pb.ReportVerdict.SUPERSEDED
         assert await worker.report(again, pb.SUCCEEDED) == pb.ReportVerdict.COMMITTED
         assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
@@ -159,7 +159,7 @@ async def test_task_that_is_returned_by_a_worker_that_dies_then_is_queued_again(
             doomed = await bench.worker("doomed", session)
             (claim,) = await doomed.claim()
             payload = (await doomed.fetch([claim]))[0].payload
-            assert await doomed.give_back(claim, payload) == pb.ReportVerdict.COMMITTED
+            assert await doomed.requeue(claim, payload) == pb.ReportVerdict.COMMITTED
         await (await bench.worker("survivor")).work(1)
         assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
     assert [t.attempt for t in await bench.tasks(instance.id, all_attempts=True)] == [1]

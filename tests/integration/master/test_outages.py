@@ -13,7 +13,7 @@ from shoal.core.runs.states import WorkflowState
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import RpcError
 from tests.integration.master.conftest import PARTITIONS, Bench
-from tests.integration.master.hand_worker import HandWorker
+from tests.integration.master.manual_worker import HandWorker
 from tests.integration.master.test_master import DIAMOND
 from tests.proxy import TcpProxy
 

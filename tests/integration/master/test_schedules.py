@@ -38,7 +38,7 @@ class Office:
 
     database: Database
     now: datetime = SIX - HOUR
-    rung: list[int] = field(default_factory=list)
+    notified: list[int] = field(default_factory=list)
 
     async def master(
         self, epoch: int = 1, partitions: Collection[int] = range(PARTITIONS)
@@ -49,7 +49,7 @@ class Office:
         return self.scheduler(engine, Scheduler)
 
     def scheduler(self, engine: Engine, kind: type[Scheduler]) -> Scheduler:
-        return kind(self.database, engine, lambda: self.now, PARTITIONS, 60.0, self.rung.extend)
+        return kind(self.database, engine, lambda: self.now, PARTITIONS, 60.0, self.notified.extend)
 
     async def publish(self, *schedules: dict[str, Any], name: str = "w") -> list[Schedule]:
         task = {"name": "a", "type": "SHELL", "params": {"script": "true"}}
@@ -100,7 +100,7 @@ async def test_command_says_what_the_schedule_says(office: Office) -> None:
     assert start.idempotency_key == f"schedule:{one.id}:2026-03-02T06:00:00+00:00"
     assert (start.logical_time, start.timezone) == (SIX, "Asia/Tokyo")
     assert (start.schedule_id, start.priority, start.parameters) == (one.id, 1, {"n": "1"})
-    assert office.rung == [start.partition]
+    assert office.notified == [start.partition]
     (one,) = await office.schedules()
     assert one.next_fire_at == SIX + DAY
 
@@ -299,7 +299,7 @@ async def test_schedule_that_cannot_fire_holds_up_no_other(
     for hour in range(2):
         office.now = SIX + hour * HOUR
         with capture_logs() as logged:
-            for _ in range(3):  # whatever rings: the bad one is no reason to hurry
+            for _ in range(3):  # whatever notifications: the bad one is no reason to hurry
                 assert await scheduler.look() == 60.0
         told = [one["item"] for one in logged if one["log_level"] == "error"]
         assert told == ([str(bad.id)] if hour == 0 else [])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete
 
-from shoal.coordination import ring
+from shoal.coordination import notify
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import ResumeRequested, SlotGranted
 from shoal.core.runs.records import Instance
@@ -20,7 +20,7 @@ from shoal.sql.schema.tables import concurrency_group, concurrency_lease
 from tests.clock import utc_now
 from tests.integration.coordination.conftest import connect
 from tests.integration.master.conftest import PARTITIONS, Bench
-from tests.integration.master.hand_worker import HandWorker
+from tests.integration.master.manual_worker import HandWorker
 from tests.waiting import DEADLINE_S, eventually
 
 ON_SQLITE = pytest.mark.parametrize("bench", ["sqlite"], indirect=True)
@@ -136,7 +136,7 @@ async def test_more_and_fewer_slots_apply_at_once(bench: Bench) -> None:
         instances = await start_many(bench, 4)
         await until(bench, instances, TaskState.QUEUED, *[TaskState.BLOCKED] * 3)
         await set_slots(bench, 3)
-        await ring(bench.session, {one.partition for one in instances})  # as the API does
+        await notify(bench.session, {one.partition for one in instances})  # as the API does
         await until(bench, instances, *[TaskState.QUEUED] * 3, TaskState.BLOCKED)
         await set_slots(bench, 1)
         worker = await bench.worker("w")
@@ -223,7 +223,7 @@ async def test_those_who_wait_for_a_group_that_is_gone_wait_until_it_is_back(
         async with bench.database.unit_of_work() as uow:
             await uow.connection.execute(delete(concurrency_group))
             await uow.commit()
-        await ring(bench.session, range(PARTITIONS))
+        await notify(bench.session, range(PARTITIONS))
         await set_slots(bench, 1)
         await until(bench, instances, TaskState.QUEUED)
 

@@ -142,8 +142,8 @@ async def test_task_that_was_returned_and_taken_again_meanwhile_is_not_lost(
         if looks <= LOOKS:  # as seen between the two claims
             found.discard(claim.entry.task_instance_id)
         if looks == LOOKS:
-            await worker.give_back(claim, payload)
-            await worker.queue.give_back([claim])
+            await worker.requeue(claim, payload)
+            await worker.queue.requeue([claim])
             await worker.fetch(await worker.claim())
             taken_again.set()
         return found

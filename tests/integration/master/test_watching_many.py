@@ -36,9 +36,9 @@ class Site:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.engine = Engine(database, self._perform, utc_now, 500)
-        self.rung: list[int] = []
+        self.notified: list[int] = []
         self.watcher = DependencyWatcher(
-            database, self.engine, utc_now, 60.0, lambda rung: self.rung.extend(rung)
+            database, self.engine, utc_now, 60.0, lambda notified: self.notified.extend(notified)
         )
         self.engine.on_stored.append(self.watcher.stored)
 
@@ -123,8 +123,8 @@ async def test_who_waits_since_nobody_did_is_told_of_the_next_end(tmp_path: Path
         async with site.database.unit_of_work() as uow:  # of another master, in another partition
             await uow.dependencies.register([Wait(999, up, 999, 1)])
             await uow.commit()
-        assert not site.rung
+        assert not site.notified
         await created(site.database, up, 1)
         await site.engine.take({0: 2}, "test")
-        await eventually(lambda: site.rung == [1])
+        await eventually(lambda: site.notified == [1])
         looking.cancel()

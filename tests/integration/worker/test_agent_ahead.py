@@ -8,7 +8,7 @@ import pytest
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.intake import disk, pace, start_line
+from shoal.worker.intake import disk, prefetch, throughput
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, cluster_settings, the_worker, until
 from tests.proxy import TcpProxy
@@ -17,20 +17,20 @@ from tests.waiting import DEADLINE_S
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
 SHORT = {"script": "true"}
-AHEAD = pace.MOST_OF_A_SLOT  # of a worker with one slot
+AHEAD = throughput.MOST_OF_A_SLOT  # of a worker with one slot
 
 
 @pytest.fixture(autouse=True)
 def always_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that has finished a task once is taken for a quick one for ever."""
-    monkeypatch.setattr(pace, "SHORT_S", 1e6)
-    monkeypatch.setattr(pace, "WINDOW_S", 1e6)
+    monkeypatch.setattr(throughput, "SHORT_S", 1e6)
+    monkeypatch.setattr(throughput, "WINDOW_S", 1e6)
 
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is given back because of the time."""
-    monkeypatch.setattr(start_line, "PATIENCE_S", 1e6)
+    monkeypatch.setattr(prefetch, "PATIENCE_S", 1e6)
 
 
 async def line_up(master: FakeMaster, script: str) -> list[int]:

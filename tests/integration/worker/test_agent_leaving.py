@@ -202,9 +202,9 @@ async def test_frozen_agent_and_launcher_lose_their_tasks_in_time_too(
 ) -> None:
     with WorkerProcess(cluster) as worker:
         number, pid = await living(master, cluster)
-        (sentinel,) = children(worker.pid)
-        (guardian,) = children(sentinel.pid)
-        (launcher,) = children(guardian.pid)
+        (outer,) = children(worker.pid)
+        (inner,) = children(outer.pid)
+        (launcher,) = children(inner.pid)
         os.kill(launcher.pid, signal.SIGSTOP)
         worker.signal(signal.SIGSTOP)
         await claim_gone(master, number)
@@ -221,10 +221,10 @@ async def test_thawed_node_kills_its_stale_tasks_and_reports_nothing_of_them(
 ) -> None:
     with WorkerProcess(cluster) as worker:
         number, pid = await living(master, cluster)
-        (sentinel,) = children(worker.pid)
-        (guardian,) = children(sentinel.pid)
-        (launcher,) = children(guardian.pid)
-        node = [pid, launcher.pid, guardian.pid, sentinel.pid, worker.pid]
+        (outer,) = children(worker.pid)
+        (inner,) = children(outer.pid)
+        (launcher,) = children(inner.pid)
+        node = [pid, launcher.pid, inner.pid, outer.pid, worker.pid]
         for each in node:
             os.kill(each, signal.SIGSTOP)
         await claim_gone(master, number)

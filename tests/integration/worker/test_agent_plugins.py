@@ -8,7 +8,7 @@ import pytest
 
 from shoal.core import task_types
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.supervisor.guard import SENTINEL
+from shoal.worker.supervisor.watchdog import OUTER
 from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
@@ -117,13 +117,11 @@ async def test_dead_launcher_costs_the_attempts_but_not_the_worker(
     member = await the_worker(master.session)
     number = await master.submit("SHELL", {"script": "sleep 1000"})
     await master.table.wait(number, "RUNNING")
-    (sentinel,) = (
-        each for each in children(int(member.data["pid"])) if each.args.startswith(SENTINEL)
-    )
-    (guardian,) = children(sentinel.pid)
-    (launcher,) = children(guardian.pid)
+    (outer,) = (each for each in children(int(member.data["pid"])) if each.args.startswith(OUTER))
+    (inner,) = children(outer.pid)
+    (launcher,) = children(inner.pid)
     launcher.kill()
-    await eventually(lambda: not children(guardian.pid))
+    await eventually(lambda: not children(inner.pid))
     later = await master.submit("SHELL", {"script": "true"})
     assert (await master.table.ended(later)).state == "SUCCEEDED"
     await master.unclaimed(number)

@@ -30,7 +30,7 @@ pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 DETACHES = {"script": "(setsid sh -c 'echo $$; exec sleep 1000' &); exec sleep 1000"}
 
 
-async def test_what_outlived_all_its_guards_dies_when_the_worker_starts_again(
+async def test_what_outlived_all_its_watchdogs_dies_when_the_worker_starts_again(
     master: FakeMaster, cluster: ClusterSettings
 ) -> None:
     with WorkerProcess(cluster) as worker:
@@ -38,11 +38,11 @@ async def test_what_outlived_all_its_guards_dies_when_the_worker_starts_again(
         await master.table.wait(number, "RUNNING")
         await eventually(lambda: log_text(cluster.data, number).endswith("\n"))
         detached = int(log_text(cluster.data, number))
-        (sentinel,) = children(worker.pid)
-        (guardian,) = children(sentinel.pid)
-        (launcher,) = children(guardian.pid)
+        (outer,) = children(worker.pid)
+        (inner,) = children(outer.pid)
+        (launcher,) = children(inner.pid)
         shims = [shim.pid for shim in children(launcher.pid)]
-        everybody = [worker.pid, sentinel.pid, guardian.pid, launcher.pid, *shims]
+        everybody = [worker.pid, outer.pid, inner.pid, launcher.pid, *shims]
         for each in everybody:  # so that none of them can act on another's end
             os.kill(each, signal.SIGSTOP)
         for each in everybody:

@@ -157,9 +157,9 @@ async def test_filter_dies_with_the_worker(master: FakeMaster, cluster: ClusterS
         )
         await master.table.wait(number, "RUNNING")
         await eventually(lambda: log_text(cluster.data, number) == "***\n")
-        (sentinel,) = children(worker.pid)
-        (guardian,) = children(sentinel.pid)
-        (launcher,) = children(guardian.pid)
+        (outer,) = children(worker.pid)
+        (inner,) = children(outer.pid)
+        (launcher,) = children(inner.pid)
         below = children(launcher.pid)
         assert len(below) == 2  # the shim of the task and its filter
         launcher.kill()

@@ -1,4 +1,4 @@
-"""Agent, guards and launcher die in turn and together; no task process ever survives."""
+"""Agent, watchdogs and launcher die in turn and together; no task process ever survives."""
 
 import asyncio
 import fcntl
@@ -24,7 +24,7 @@ from shoal.worker.execution.launching import (
 )
 from shoal.worker.results.spool import Spool
 from shoal.worker.supervisor.clock import boottime
-from shoal.worker.supervisor.guard import LOOK_EVERY_S
+from shoal.worker.supervisor.watchdog import LOOK_EVERY_S
 from tests.integration.worker.agent_kit import children
 from tests.integration.worker.attempt_site import Site, alive, parent_of, shown
 from tests.waiting import DEADLINE_S, eventually
@@ -34,12 +34,12 @@ ESCAPE = f"trap '' TERM; ( setsid env -i /bin/sh -c '{SLEEP}' & ) ; {SLEEP}"
 ROOT = Path(__file__).parents[3]
 
 
-def guardian_of(launcher_pid: int) -> int:
+def inner_watchdog_of(launcher_pid: int) -> int:
     return parent_of(launcher_pid)
 
 
-def sentinel_of(launcher_pid: int) -> int:
-    return parent_of(guardian_of(launcher_pid))
+def outer_watchdog_of(launcher_pid: int) -> int:
+    return parent_of(inner_watchdog_of(launcher_pid))
 
 
 @contextmanager
@@ -65,13 +65,13 @@ async def test_nothing_survives_an_agent_that_is_killed(
     agent: tuple[subprocess.Popen[str], int], site: Site, tmp_path: Path
 ) -> None:
     process, launcher_pid = agent
-    guardian_pid = guardian_of(launcher_pid)
+    inner_pid = inner_watchdog_of(launcher_pid)
     process.kill()
     # A new agent on the same folder gets the lock only when everything of the old one is dead.
     with (tmp_path / "agent.lock").open("w") as lock:
         await asyncio.wait_for(asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX), DEADLINE_S)
     assert not site.survivors()
-    await eventually(lambda: not alive(launcher_pid) and not alive(guardian_pid))
+    await eventually(lambda: not alive(launcher_pid) and not alive(inner_pid))
 
     records = [ExitRecord.from_json(entry.record) for entry in Spool(site.spool).pending()]
     assert {(each.id, each.outcome, each.reason) for each in records} == {
@@ -81,7 +81,7 @@ async def test_nothing_survives_an_agent_that_is_killed(
     assert [each.context for each in records] == [{"epoch": 3}] * 2
 
 
-WATCHERS = ("agent", "sentinel", "guardian", "launcher")
+WATCHERS = ("agent", "outer watchdog", "inner watchdog", "launcher")
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ WATCHERS = ("agent", "sentinel", "guardian", "launcher")
     [
         *(group for size in (1, 2, 3, 4) for group in combinations(WATCHERS, size)),
         ("launcher", "shims"),
-        ("guardian", "launcher", "shims"),
-        ("sentinel", "guardian", "launcher", "shims"),
-        ("agent", "guardian", "launcher", "shims"),
+        ("inner watchdog", "launcher", "shims"),
+        ("outer watchdog", "inner watchdog", "launcher", "shims"),
+        ("agent", "inner watchdog", "launcher", "shims"),
     ],
     ids="+".join,
 )
@@ -101,8 +101,8 @@ async def test_nothing_survives_if_up_to_four_of_five_are_killed_in_one_instant(
     process, launcher_pid = agent
     pids = {
         "agent": [process.pid],
-        "sentinel": [sentinel_of(launcher_pid)],
-        "guardian": [guardian_of(launcher_pid)],
+        "outer watchdog": [outer_watchdog_of(launcher_pid)],
+        "inner watchdog": [inner_watchdog_of(launcher_pid)],
         "launcher": [launcher_pid],
         "shims": [child.pid for child in children(launcher_pid)],
     }
@@ -156,38 +156,42 @@ async def test_a_replaced_launcher_keeps_the_lease(launcher: Launcher, site: Sit
     assert reason == "worker lost its ZooKeeper session"
 
 
-@pytest.mark.parametrize("guard_of", [guardian_of, sentinel_of], ids=["guardian", "sentinel"])
+@pytest.mark.parametrize(
+    "watchdog_of", [inner_watchdog_of, outer_watchdog_of], ids=["inner watchdog", "outer watchdog"]
+)
 async def test_a_killed_guard_ends_its_launcher_in_good_order(
-    launcher: Launcher, site: Site, guard_of: Callable[[int], int]
+    launcher: Launcher, site: Site, watchdog_of: Callable[[int], int]
 ) -> None:
     launched = await launcher.launch(site.marked("a", ESCAPE))
     await site.until_ready("a", 2)
     old = launcher.pid
-    os.kill(guard_of(old), signal.SIGKILL)
+    os.kill(watchdog_of(old), signal.SIGKILL)
 
     record = await launched.wait()
     assert not site.survivors()
     assert record.outcome is Outcome.KILLED
-    assert record.reason == "a guard of the launcher process ended"
+    assert record.reason == "a watchdog of the launcher process ended"
     await eventually(lambda: launcher.pid != old)
     assert (await (await launcher.launch(site.request("b", "true"))).wait()).exit_code == 0
 
 
-@pytest.mark.parametrize("guard_of", [guardian_of, sentinel_of], ids=["guardian", "sentinel"])
+@pytest.mark.parametrize(
+    "watchdog_of", [inner_watchdog_of, outer_watchdog_of], ids=["inner watchdog", "outer watchdog"]
+)
 async def test_a_stopped_guard_does_not_stop_its_agent(
     agent: tuple[subprocess.Popen[str], int],
     site: Site,
-    guard_of: Callable[[int], int],
+    watchdog_of: Callable[[int], int],
 ) -> None:
     process, launcher_pid = agent
-    guard_pid = guard_of(launcher_pid)
-    os.kill(guard_pid, signal.SIGSTOP)
+    watchdog_pid = watchdog_of(launcher_pid)
+    os.kill(watchdog_pid, signal.SIGSTOP)
     os.kill(launcher_pid, signal.SIGKILL)
-    await eventually(lambda: not site.survivors() and not alive(guard_pid))
+    await eventually(lambda: not site.survivors() and not alive(watchdog_pid))
     assert process.poll() is None
 
 
-async def seen_by_guards() -> None:
+async def seen_by_watchdogs() -> None:
     """Return when they know the lease as it is."""
     loop = asyncio.get_running_loop()
     they_have_looked = loop.time() + 2 * LOOK_EVERY_S
@@ -199,7 +203,7 @@ async def hang(
 ) -> tuple[Launched, float]:
     """Start an attempt with a lease, stop processes before that ends. Returns its end, too.
 
-    A machine may be too slow for a short lease (the guards may have ended the launcher by then):
+    A machine may be too slow for a short lease (the watchdogs may have ended the launcher by then):
     a longer one is tried next.
     """
     for number, lease_s in enumerate((0.5, 2, 8, 32)):
@@ -208,7 +212,7 @@ async def hang(
             attempt = f"a{number}"
             launched = await launcher.launch(site.marked(attempt, ESCAPE))
             await site.until_ready(attempt, 2)
-            await seen_by_guards()
+            await seen_by_watchdogs()
             deadline = boottime() + lease_s
             launcher.extend_lease(deadline)
             with suppress(LaunchFailed):  # an answer of any kind: the lease before it was read
@@ -229,9 +233,9 @@ def itself(launcher_pid: int) -> int:
 
 
 @pytest.mark.parametrize(
-    "stopped", [(itself,), (guardian_of, itself)], ids=["launcher", "guardian too"]
+    "stopped", [(itself,), (inner_watchdog_of, itself)], ids=["launcher", "inner watchdog too"]
 )
-async def test_a_launcher_that_does_not_act_on_its_lease_is_killed_by_its_guards(
+async def test_a_launcher_that_does_not_act_on_its_lease_is_killed_by_its_watchdogs(
     launcher: Launcher, site: Site, stopped: Sequence[Callable[[int], int]]
 ) -> None:
     launched, deadline = await hang(launcher, site, *stopped)
@@ -254,7 +258,7 @@ async def test_a_launcher_that_obeys_its_lease_is_left_alone(
         launcher.extend_lease(deadline, patience_s)
         with suppress(LauncherDied):
             assert (await launched.wait()).reason == "worker lost its ZooKeeper session"
-        # Both guards have lost their patience, had they any reason to.
+        # Both watchdogs have lost their patience, had they any reason to.
         await eventually(lambda: boottime() > deadline + 4 * patience_s)
         launcher.extend_lease(boottime() + 600)
         await (await launcher.launch(site.request(f"{attempt}-later", "true"))).wait()
@@ -265,11 +269,11 @@ async def test_a_launcher_that_obeys_its_lease_is_left_alone(
 
 
 @pytest.mark.parametrize("file", ["comm", "cmdline"])
-async def test_no_single_name_is_common_to_launcher_and_guards(
+async def test_no_single_name_is_common_to_launcher_and_watchdogs(
     launcher: Launcher, file: str
 ) -> None:
-    pids = (sentinel_of(launcher.pid), guardian_of(launcher.pid), launcher.pid)
-    names = ["task-sentinel", "shoal-guardian", "shoal-launcher"]
+    pids = (outer_watchdog_of(launcher.pid), inner_watchdog_of(launcher.pid), launcher.pid)
+    names = ["task-watchdog", "shoal-watchdog", "shoal-launcher"]
     await eventually(lambda: [shown(pid, file) for pid in pids] == names)
 
 
@@ -280,7 +284,7 @@ async def test_signals_meant_for_the_agent_do_not_end_the_launcher(
     pid = launcher.pid
     os.mkfifo(site.work / "gate")
     launched = await launcher.launch(site.request("a", "sh", "-c", "read line < gate; echo $line"))
-    for each in (pid, guardian_of(pid), sentinel_of(pid)):
+    for each in (pid, inner_watchdog_of(pid), outer_watchdog_of(pid)):
         os.kill(each, number)
     gate = os.open(site.work / "gate", os.O_RDWR)
     os.write(gate, b"still here\n")

@@ -30,7 +30,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.PROGRESS,
         _MASTER,
         ("self._ended.add(run.backfill_id)", "pass"),
-        (f"{_TESTS}::test_the_end_of_a_run_rings_the_bell_of_another_master",),
+        (f"{_TESTS}::test_the_end_of_a_run_notifies_the_notification_of_another_master",),
     ),
     mutation(
         "the window does not count what is under way",

@@ -24,14 +24,17 @@ MUTATIONS: tuple[Mutation, ...] = (
         "messages are not stored with the decision",
         Promise.NOTHING_LOST,
         _ENGINE,
-        ("rung = await self._messenger.send(uow, to_save, ids, now)", "rung = set[int]()"),
+        ("notified = await self._messenger.send(uow, to_save, ids, now)", "notified = set[int]()"),
         (f"{_TESTS}::test_recovery_of_the_parent_runs_only_what_failed_two_levels_below[sqlite]",),
     ),
     mutation(
         "a refused child is not told to its parent",
         Promise.PROGRESS,
         _SCAN,
-        ("rung = await _tell_parents(uow, commands, refused, runs, now)", "rung = set[int]()"),
+        (
+            "notified = await _tell_parents(uow, commands, refused, runs, now)",
+            "notified = set[int]()",
+        ),
         (f"{_TESTS}::test_child_that_is_refused_fails_its_task_with_the_reason",),
     ),
     mutation(

@@ -34,8 +34,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.ONE_LIVE_ATTEMPT,
         _RELEASING,
         (
-            "left = await self._claiming.still_ours(left)\n            left = await self._put_back",
-            "left = await self._put_back",
+            "left = await self._claiming.still_ours(left)\n            left = await self._requeue",
+            "left = await self._requeue",
         ),
         (f"{_REPEATED}[given back]",),
     ),
@@ -75,10 +75,10 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a claim is handed on again although that was done",
         Promise.PROGRESS,
-        f"{_QUEUE}/handing_on.py",
+        f"{_QUEUE}/transfer.py",
         ("if in_doubt and (found", "if False and (found"),
         (
-            "tests/integration/coordination/test_queue_handing_on.py::"
+            "tests/integration/coordination/test_queue_transfer.py::"
             "test_repeated_hand_on_spares_the_claim_that_somebody_has_made_since",
         ),
     ),
@@ -123,9 +123,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a late answer brings what the worker has disowned",
         Promise.ONE_LIVE_ATTEMPT,
-        "worker/shoal/worker/intake/hand_on.py",
+        "worker/shoal/worker/intake/eager_dispatch.py",
         ("self._past.note(ref)", "pass"),
-        ("tests/unit/worker/test_hand_on.py::test_what_was_disowned_is_not_taken",),
+        ("tests/unit/worker/test_eager_dispatch.py::test_what_was_disowned_is_not_taken",),
     ),
     mutation(
         "a worker that lives is not asked before its tasks are lost",

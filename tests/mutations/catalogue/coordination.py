@@ -192,7 +192,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_TESTS}/test_queue.py::test_put_twice_is_one_entry",),
     ),
     mutation(
-        "a queue is looked at only when its bell rings",
+        "a queue is looked at only when its notification arrives",
         Promise.PROGRESS,
         "coordination/shoal/coordination/queue/head.py",
         (
@@ -200,7 +200,7 @@ MUTATIONS: tuple[Mutation, ...] = (
             "if self._claimers.changed:",
         ),
         (
-            f"{_TESTS}/test_queue_recovery.py::test_entry_whose_bell_was_not_heard_is_found_all_the_same",
+            f"{_TESTS}/test_queue_recovery.py::test_entry_whose_notification_was_not_heard_is_found_all_the_same",
         ),
     ),
     mutation(

@@ -129,7 +129,7 @@ MUTATIONS: tuple[Mutation, ...] = (
             "            await self._not_stored(items, error)\n            return\n",
             "            await self._not_stored(items, error)\n"
             "            for c in changes.values():\n"
-            "                self._outbox.add(c.run, c.decision.actions)\n"
+            "                self._actions.add(c.run, c.decision.actions)\n"
             "            return\n",
         ),
         (f"{_FENCES}::test_decision_that_was_not_stored_did_not_happen",),
@@ -184,7 +184,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.GUARDED_STATES,
         _ENDING,
         (
-            "if must_die(draft, attempt):\n        finish(draft, task",
+            "if must_end(draft, attempt):\n        finish(draft, task",
             "if False:\n        finish(draft, task",
         ),
         (f"{_CORE}::test_attempt_that_is_returned_when_it_is_to_die_is_killed",),
@@ -330,13 +330,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         },
     ),
     mutation(
-        "commands are looked for only when a bell rings",
+        "commands are looked for only when a notification arrives",
         Promise.PROGRESS,
         "master/shoal/master/services/scan.py",
         ("if is_regular:", "if False:"),
         (
             f"{_TESTS}/test_engine.py::"
-            "test_bells_of_others_do_not_put_off_a_command_that_rang_unheard[sqlite]",
+            "test_notifications_of_others_do_not_put_off_a_command_that_rang_unheard[sqlite]",
         ),
     ),
     mutation(
@@ -369,10 +369,10 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "actions go out together, however many have come",
         Promise.PROGRESS,
-        "master/shoal/master/engine/outbox.py",
+        "master/shoal/master/engine/action_queue.py",
         ("if count and actions > MOST_ACTIONS:", "if False:"),
         (
-            "tests/unit/master/test_outbox.py::"
+            "tests/unit/master/test_action_queue.py::"
             "test_call_is_about_so_many_actions_unless_one_run_has_more",
         ),
     ),

@@ -42,8 +42,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.PROGRESS,
         "master/shoal/master/engine/engine.py",
         (
-            "self._outbox.add(change.run, change.decision.actions, on_trial=on_trial)",
-            "self._outbox.add(change.run, change.decision.actions)\n"
+            "self._actions.add(change.run, change.decision.actions, on_trial=on_trial)",
+            "self._actions.add(change.run, change.decision.actions)\n"
             "            self._passed(change.run)",
         ),
         (

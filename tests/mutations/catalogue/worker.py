@@ -6,15 +6,15 @@ _LAUNCHER = "worker/shoal/worker/supervisor/launcher.py"
 _REAPER = "worker/shoal/worker/supervisor/reaper.py"
 _SHIM = "worker/shoal/worker/supervisor/shim/shim.py"
 _PROCTREE = "worker/shoal/worker/supervisor/proctree.py"
-_GUARD = "worker/shoal/worker/supervisor/guard.py"
+_WATCHDOG = "worker/shoal/worker/supervisor/watchdog.py"
 _RECORDS = "worker/shoal/worker/supervisor/shim/records.py"
 _JOURNAL = "worker/shoal/worker/supervisor/shim/journal.py"
 _JOURNAL_TESTS = "tests/unit/worker/test_journal.py"
 _RUNNER = "worker/shoal/worker/execution/runner.py"
 _REPORTING = "worker/shoal/worker/results/reporting.py"
 _HOME = "worker/shoal/worker/home/home.py"
-_RETURNING = "worker/shoal/worker/intake/returning.py"
-_LINE = "tests/unit/worker/test_start_line.py"
+_RETURNING = "worker/shoal/worker/intake/requeue.py"
+_LINE = "tests/unit/worker/test_prefetch.py"
 _TESTS = "tests/integration/worker"
 _TELL_END = 'log.info(\n            "task ended",\n'
 
@@ -42,9 +42,9 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     mutation(
-        "the guards do not watch the lease",
+        "the watchdogs do not watch the lease",
         Promise.SELF_FENCE,
-        _GUARD,
+        _WATCHDOG,
         ("if due is not None and boottime() >= due:", "if False:"),
         (f"{_TESTS}/test_lease.py::test_tasks_of_a_launcher_that_stands_still_end_with_the_lease",),
     ),
@@ -85,7 +85,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         (
             f"{_TESTS}/test_dying.py::"
             "test_nothing_survives_if_up_to_four_of_five_are_killed_in_one_instant"
-            "[agent+sentinel+guardian+launcher]",
+            "[agent+outer watchdog+inner watchdog+launcher]",
         ),
     ),
     mutation(
@@ -113,9 +113,9 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     mutation(
-        "guards leave alone what a killed launcher left",
+        "watchdogs leave alone what a killed launcher left",
         Promise.KILLED_MEANS_DEAD,
-        _GUARD,
+        _WATCHDOG,
         (
             "while left := _children_outside(spared_session) - out_of_reach:",
             "while left := set[int]():",
@@ -253,23 +253,23 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "what is granted starts in the order of arrival",
         Promise.PROGRESS,
-        "worker/shoal/worker/intake/start_line.py",
+        "worker/shoal/worker/intake/prefetch.py",
         ("heappop(self._order)", "self._order.pop(0)"),
         (f"{_LINE}::test_slots_are_given_in_the_order_of_the_queue_and_never_too_many",),
     ),
     mutation(
         "a worker keeps what it cannot start",
         Promise.PROGRESS,
-        "worker/shoal/worker/intake/start_line.py",
-        ("self._give_back_since(now - PATIENCE_S)", "pass"),
+        "worker/shoal/worker/intake/prefetch.py",
+        ("self._requeue_since(now - PATIENCE_S)", "pass"),
         (f"{_LINE}::test_who_waits_too_long_is_given_back",),
     ),
     mutation(
-        "what was killed in the start line starts all the same",
+        "what was killed in the prefetch buffer starts all the same",
         Promise.KILLED_MEANS_DEAD,
         _RUNNER,
         (
-            "if attempt.granted and not self._line.leave(attempt):\n"
+            "if attempt.granted and not self._prefetched.leave(attempt):\n"
             "            await self._end_unwanted(attempt)",
             "if attempt.granted:\n            await self._end_unwanted(attempt)",
         ),
@@ -279,9 +279,9 @@ MUTATIONS: tuple[Mutation, ...] = (
         "what ended when it was returned goes back into the queue",
         Promise.GUARDED_STATES,
         _RETURNING,
-        ("self._put_back if committed else self._drop_claims", "self._put_back"),
+        ("self._requeue if committed else self._drop_claims", "self._requeue"),
         (
-            "tests/unit/worker/test_returning.py::"
+            "tests/unit/worker/test_requeue.py::"
             "test_entries_go_back_for_what_is_queued_again_and_claims_alone_for_the_rest",
         ),
     ),
@@ -290,7 +290,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.ONE_LIVE_ATTEMPT,
         _RETURNING,
         ("self._asked.clear()", "pass"),
-        ("tests/unit/worker/test_returning.py::test_claims_of_a_lost_session_do_not_go_back",),
+        ("tests/unit/worker/test_requeue.py::test_claims_of_a_lost_session_do_not_go_back",),
     ),
     mutation(
         "a running attempt that was given up goes on",
@@ -310,24 +310,24 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     mutation(
-        "an agent whose launcher and guards are dead kills nothing",
+        "an agent whose launcher and watchdogs are dead kills nothing",
         Promise.KILLED_MEANS_DEAD,
         "worker/shoal/worker/execution/launching.py",
         ("await asyncio.to_thread(kill_children, os.getsid(0))", "pass"),
         (
             f"{_TESTS}/test_dying.py::"
             "test_nothing_survives_if_up_to_four_of_five_are_killed_in_one_instant"
-            "[sentinel+guardian+launcher+shims]",
+            "[outer watchdog+inner watchdog+launcher+shims]",
         ),
     ),
     mutation(
-        "a restarted worker leaves alone what outlived all its guards",
+        "a restarted worker leaves alone what outlived all its watchdogs",
         Promise.ONE_LIVE_ATTEMPT,
         _HOME,
         ("        kill_leftovers(folders.work)\n", ""),
         (
             f"{_TESTS}/test_agent_restarts.py::"
-            "test_what_outlived_all_its_guards_dies_when_the_worker_starts_again",
+            "test_what_outlived_all_its_watchdogs_dies_when_the_worker_starts_again",
         ),
     ),
     mutation(

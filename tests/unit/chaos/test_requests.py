@@ -1,7 +1,7 @@
 """Faults know the requests that they mean."""
 
 from shoal.coordination.session import wire
-from tests.chaos.faults.network import SwallowClaim, SwallowReturn
+from tests.chaos.faults.network import SwallowClaim, SwallowRequeue
 
 ENTRY = "/queue/default/2-000000000/000000000001-2-00000000000/00000000000007-p003"
 CLAIM = "/claims/07/7"
@@ -16,6 +16,6 @@ def test_returns_are_told_from_claims_and_releases_and_what_is_handed_on() -> No
         wire.multi([wire.delete(CLAIM), wire.delete(CLAIM)]),
         wire.multi([wire.delete(CLAIM), create_claim]),
     ]
-    assert SwallowReturn.pattern.search(returned.serialize())
-    assert not any(SwallowReturn.pattern.search(other.serialize()) for other in others)
+    assert SwallowRequeue.pattern.search(returned.serialize())
+    assert not any(SwallowRequeue.pattern.search(other.serialize()) for other in others)
     assert all(SwallowClaim.pattern in each.serialize() for each in (returned, *others))

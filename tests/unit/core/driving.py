@@ -14,7 +14,7 @@ from shoal.core.runs.events import (
     SlotGranted,
     TaskClaimed,
     TaskEnded,
-    TaskReturned,
+    TaskRequeued,
     TaskStarted,
     TimeReached,
 )
@@ -94,7 +94,7 @@ class Driver:
             self.history[key] = attempt
         for action in decision.actions:
             self._act(action)
-        if isinstance(event, TaskReturned):
+        if isinstance(event, TaskRequeued):
             self._see_returned(event.task_instance_id)
         self.check()
         return decision

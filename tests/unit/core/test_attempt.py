@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shoal.core.runs.run import Attempt, Doom, SkipCause
+from shoal.core.runs.run import Attempt, SkipCause, Termination
 from shoal.core.runs.states import TaskState
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 OTHERS = Attempt(
     "b", 2, TaskState.FAILED, 7, 1, 2, NOW, "w", "why", 3, NOW, NOW, NOW, SkipCause.BRANCH, True,
-    Doom.KILL, NOW, {"a": "1"}, {"b": 2},
+    Termination.KILL, NOW, {"a": "1"}, {"b": 2},
 )  # fmt: skip
 
 

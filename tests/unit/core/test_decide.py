@@ -15,7 +15,7 @@ from shoal.core.runs.events import (
     StopRequested,
     TaskClaimed,
     TaskEnded,
-    TaskReturned,
+    TaskRequeued,
     TaskStarted,
 )
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
@@ -164,12 +164,12 @@ def test_attempt_that_is_returned_after_a_failure_is_not_started_any_more() -> N
     assert (run.states()["b"], run.run.state) == ("SKIPPED", "FAILED")
 
 
-def returned(run: Driver, task: str, worker: str) -> TaskReturned:
+def returned(run: Driver, task: str, worker: str) -> TaskRequeued:
     """The event of a worker that has not begun with the newest attempt of ``task``."""
     attempt = run.run.attempts[task]
     assert attempt.id is not None
     assert attempt.queued_at is not None
-    return TaskReturned(attempt.id, worker, attempt.queued_at, run.now)
+    return TaskRequeued(attempt.id, worker, attempt.queued_at, run.now)
 
 
 def test_fail_fast_kills_the_running_and_starts_no_more() -> None:

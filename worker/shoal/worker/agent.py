@@ -76,10 +76,10 @@ class Agent:
         self._leased_until = -1.0  # as the launcher knows it; ``boottime`` seconds
         self._dropped: list[Attempt] = []  # whose claims are to be released
         self._releasing = False
-        self._returned: list[Claim] = []  # that are to be queued again
+        self._to_requeue: list[Claim] = []  # that are to be queued again
         self._claiming: asyncio.Task[None] | None = None
         self._claims_no_more = False
-        self._putting_back = False
+        self._requeuing = False
 
     def renew_lease(self) -> None:
         """Let attempts live as long as our session is proven to."""
@@ -100,12 +100,12 @@ class Agent:
             self._releasing = True
             self._tasks.create_task(self._release_dropped())
 
-    def put_back(self, attempts: Sequence[Attempt]) -> None:
+    def requeue(self, attempts: Sequence[Attempt]) -> None:
         """Put attempts that have not begun into the queue, in the background."""
-        self._returned += [attempt.claim for attempt in attempts]
-        if not self._putting_back:
-            self._putting_back = True
-            self._tasks.create_task(self._put_back_returned())
+        self._to_requeue += [attempt.claim for attempt in attempts]
+        if not self._requeuing:
+            self._requeuing = True
+            self._tasks.create_task(self._requeue_in_background())
 
     async def run(
         self,
@@ -254,20 +254,20 @@ class Agent:
             await self._session.retry(lambda: self._queue.release(others))
             failpoints.hit("claim.after_release")
 
-    async def _put_back_returned(self) -> None:
+    async def _requeue_in_background(self) -> None:
         try:
-            while self._returned:
-                claims, self._returned = self._returned, []
-                await self._put_back(claims)
+            while self._to_requeue:
+                claims, self._to_requeue = self._to_requeue, []
+                await self._requeue(claims)
         finally:
-            self._putting_back = False
+            self._requeuing = False
 
-    async def _put_back(self, claims: Sequence[Claim]) -> None:
+    async def _requeue(self, claims: Sequence[Claim]) -> None:
         # If the session is lost, the masters put them back.
         with suppress(SessionLost):
-            failpoints.hit("return.before_put")
-            await self._session.retry(lambda: self._queue.give_back(claims))
-            failpoints.hit("return.after_put")
+            failpoints.hit("requeue.before_put")
+            await self._session.retry(lambda: self._queue.requeue(claims))
+            failpoints.hit("requeue.after_put")
 
     # -- what others see --------------------------------------------------------------------
 
@@ -296,7 +296,7 @@ class Agent:
     async def _tell_of_disk(self, member: Membership, runner: Runner) -> None:
         """Room on the disks has come or gone."""
         if self._disk.shortage:
-            runner.give_back_waiting()
+            runner.requeue_waiting()
         await member.update(self.member_data)
 
     async def _publish_load(self, member: Membership) -> None:
@@ -313,7 +313,7 @@ class Agent:
 
     async def _drain(self, runner: Runner, at_once: asyncio.Event) -> None:
         """Give back what has not begun, let the rest finish, end what is left after drain_s."""
-        await self._give_back()
+        await self._requeue_unstarted()
         drain_s = self._settings.drain_s
         await _first(self._attempts.idle(), at_once.wait(), timeout_s=drain_s)
         if self._attempts.occupied:
@@ -325,14 +325,14 @@ class Agent:
                 await runner.interrupt_all(STOPPED, 0.0)
             await ending
 
-    async def _give_back(self) -> None:
+    async def _requeue_unstarted(self) -> None:
         begun = [attempt for attempt in self._attempts.live if not attempt.granted]
         for attempt in begun:
             self._attempts.forget(attempt)
         try:
-            await self._queue.give_back([attempt.claim for attempt in begun])
+            await self._queue.requeue([attempt.claim for attempt in begun])
         except CoordinationError as error:
-            log.debug("claims not given back; they end with the session", error=str(error))
+            log.debug("claims not requeued; they end with the session", error=str(error))
 
 
 async def _first(*wanted: Coroutine[Any, Any, Any], timeout_s: float | None) -> None:

@@ -3,7 +3,7 @@
 ::
 
     claimed ──payload──▶ in line ──slot──▶ preparing ──▶ running ──▶ over ──committed──▶ (forgotten)
-       └────────────────────┴── refused, given back, session lost ──▶ (forgotten)
+       └────────────────────┴── refused, requeued, session lost ──▶ (forgotten)
 
 Everything here belongs to the event loop; the claimer adds, the runner moves, the log service and
 the kill service read.
@@ -18,7 +18,7 @@ from shoal.coordination import Claim
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.errors import AttemptEnded
 from shoal.worker.execution.launching import Launched
-from shoal.worker.intake.pace import Pace
+from shoal.worker.intake.throughput import Throughput
 
 
 class Attempt:
@@ -83,7 +83,7 @@ class Attempts:
         self._held: dict[int, Attempt] = {}
         self._live = 0  # not over
         self._occupied = 0  # slots
-        self._pace = Pace(slots)
+        self._throughput = Throughput(slots)
         self._kept: set[int] = set()  # task instances in whose slots others are likely to follow
         self._changed = asyncio.Event()
         self._wanting = asyncio.Event()
@@ -121,12 +121,12 @@ class Attempts:
     @property
     def room(self) -> int:
         """How many more attempts the worker has use for in the next moment."""
-        return max(0, self._slots + self._pace.ahead - self._live)
+        return max(0, self._slots + self._throughput.ahead - self._live)
 
     @property
     def wanted(self) -> int:
         """How many to claim now: 0 while that would be few and no slot stands empty for it."""
-        ahead = self._pace.ahead
+        ahead = self._throughput.ahead
         room = self._slots + ahead - self._live - len(self._kept)
         return room if room > ahead or (room > 0 and 2 * room >= ahead) else 0
 
@@ -152,7 +152,7 @@ class Attempts:
             self._live -= 1
             if attempt.has_slot:
                 self._occupied -= 1
-                self._pace.note_end(attempt.began_at)
+                self._throughput.note_end(attempt.began_at)
                 self.on_free_slot()
             self._note()
 

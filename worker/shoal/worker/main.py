@@ -34,8 +34,8 @@ from shoal.worker.home.home import WorkerHome
 from shoal.worker.intake.capacity import fitting_slots, raise_descriptor_limit
 from shoal.worker.intake.claims import Claimer
 from shoal.worker.intake.disk import DiskGuard
+from shoal.worker.intake.eager_dispatch import EagerDispatch
 from shoal.worker.intake.fetching import Fetcher
-from shoal.worker.intake.hand_on import HandOn
 from shoal.worker.intake.reachability import Reachability
 from shoal.worker.logs.asking import Asking
 from shoal.worker.logs.files import LogStore
@@ -196,7 +196,7 @@ async def _run(
             log_keeper,
             about,
         )
-        hand_on = HandOn(
+        eager_dispatch = EagerDispatch(
             session,
             queue,
             attempts,
@@ -210,9 +210,9 @@ async def _run(
             fetch=lambda granted: fetcher.fetch(granted),
             interrupt=lambda attempt, reason: runner.interrupt(attempt, reason),
         )
-        attempts.on_forget = hand_on.forgotten
+        attempts.on_forget = eager_dispatch.forgotten
         reporter = Reporter(
-            masters, lambda report, committed: runner.settled(report, committed), hand_on
+            masters, lambda report, committed: runner.settled(report, committed), eager_dispatch
         )
         reporter.in_no_hurry = lambda: attempts.has_enough
         runner = Runner(
@@ -226,7 +226,7 @@ async def _run(
             renew_lease=agent.renew_lease,
             is_present=lambda claim: claim.generation == session.generation,
             drop_claims=agent.drop_claims,
-            put_back=agent.put_back,
+            requeue=agent.requeue,
         )
         fetcher = Fetcher(tasks, masters, worker_id, runner.start, runner.refuse)
         claimer = Claimer(
@@ -243,7 +243,7 @@ async def _run(
             on_refused=runner.refuse,
         )
 
-        service = WorkerService(worker_id, queue, attempts, runner, hand_on)
+        service = WorkerService(worker_id, queue, attempts, runner, eager_dispatch)
 
         def register(server: grpc.aio.Server) -> None:
             add_WorkerServiceServicer_to_server(service, server)
@@ -265,7 +265,7 @@ async def _run(
 def _pause(starting: Starting, runner: Runner, agent: Agent) -> None:
     """Room for processes has come or gone."""
     if starting.shortage:
-        runner.give_back_waiting()
+        runner.requeue_waiting()
     agent.tell_soon()
 
 

@@ -10,7 +10,7 @@ from shoal.proto.shoal_pb2_grpc import WorkerServiceServicer
 from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt, Attempts
 from shoal.worker.execution.runner import CLAIM_GONE, Runner
-from shoal.worker.intake.hand_on import HandOn
+from shoal.worker.intake.eager_dispatch import EagerDispatch
 
 log = structlog.get_logger()
 
@@ -26,10 +26,10 @@ class WorkerService(WorkerServiceServicer):
         queue: TaskQueue,
         attempts: Attempts,
         runner: Runner,
-        hand_on: HandOn,
+        eager_dispatch: EagerDispatch,
     ) -> None:
         self._worker_id, self._queue = worker_id, queue
-        self._attempts, self._runner, self._hand_on = attempts, runner, hand_on
+        self._attempts, self._runner, self._eager_dispatch = attempts, runner, eager_dispatch
 
     async def Kill(  # noqa: N802 - the name is the contract's
         self,
@@ -65,12 +65,12 @@ class WorkerService(WorkerServiceServicer):
             if self._attempts.get(ref.task_instance_id) is not None:
                 answer.held.append(ref.task_instance_id)
             else:
-                self._hand_on.refuse(ref)
+                self._eager_dispatch.refuse(ref)
         return answer
 
     async def _unclaimed(self, held: list[Attempt]) -> list[Attempt]:
         """Return those of ``held`` that live without a claim. None if ZooKeeper cannot be asked."""
-        live = [a for a in held if not a.over.is_set() and not self._hand_on.is_coming(a.id)]
+        live = [a for a in held if not a.over.is_set() and not self._eager_dispatch.is_coming(a.id)]
         try:
             standing = await self._queue.standing([attempt.claim for attempt in live])
         except CoordinationError as error:

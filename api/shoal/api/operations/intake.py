@@ -1,4 +1,4 @@
-"""Where commands are stored: those that arrive together share a transaction, and one ring.
+"""Where commands are stored: those that arrive together share a transaction, and one notification.
 
 A transaction costs about as much with fifty commands as with one: the way to the database, and
 above all its commit, which waits for the disk.
@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import structlog
 
-from shoal.coordination.cluster.bell import ring
+from shoal.coordination.cluster.notifications import notify
 from shoal.coordination.session.session import ZkSession
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, CommandState, NewCommand
@@ -94,16 +94,16 @@ class Intake:
             await uow.commit()
         pending = {c.partition for c, _ in stored if c.state is CommandState.PENDING}
         if pending:
-            rung = ring(self._session, pending)  # at once, before the request is answered
-            self._start(self._hear_of(rung, pending))  # a hint: nobody waits for its answer
+            notified = notify(self._session, pending)  # at once, before the request is answered
+            self._start(self._hear_of(notified, pending))  # a hint: nobody waits for its answer
         return stored
 
-    async def _hear_of(self, rung: Awaitable[None], partitions: Collection[int]) -> None:
+    async def _hear_of(self, notified: Awaitable[None], partitions: Collection[int]) -> None:
         try:
-            await rung
+            await notified
         except ShoalError as error:
             log.warning(
-                "bells not rung; the owners look by themselves",
+                "notifications not notified; the owners look by themselves",
                 partitions=sorted(partitions),
                 error=str(error),
             )

@@ -19,7 +19,7 @@ from shoal.api.web.legible import by_name, legible, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
-from shoal.coordination.cluster.bell import ring
+from shoal.coordination.cluster.notifications import notify
 from shoal.core.errors import ShoalError
 from shoal.sql.repositories.definitions.concurrency import SlotUser
 
@@ -110,19 +110,19 @@ async def put_group(
         waiting = await uow.slots.waiting_in(f"{project}/{name}")
         await uow.commit()
     if waiting:
-        await _ring(shoal, waiting)
+        await _notify(shoal, waiting)
     if is_new:
         response.status_code = 201
     return ConcurrencyGroupOut.model_validate(vars(stored))
 
 
-async def _ring(shoal: Services, partitions: set[int]) -> None:
+async def _notify(shoal: Services, partitions: set[int]) -> None:
     """Tell a master that somebody waits: without it they look at the next regular time."""
     try:
         async with asyncio.timeout(RING_TIMEOUT_S):
-            await ring(shoal.session, partitions)
+            await notify(shoal.session, partitions)
     except (ShoalError, TimeoutError) as error:
-        log.warning("bells not rung; the masters look by themselves", error=str(error))
+        log.warning("notifications not notified; the masters look by themselves", error=str(error))
 
 
 @router.delete(

@@ -67,7 +67,7 @@ def owner(number: int) -> str:
     return f"{partition(number)}/owner"
 
 
-def bell(number: int) -> str:
+def notification(number: int) -> str:
     return f"{partition(number)}/bell"
 
 
@@ -148,7 +148,9 @@ async def make(session: ZkSession, partitions: int) -> None:
     """Create what is missing of the tree. Safe to call from any number of members at once."""
     tops: list[Operation] = [Create(path) for path in (MASTERS, WORKERS, PARTITIONS, QUEUE, CLAIMS)]
     below: list[Operation] = [
-        Create(path) for number in range(partitions) for path in (partition(number), bell(number))
+        Create(path)
+        for number in range(partitions)
+        for path in (partition(number), notification(number))
     ]
     below += [Create(claim_bucket(number)) for number in range(CLAIM_BUCKETS)]
     await _create_all(session, tops)

@@ -342,9 +342,9 @@ class Ownership:
         While somebody else is the owner it is never (infinity), and the hold is told when that
         changes: a create that came just after the owner vanished would succeed without a delay.
 
-        The last change among the children of the parent is the owner's going (or, if
-        nobody ever owned it, the making of the bell). A clean release changes the data in the
-        same transaction, so then both changes have the same zxid.
+        The last change among the children of the parent is the owner's going (or, if nobody ever
+        owned it, the making of the notification). A clean release changes the data in the same
+        transaction, so then both changes have the same zxid.
         """
         path = self._owner_path(partition)
         owner, parent = await asyncio.gather(

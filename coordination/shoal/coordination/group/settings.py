@@ -14,7 +14,8 @@ class GroupSettings:
     """
 
     # How long members may take to give partitions up and join again; whoever takes longer is
-    # evicted. The longest wish of all members counts. A callback of the listener gets 0.9 of it.
+    # evicted. The longest desired assignment of all members counts. A callback of the listener gets
+    # 0.9 of it.
     rebalance_timeout_s: float = 60.0
     # How long the first member of an empty group waits for companions. Each one that comes
     # prolongs the wait by as much, up to the rebalance timeout.

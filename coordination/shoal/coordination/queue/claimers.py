@@ -5,7 +5,7 @@ import time
 
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NodeExists, NoNode
-from shoal.coordination.queue.turns import Place
+from shoal.coordination.queue.contention import Place
 from shoal.coordination.session.nodes import WatchEvent
 from shoal.coordination.session.session import ZkSession
 

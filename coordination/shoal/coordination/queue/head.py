@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NoNode
 from shoal.coordination.queue.claimers import ALONE, Claimers
+from shoal.coordination.queue.contention import Choice, choose
 from shoal.coordination.queue.entry import Entry, parse
-from shoal.coordination.queue.news import Put, puts_since
 from shoal.coordination.queue.pruning import Pruner, ignore
-from shoal.coordination.queue.turns import Choice, choose
+from shoal.coordination.queue.put_log import Put, puts_since
 from shoal.coordination.session.nodes import Children, Node, WatchEvent
 from shoal.coordination.session.session import ZkSession
 
@@ -21,9 +21,9 @@ BLOCK_S = 1.0
 FIRST_AT_ONCE, AT_ONCE = 2, 64  # buckets to list in one go: few at first, they may be full
 WORTH_KEEPING = 200  # names; a longer list is not read again while its znode is unchanged
 
-# How long a window is trusted: a bell is only a hint, and other claimers do not ring.
+# How long a window is trusted: a notification is only a hint, and other claimers do not notify.
 TRUST_ALONE_S, TRUST_S, TRUST_OWN_SHARE_S = 5.0, 0.1, 0.25
-DEAF_S = 0.05  # with a share of our own a bell does not make us read more often than that
+DEAF_S = 0.05  # with a share of our own a notification does not make us read more often than that
 PATIENCE_S = 0.25  # between two looks whether others have taken what we passed over
 CONTENDED_S = 3.0  # after a lost race the head is shared out for so long
 # … but at least so many times as long as a reading takes: busy machines have another clock.
@@ -33,9 +33,9 @@ READINGS, CONTENDED_READINGS = 5, 30
 class Head:
     """A window on the head of the queue; one claimer uses it at a time (``lock``).
 
-    The group's bell (its znode's data, set by every put) tells of new entries: the next claim
-    reads it and takes them into the window (news.py). Only if it does not tell of all of them, or
-    the window is used up or old, the claim reads the queue itself.
+    The group's notification (its znode's data, set by every put) tells of new entries: the next
+    claim reads it and takes them into the window (news.py). Only if it does not tell of all of
+    them, or the window is used up or old, the claim reads the queue itself.
     """
 
     def __init__(self, session: ZkSession, group: str) -> None:
@@ -45,8 +45,9 @@ class Head:
         self._window: list[Entry] = []  # in order
         self._complete = False  # the window reaches to the end of the queue
         self._reach: Entry | None = None  # else to this entry, which it may have lost since
-        # The bell's czxid and version, if we know of all puts until then; tasks of later ones.
-        self._bell: tuple[int, int] | None = None
+        # The notification's czxid and version, if we know of all puts until then; tasks of later
+        # ones.
+        self._notification: tuple[int, int] | None = None
         self._foreseen: set[int] = set()
         self._lists: dict[str, tuple[int, list[str]]] = {}  # long lists: path -> (pzxid, sorted)
         self._lists_needed = FIRST_AT_ONCE  # by the last reading
@@ -62,8 +63,8 @@ class Head:
         self._looked_at = float("-inf")
         self._pruner = Pruner(session)
         self.lock = asyncio.Lock()
-        self.rung = asyncio.Event()  # there may be news since the last reading
-        self.rung.set()
+        self.notified = asyncio.Event()  # there may be news since the last reading
+        self.notified.set()
         self.found = asyncio.Event()  # somebody has looked and found entries since a wait began
 
     # ------------------------------------------------------------------ choosing
@@ -92,7 +93,7 @@ class Head:
         return choice
 
     def _is_stale(self, wanted: int) -> bool:
-        """Tell whether to read the queue, whatever the bell tells."""
+        """Tell whether to read the queue, whatever the notification tells."""
         now = time.monotonic()
         age_s, trust_s = now - self._true_at, TRUST_S
         if self._claimers.changed or now > self._read_at + TRUST_ALONE_S:
@@ -110,7 +111,7 @@ class Head:
     def _wants_news(self) -> bool:
         if self._shares and self._window and time.monotonic() < self._heard_at + DEAF_S:
             return False
-        return self.rung.is_set()
+        return self.notified.is_set()
 
     @property
     def _shares(self) -> bool:
@@ -118,7 +119,7 @@ class Head:
 
     @property
     def _knows_all(self) -> bool:
-        return self._complete and not self.rung.is_set()
+        return self._complete and not self.notified.is_set()
 
     def contend(self) -> None:
         """Share the head out for a while: we were not quick enough to get the first."""
@@ -161,7 +162,7 @@ class Head:
     def expire(self) -> None:
         """Read anew before the next claim."""
         self._read_at = float("-inf")
-        self.rung.set()
+        self.notified.set()
 
     @property
     def first(self) -> Entry | None:
@@ -171,43 +172,43 @@ class Head:
     @property
     def knows_first(self) -> bool:
         """Whether nothing that we do not know of can come before ``first``."""
-        return not self.rung.is_set() and (bool(self._window) or self._complete)
+        return not self.notified.is_set() and (bool(self._window) or self._complete)
 
     @property
     def may_have_entries(self) -> bool:
-        return self.rung.is_set() or bool(self._window) or not self._complete
+        return self.notified.is_set() or bool(self._window) or not self._complete
 
     @property
     def unblocks_in_s(self) -> float:
         """Seconds until a blocked entry may be tried again; infinite if there is none."""
         return min(self._blocked.values(), default=float("inf")) - time.monotonic()
 
-    def _on_bell(self, _: WatchEvent) -> None:
-        self.rung.set()
+    def _on_notification(self, _: WatchEvent) -> None:
+        self.notified.set()
 
     # ------------------------------------------------------------------ news
 
     async def _listen(self, wanted: int) -> bool:
-        """Take in what the bell tells, or read anew; tell whether the window is as of just now."""
-        self.rung.clear()
+        """Read the notification, or the queue; return whether the window is of this moment."""
+        self.notified.clear()
         now = time.monotonic()
         try:
-            bell = await self._session.get(self._path, watch=self._on_bell)
+            notification = await self._session.get(self._path, watch=self._on_notification)
         except BaseException as error:
             self.expire()
             if not isinstance(error, NoNode):
                 raise
-            bell = None
-        if bell and self._take_in(bell, now):
+            notification = None
+        if notification and self._take_in(notification, now):
             return self._true_at == now
-        await self._read(wanted, bell)
+        await self._read(wanted, notification)
         return True
 
-    def _take_in(self, bell: Node, now: float) -> bool:
-        """Add to the window what ``bell`` tells of. Returns False if that is not all."""
-        if self._bell is None or self._bell[0] != bell.stat.czxid:
+    def _take_in(self, notification: Node, now: float) -> bool:
+        """Add to the window what ``notification`` tells of. Returns False if that is not all."""
+        if self._notification is None or self._notification[0] != notification.stat.czxid:
             return False
-        puts = puts_since(self.group, self._bell[1], bell)
+        puts = puts_since(self.group, self._notification[1], notification)
         if puts is None or not all(map(self._can_take_in, puts)):
             return False
         if not self._window:
@@ -224,7 +225,10 @@ class Head:
         if len(self._window) > MOST_WINDOW:
             del self._window[MOST_WINDOW:]
             self._complete, self._reach = False, self._window[-1]
-        self._bell, self._heard_at = (bell.stat.czxid, bell.stat.version), now
+        self._notification, self._heard_at = (
+            (notification.stat.czxid, notification.stat.version),
+            now,
+        )
         return True
 
     def _can_take_in(self, put: Put) -> bool:
@@ -236,19 +240,19 @@ class Head:
 
     # ------------------------------------------------------------------ reading
 
-    async def _read(self, wanted: int, bell: Node | None = None) -> None:
+    async def _read(self, wanted: int, notification: Node | None = None) -> None:
         """Fill the window with the first entries, or all there are.
 
-        ``bell`` has been read just now, and its watch is set.
+        ``notification`` has been read just now, and its watch is set.
         """
-        if bell is None:
-            self.rung.clear()
+        if notification is None:
+            self.notified.clear()
         self._read_at = self._true_at = self._heard_at = now = time.monotonic()
         self._blocked = {task: until for task, until in self._blocked.items() if until > now}
         try:
             await self._claimers.refresh()
             count = self._size(wanted) + len(self._blocked)
-            window = await self._first(count, bell)
+            window = await self._first(count, notification)
         except BaseException:
             self.expire()
             raise
@@ -261,7 +265,7 @@ class Head:
             if entry.task_instance_id not in self._blocked and entry.partition not in self._left_out
         ]
         # A put that came while we read will be told of, and we may have claimed it by then.
-        self._foreseen = {e.task_instance_id for e in window} if self.rung.is_set() else set()
+        self._foreseen = {e.task_instance_id for e in window} if self.notified.is_set() else set()
         self._read_took_s = time.monotonic() - now
         patience_s = max(PATIENCE_S, READINGS * self._read_took_s)
         if self._overtaken and now > self._looked_at + patience_s:
@@ -282,23 +286,27 @@ class Head:
             self._passed[task] = self._passed.get(task, 0) + 1
         self._overtaken.clear()
 
-    async def _first(self, count: int, bell: Node | None) -> list[Entry]:
-        self._bell = None
+    async def _first(self, count: int, notification: Node | None) -> list[Entry]:
+        self._notification = None
         try:
-            # In this order: a put that comes after the first request rings, one that comes
+            # In this order: a put that comes after the first request notifications, one that comes
             # before is in the lists.
-            armed = _known(bell) if bell else self._session.get(self._path, watch=self._on_bell)
+            armed = (
+                _known(notification)
+                if notification
+                else self._session.get(self._path, watch=self._on_notification)
+            )
             (_, stat), listed = await asyncio.gather(armed, self._list(self._path))
         except NoNode:
-            if await self._session.exists(self._path, watch=self._on_bell):
-                self.rung.set()  # it came in between
+            if await self._session.exists(self._path, watch=self._on_notification):
+                self.notified.set()  # it came in between
             return []
         window: list[Entry] = []
         for outer in list(listed):
             if len(window) >= count:
                 break
             window += await self._read_outer(outer, count - len(window))
-        self._bell = stat.czxid, stat.version
+        self._notification = stat.czxid, stat.version
         return window
 
     async def _read_outer(self, outer: str, count: int) -> list[Entry]:
@@ -361,5 +369,5 @@ class Head:
         return names
 
 
-async def _known(bell: Node) -> Node:
-    return bell
+async def _known(notification: Node) -> Node:
+    return notification

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NodeExists, NoNode, TransactionFailed
 from shoal.coordination.queue.entry import Entry
-from shoal.coordination.queue.news import Teller
+from shoal.coordination.queue.put_log import PutLog
 from shoal.coordination.session.nodes import Create, Operation
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.session.wire import Stat
@@ -25,10 +25,10 @@ class Putter:
         self._session = session
         # Buckets that we believe to exist, and when we last put into them; the oldest first.
         self._known: dict[str, float] = {}
-        self._tellers: dict[str, Teller] = {}
+        self._tellers: dict[str, PutLog] = {}
 
     async def put(self, group: str, batch: Sequence[Entry]) -> None:
-        """Create the entries of one group, in order, and ring its bell.
+        """Create the entries of one group, in order, and notify its notification.
 
         Raises NoNode without a tree.
         """
@@ -38,25 +38,25 @@ class Putter:
         doubtful = [path for path in buckets[1:] if self._known.get(path, now) < now - FRESH_S]
         creates: list[Operation] = [Create(path) for path in missing]
         creates += [Create(entry.path) for entry in batch]
-        bell, news = self._teller(group).bell(batch)
+        notification, news = self._teller(group).notification(batch)
         # Batches that are sent after this one may rely on its buckets.
         self._remember(buckets)
         ahead = [self._session.create(path) for path in doubtful]  # most likely refused: fine
-        written = self._session.multi([*creates, bell])
+        written = self._session.multi([*creates, notification])
         await asyncio.gather(*ahead, return_exceptions=True)
         try:
-            rung = (await written)[-1]
+            notified = (await written)[-1]
         except TransactionFailed:
             # A bucket is there already, or was pruned, or an entry is there already.
             await self._put_singly(group, batch)
         else:
-            assert isinstance(rung, Stat)
-            self._teller(group).told(news, rung)
+            assert isinstance(notified, Stat)
+            self._teller(group).told(news, notified)
 
     async def _put_singly(self, group: str, batch: Sequence[Entry]) -> None:
-        """One request for each node and the bell, sent together; nodes may exist already.
+        """One request for each node and the notification, sent together; nodes may exist already.
 
-        The bell tells nothing, since not all of it may be true.
+        The notification tells nothing, since not all of it may be true.
         """
         root = layout.queue(group)
         left = list(batch)
@@ -64,12 +64,14 @@ class Putter:
             root_was_known = root in self._known
             buckets = self.create_buckets(left)
             made = [self._session.create(entry.path) for entry in left]
-            bell = self._session.set(root, b"")
-            _, rung, *results = await asyncio.gather(buckets, bell, *made, return_exceptions=True)
-            if isinstance(rung, BaseException) and not (
-                isinstance(rung, NoNode) and root_was_known  # the tree was made anew: so do we
+            notification = self._session.set(root, b"")
+            _, notified, *results = await asyncio.gather(
+                buckets, notification, *made, return_exceptions=True
+            )
+            if isinstance(notified, BaseException) and not (
+                isinstance(notified, NoNode) and root_was_known  # the tree was made anew: so do we
             ):
-                raise rung
+                raise notified
             again = []
             for entry, result in zip(left, results, strict=True):
                 if isinstance(result, NoNode):
@@ -115,9 +117,9 @@ class Putter:
         for path in buckets:
             self._known.pop(path, None)
 
-    def _teller(self, group: str) -> Teller:
+    def _teller(self, group: str) -> PutLog:
         if group not in self._tellers:
-            self._tellers[group] = Teller(group)
+            self._tellers[group] = PutLog(group)
         return self._tellers[group]
 
 

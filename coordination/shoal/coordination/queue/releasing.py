@@ -40,7 +40,7 @@ class Releasing:
         for start in range(0, len(some), BATCH):
             await self._release(some[start : start + BATCH], ended)
 
-    async def give_back(self, claims: Iterable[Claim]) -> None:
+    async def requeue(self, claims: Iterable[Claim]) -> None:
         """Turn those of ``claims`` that stand into entries, each in one step."""
         some = list(claims)
         left = self._present(some)
@@ -48,7 +48,7 @@ class Releasing:
         while left:
             await self._putter.create_buckets([claim.entry for claim in left])
             left = await self._claiming.still_ours(left)
-            left = await self._put_back(left)
+            left = await self._requeue(left)
         self._gone(some)
         for group in groups:
             await self._session.set(layout.queue(group), b"")
@@ -95,7 +95,7 @@ class Releasing:
                 left = []
         self._gone(claims)
 
-    async def _put_back(self, claims: Sequence[Claim]) -> list[Claim]:
+    async def _requeue(self, claims: Sequence[Claim]) -> list[Claim]:
         """Send a transaction for each; return those that have to be looked at again."""
         undone = [
             self._session.multi([Delete(claim.path), Create(claim.entry.path)]) for claim in claims

@@ -3,7 +3,7 @@
 The database is the truth; the queue can be rebuilt from it. Entries are names (entry.py).
 A task is queued, or claimed by a live session, or neither, never both: one multi creates the
 ephemeral claim and deletes the entry. Every method may raise ConnectionLoss and SessionLost;
-``put``, ``remove``, ``release`` and ``give_back`` may simply be repeated, at any time: a claim is
+``put``, ``remove``, ``release`` and ``requeue`` may simply be repeated, at any time: a claim is
 ended only while it is that very claim, of the session and with the creation zxid that it had.
 
 Who gets what: a claimer alone gets exactly the first entries. Several do, too, while their
@@ -49,11 +49,11 @@ from shoal.coordination.errors import (
 from shoal.coordination.queue import survey
 from shoal.coordination.queue.claiming import Claiming
 from shoal.coordination.queue.entry import Claim, Entry
-from shoal.coordination.queue.handing_on import HandingOn, Moves
 from shoal.coordination.queue.head import Head
 from shoal.coordination.queue.putting import Putter
 from shoal.coordination.queue.releasing import Releasing
 from shoal.coordination.queue.survey import Position
+from shoal.coordination.queue.transfer import ClaimTransfer, Moves
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
@@ -63,7 +63,7 @@ T = TypeVar("T")
 BATCH = 250  # entries in one multi
 BATCHES_AT_ONCE = 8
 AT_ONCE = 500  # single requests in flight, and entries that are looked at, without a turn
-TIMER_S = 0.001  # a timer may ring so much too early
+TIMER_S = 0.001  # a timer may fire so much too early
 LISTS_AT_ONCE = 50  # lists of a bucket, with up to 1000 names each, in flight
 _IN_ORDER = attrgetter(*(each.name for each in fields(Entry)))
 
@@ -77,14 +77,14 @@ class TaskQueue:
         self._left_out: frozenset[int] = frozenset()
         self._putter = Putter(session)
         self._claiming = Claiming(session)
-        self._handing_on = HandingOn(session, self._claiming)
+        self._transfers = ClaimTransfer(session, self._claiming)
         self._releasing = Releasing(session, self._claiming, self._putter, self._unblock)
         self._giving_back: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------------ masters
 
     async def put(self, entries: Iterable[Entry]) -> None:
-        """Add ``entries`` and ring the bells of their groups. Those already queued are fine."""
+        """Add ``entries`` and notify their claimers. Those that are queued already are fine."""
         # Their own comparison would make two tuples each time.
         ordered = sorted(entries, key=_IN_ORDER)
         for group, members in groupby(ordered, key=attrgetter("group")):
@@ -162,7 +162,7 @@ class TaskQueue:
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
-            rescue = asyncio.create_task(self._give_back_result(work))
+            rescue = asyncio.create_task(self._requeue_result(work))
             self._giving_back.add(rescue)
             rescue.add_done_callback(self._giving_back.discard)
             raise
@@ -181,19 +181,19 @@ class TaskQueue:
         """Tell whether it is a claim of the present session, as far as that knows."""
         return self._claiming.holds(claim)
 
-    def hand_on(self, moves: Moves) -> Coroutine[Any, Any, set[Claim]]:
+    def transfer(self, moves: Moves) -> Coroutine[Any, Any, set[Claim]]:
         """Let claims of this session become the claims of others, in one step for each.
 
         The new ones are of the same generation, and get their epochs now. The coroutine that is
         returned has to be run; it returns the new claims that stand. Until then the old ones do,
         unless the session is lost. What ``release`` is told of them meanwhile is done afterwards.
         """
-        self._handing_on.begin(moves)
-        return self._hand_on(moves)
+        self._transfers.begin(moves)
+        return self._transfer(moves)
 
-    async def _hand_on(self, moves: Moves) -> set[Claim]:
-        new = await self._handing_on.move(moves)
-        if unwanted := self._handing_on.unwanted(moves):
+    async def _transfer(self, moves: Moves) -> set[Claim]:
+        new = await self._transfers.move(moves)
+        if unwanted := self._transfers.unwanted(moves):
             with suppress(SessionLost):  # then they are gone anyway
                 await self._session.retry(lambda: self.release(unwanted))
         return new - unwanted
@@ -204,7 +204,7 @@ class TaskQueue:
         ``ended``: their task instances have ended, so nobody will ever be given them again. That
         saves reading each claim before it is deleted.
         """
-        ours = [claim for claim in claims if not self._handing_on.postpone_release(claim)]
+        ours = [claim for claim in claims if not self._transfers.postpone_release(claim)]
         await self._releasing.release(ours, ended=ended)
 
     async def standing(self, claims: Collection[Claim]) -> set[Claim]:
@@ -218,9 +218,9 @@ class TaskQueue:
         """
         return await self._releasing.lost()
 
-    async def give_back(self, claims: Iterable[Claim]) -> None:
+    async def requeue(self, claims: Iterable[Claim]) -> None:
         """Undo ``claims``: each that stands goes from claimed to queued in one step."""
-        await self._releasing.give_back(claims)
+        await self._releasing.requeue(claims)
 
     def front(self, group: str) -> tuple[Entry | None, bool]:
         """Return the first entry known to wait in ``group``, and whether none comes before it.
@@ -246,11 +246,11 @@ class TaskQueue:
         for head in heads:
             head.found.clear()
         unblocks_in_s = min(head.unblocks_in_s for head in heads)
-        news = [event for head in heads for event in (head.rung, head.found)]
-        bells = [asyncio.create_task(event.wait()) for event in news]
+        news = [event for head in heads for event in (head.notified, head.found)]
+        notifications = [asyncio.create_task(event.wait()) for event in news]
         try:
             done, _ = await asyncio.wait(
-                bells,
+                notifications,
                 timeout=min(timeout_s, max(0.0, unblocks_in_s)),
                 return_when=asyncio.FIRST_COMPLETED,
             )
@@ -259,8 +259,8 @@ class TaskQueue:
                     head.expire()  # the task that was still claimed may no longer be
             return bool(done) or any(event.is_set() for event in news)
         finally:
-            for bell in bells:
-                bell.cancel()
+            for notification in notifications:
+                notification.cancel()
 
     # ------------------------------------------------------------------ status
 
@@ -303,10 +303,10 @@ class TaskQueue:
         """How many transactions claimed nothing so far because another claimer was quicker."""
         return self._claiming.lost_races
 
-    async def _give_back_result(self, work: "asyncio.Task[list[Claim]]") -> None:
+    async def _requeue_result(self, work: "asyncio.Task[list[Claim]]") -> None:
         try:
             claims = await work
-            await self._session.retry(lambda: self.give_back(claims))
+            await self._session.retry(lambda: self.requeue(claims))
         except SessionLost as error:
             log.info("cancelled claim lost with its session", error=str(error))
 

@@ -281,13 +281,13 @@ class ZkSession(Requests):
             except CoordinationError as failure:
                 future.set_exception(failure)
 
-        def hand_over(answer: Any, error: Exception | None) -> None:
+        def deliver(answer: Any, error: Exception | None) -> None:
             """On the connection thread: the proof does not wait for the loop."""
             if proves and error is None:
                 self._heartbeat.prove(session_id, sent)
             self._post(answered, answer, error)
 
-        self._client.submit(request, session_id, hand_over)
+        self._client.submit(request, session_id, deliver)
         return future
 
     # ------------------------------------------------------------------ hand-over

@@ -32,7 +32,7 @@ from shoal.core.runs.events import (
     StopRequested,
     TaskClaimed,
     TaskEnded,
-    TaskReturned,
+    TaskRequeued,
     TaskStarted,
     TimeReached,
 )
@@ -57,8 +57,8 @@ def decide(run: Run, event: Event, most: int = sys.maxsize) -> Decision:
             clock.look(draft)
         case TaskClaimed():
             ending.claim(draft, event)
-        case TaskReturned():
-            ending.give_back(draft, event)
+        case TaskRequeued():
+            ending.requeue(draft, event)
         case TaskStarted():
             ending.start(draft, event)
         case TaskEnded():

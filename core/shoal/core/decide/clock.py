@@ -3,7 +3,7 @@
 from shoal.core.decide import deadlines, ending, requests, starting
 from shoal.core.decide.draft import Draft
 from shoal.core.definition.model import WorkflowTimeoutAction
-from shoal.core.runs.run import Attempt, Doom, Kill, WakeAt
+from shoal.core.runs.run import Attempt, Kill, Termination, WakeAt
 from shoal.core.runs.states import HELD_BY_WORKER, TaskState
 from shoal.core.timing.durations import format_duration
 
@@ -55,7 +55,7 @@ def _look_at_held(draft: Draft, attempt: Attempt) -> None:
             attempt = draft.note(attempt.task, warned_at=draft.at)
             draft.overdue.append(attempt.task)
         if to_end:
-            ending.end_early(draft, attempt, Doom.TIMEOUT)
+            ending.end_early(draft, attempt, Termination.TIMEOUT)
             return
-    if attempt.worker and ending.must_die(draft, attempt):
+    if attempt.worker and ending.must_end(draft, attempt):
         draft.act(Kill((attempt.task, attempt.number), attempt.worker))

@@ -51,5 +51,5 @@ def warns(draft: Draft, attempt: Attempt) -> bool:
 def ends(draft: Draft, attempt: Attempt) -> bool:
     """Whether the master is to end the attempt at its timeout."""
     action = draft.spec(attempt.task).timeout_action
-    mine = attempt.worker is None and attempt.doomed is None
+    mine = attempt.worker is None and attempt.termination is None
     return action is not TimeoutAction.WARN and mine

@@ -10,8 +10,8 @@ from shoal.core.decide.draft import Draft
 from shoal.core.definition.kinds import WITH_CHILDREN
 from shoal.core.definition.model import FailureStrategy, RunWhen, TaskSpec
 from shoal.core.runs.commands import CommandType
-from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskReturned, TaskStarted
-from shoal.core.runs.run import AskChild, Attempt, Doom, Kill, SkipCause, Withdraw
+from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskRequeued, TaskStarted
+from shoal.core.runs.run import AskChild, Attempt, Kill, SkipCause, Termination, Withdraw
 from shoal.core.runs.states import HELD_BY_WORKER, TaskSignal, TaskState, WorkflowState
 from shoal.core.timing.durations import format_duration
 
@@ -34,7 +34,7 @@ def claim(draft: Draft, event: TaskClaimed) -> None:
         draft.signal(attempt.task, TaskSignal.CLAIM, worker=event.worker)
 
 
-def give_back(draft: Draft, event: TaskReturned) -> None:
+def requeue(draft: Draft, event: TaskRequeued) -> None:
     """A worker has not begun with the attempt: it is as if nobody had taken it yet.
 
     The worker puts it into the queue itself, in the step that ends its claim.
@@ -45,7 +45,7 @@ def give_back(draft: Draft, event: TaskReturned) -> None:
     if (attempt.worker, attempt.queued_at) != (event.worker, event.queued_at):
         return  # late: it was returned before, and taken again
     task = attempt.task
-    if must_die(draft, attempt):
+    if must_end(draft, attempt):
         finish(draft, task, TaskSignal.KILL, reason="killed before it started")
         return
     # Every queueing has a time of its own, whatever the clock says.
@@ -74,7 +74,7 @@ def end(draft: Draft, event: TaskEnded) -> None:
     if event.worker is not None and event.worker != attempt.worker:
         return
     signal = event.signal
-    if signal is TaskSignal.LOSE and attempt.doomed is not None:
+    if signal is TaskSignal.LOSE and attempt.termination is not None:
         signal = TaskSignal.KILL  # it was to die: it does not run again
     finish(
         draft,
@@ -115,7 +115,11 @@ def finish(draft: Draft, task: str, signal: TaskSignal, **fields: Any) -> None:
 def _try_again(draft: Draft, ended: Attempt) -> None:
     """Open a new attempt after a failure with retries left, or after a loss."""
     spec = draft.spec(ended.task)
-    if ended.state is _T.FAILED and ended.doomed is not Doom.KILL and ended.failures < spec.retries:
+    if (
+        ended.state is _T.FAILED
+        and ended.termination is not Termination.KILL
+        and ended.failures < spec.retries
+    ):
         delay_s = retry_delay_s(spec, ended)
         draft.reopen(
             ended.task,
@@ -154,7 +158,7 @@ def _stop_starting(draft: Draft, culprit: str) -> None:
             continue
         if attempt.state in HELD_BY_WORKER:
             if fail_fast:
-                end_early(draft, attempt, Doom.KILL)
+                end_early(draft, attempt, Termination.KILL)
             continue
         if attempt.started_at is not None:  # a pause holds it in the middle of its work
             if fail_fast and attempt.state is not _T.WAITING:  # else it is released, and dies next
@@ -168,24 +172,24 @@ def _stop_starting(draft: Draft, culprit: str) -> None:
 # -- before its time ----------------------------------------------------------------------------
 
 
-def must_die(draft: Draft, attempt: Attempt) -> bool:
+def must_end(draft: Draft, attempt: Attempt) -> bool:
     """Whether an attempt that a worker holds is to be killed in the instance's present state."""
-    if draft.state is _W.STOPPING or attempt.doomed is not None:
+    if draft.state is _W.STOPPING or attempt.termination is not None:
         return True
     fail_fast = draft.run.plan.spec.on_failure is FailureStrategy.FAIL_FAST
     return fail_fast and draft.failing and draft.rule(attempt.task) not in HANDLERS
 
 
-def end_early(draft: Draft, attempt: Attempt, doom: Doom) -> None:
+def end_early(draft: Draft, attempt: Attempt, termination: Termination) -> None:
     """End an attempt that somebody works on: by its worker, by its children, or at once."""
-    attempt = draft.note(attempt.task, doomed=doom)
+    attempt = draft.note(attempt.task, termination=termination)
     key = (attempt.task, attempt.number)
     if attempt.worker is not None:
         draft.act(Kill(key, attempt.worker))
     elif stop_children(draft, attempt):
         return
     else:
-        finish_doomed(draft, attempt)
+        finish_terminated(draft, attempt)
 
 
 def stop_children(draft: Draft, attempt: Attempt) -> bool:
@@ -209,9 +213,9 @@ def ask_child(
     draft.tell(AskChild(key, index, request, instance_id, number))
 
 
-def finish_doomed(draft: Draft, attempt: Attempt) -> None:
+def finish_terminated(draft: Draft, attempt: Attempt) -> None:
     """End an attempt that the master runs, after its children have ended."""
-    if attempt.doomed is Doom.TIMEOUT:
+    if attempt.termination is Termination.TIMEOUT:
         timeout = format_duration(draft.spec(attempt.task).timeout or 0)
         finish(draft, attempt.task, TaskSignal.FAIL, reason=f"timed out after {timeout}")
     else:

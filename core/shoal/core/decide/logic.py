@@ -14,7 +14,7 @@ from shoal.core.logic.conditions import Outcome
 from shoal.core.macros import placeholders as macros
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import ChildChanged, DependencyJudged, Verdict
-from shoal.core.runs.run import Attempt, Doom, SkipCause, StartChild, Watch
+from shoal.core.runs.run import Attempt, SkipCause, StartChild, Termination, Watch
 from shoal.core.runs.scope import Scope, levels
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 
@@ -29,8 +29,8 @@ def start(draft: Draft, task: str) -> None:
     goes_on = draft.attempt(task).started_at is not None  # after a pause
     attempt = draft.signal(task, TaskSignal.START, started_at=draft.at)
     deadlines.remind_of(draft, attempt)
-    if goes_on and ending.must_die(draft, attempt):  # something else has failed meanwhile
-        ending.end_early(draft, attempt, Doom.KILL)
+    if goes_on and ending.must_end(draft, attempt):  # something else has failed meanwhile
+        ending.end_early(draft, attempt, Termination.KILL)
         return
     try:
         match draft.kind(task):
@@ -150,12 +150,12 @@ def child_changed(draft: Draft, event: ChildChanged) -> None:
 
 def _go_on(draft: Draft, attempt: Attempt, children: Children) -> None:
     """Do what follows from how the children stand, in whatever the instance is about to do."""
-    if ending.must_die(draft, attempt):
+    if ending.must_end(draft, attempt):
         _ask_all(draft, attempt, children, _STOPPABLE, CommandType.STOP)
         if children.moving():
             return
         if children.not_succeeded():
-            ending.finish_doomed(draft, attempt)
+            ending.finish_terminated(draft, attempt)
         else:
             _complete(draft, attempt, children)
     elif draft.state is not WorkflowState.PAUSING:

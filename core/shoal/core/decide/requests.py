@@ -14,7 +14,7 @@ from shoal.core.runs.events import (
     ResumeRequested,
     StopRequested,
 )
-from shoal.core.runs.run import Attempt, Doom, SkipCause
+from shoal.core.runs.run import Attempt, SkipCause, Termination
 from shoal.core.runs.states import (
     HELD_BY_WORKER,
     IllegalTransition,
@@ -72,7 +72,7 @@ def pause(draft: Draft, event: PauseRequested) -> None:
         if attempt.state in (_T.QUEUED, _T.UP_FOR_RETRY, _T.DELAYED, _T.BLOCKED):
             ending.drop(draft, attempt)
             draft.signal(attempt.task, TaskSignal.HOLD)
-        elif attempt.state is _T.RUNNING and attempt.worker is None and not attempt.doomed:
+        elif attempt.state is _T.RUNNING and attempt.worker is None and not attempt.termination:
             logic.hold(draft, attempt)
 
 
@@ -90,7 +90,7 @@ def resume(draft: Draft, event: ResumeRequested) -> None:
             draft.ready[attempt.task] = False
         elif attempt.state is _T.WAITING:
             draft.to_judge.append((attempt.task, None))
-        elif attempt.state is _T.RUNNING and attempt.worker is None and not attempt.doomed:
+        elif attempt.state is _T.RUNNING and attempt.worker is None and not attempt.termination:
             logic.resume(draft, attempt)
     if was_stopped:
         _reopen(draft, frozenset({_T.KILLED, _T.LOST}))
@@ -131,7 +131,7 @@ def stop_because(draft: Draft, reason: str | None) -> None:
         if attempt.finished:
             continue
         if attempt.state in HELD_BY_WORKER:
-            ending.end_early(draft, attempt, Doom.KILL)
+            ending.end_early(draft, attempt, Termination.KILL)
             continue
         ending.drop(draft, attempt)
         draft.signal(attempt.task, TaskSignal.KILL, reason="stopped before it started")
@@ -224,7 +224,7 @@ def kill(draft: Draft, event: KillRequested) -> None:
     elif attempt.finished:
         draft.refusal = f"cannot kill {event.task}: it is {attempt.state} already"
     elif attempt.state in HELD_BY_WORKER:
-        ending.end_early(draft, attempt, Doom.KILL)
+        ending.end_early(draft, attempt, Termination.KILL)
     else:
         ending.drop(draft, attempt)
         draft.signal(event.task, TaskSignal.KILL, reason="killed by request before it started")

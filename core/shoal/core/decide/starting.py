@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from shoal.core.decide import deadlines, logic
 from shoal.core.decide.draft import Draft
-from shoal.core.decide.ending import must_die
+from shoal.core.decide.ending import must_end
 from shoal.core.definition.kinds import LogicKind
 from shoal.core.runs.events import SlotGranted
 from shoal.core.runs.run import AskSlot, Attempt, Enqueue, Kill, WakeAt, Watch
@@ -31,7 +31,7 @@ def begin(draft: Draft) -> None:
                 draft.act(AskSlot(key, draft.spec(attempt.task).concurrency_group or ""))
             case _T.RUNNING if draft.kind(attempt.task) is LogicKind.DEPENDENT:
                 draft.act(Watch(key))
-            case _T.CLAIMED | _T.RUNNING if attempt.worker and must_die(draft, attempt):
+            case _T.CLAIMED | _T.RUNNING if attempt.worker and must_end(draft, attempt):
                 draft.act(Kill(key, attempt.worker))
             case _:
                 pass

@@ -35,7 +35,7 @@ class TaskClaimed:
 
 
 @dataclass(frozen=True)
-class TaskReturned:
+class TaskRequeued:
     """``worker`` has not begun with the attempt, and wants somebody else to take it.
 
     ``queued_at`` is the attempt's when the worker got it: it names this one hold, for the same
@@ -200,7 +200,7 @@ Event = (
     Begun
     | TimeReached
     | TaskClaimed
-    | TaskReturned
+    | TaskRequeued
     | TaskStarted
     | TaskEnded
     | Admitted

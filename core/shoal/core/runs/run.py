@@ -60,7 +60,7 @@ class SkipCause(StrEnum):
     FAILING = "FAILING"  # the failure strategy starts nothing more; a failure's consequence
 
 
-class Doom(StrEnum):
+class Termination(StrEnum):
     """Why an attempt is being ended before its time."""
 
     KILL = "KILL"  # by request: it is not tried again
@@ -95,7 +95,7 @@ class Attempt:
     finished_at: datetime | None = None
     skip_cause: SkipCause | None = None  # set with SKIPPED
     forced: bool = False  # taken for a success by request
-    doomed: Doom | None = None  # it is being ended; its report is awaited
+    termination: Termination | None = None  # it is being ended; its report is awaited
     warned_at: datetime | None = None  # when it was found to run longer than its timeout
     outputs: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     detail: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)

@@ -9,14 +9,14 @@ import grpc
 import structlog
 
 from shoal.core.errors import ShoalError
-from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskReturned, TaskStarted
+from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskRequeued, TaskStarted
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.scope import levels
 from shoal.core.runs.states import TaskSignal, TaskState
-from shoal.master.dispatch.hand_on import behind
+from shoal.master.dispatch.eager_dispatch import behind
 from shoal.master.dispatch.payloads import ProjectSecrets, may_use_secrets, payload
 from shoal.master.dispatch.worker_time import WorkerTime
-from shoal.master.engine.batch import Offer
+from shoal.master.engine.batch import EagerRequest
 from shoal.master.engine.engine import Clock, Engine
 from shoal.master.engine.perform import queue_entry
 from shoal.master.errors import NotOwner, Quarantined
@@ -97,7 +97,7 @@ class MasterRpc(MasterServiceServicer):
     def _claim(self, worker: str, ref: pb.AttemptRef) -> asyncio.Future[Run]:
         self._engine.asked.add(ref.task_instance_id)
         event = TaskClaimed(ref.task_instance_id, worker, self._clock())
-        return self._engine.hand_over(ref.partition, ref.workflow_instance_id, event)
+        return self._engine.enqueue(ref.partition, ref.workflow_instance_id, event)
 
     async def _grant(
         self, worker: str, ref: pb.AttemptRef, claim: asyncio.Future[Run]
@@ -167,17 +167,19 @@ class MasterRpc(MasterServiceServicer):
         What stands right behind those that have ended is granted with the answer. Each report is
         answered by itself: one that cannot be is to come again, and holds up no other.
         """
-        worker, offer = request.worker_id, _offer(request)
+        worker, eager = request.worker_id, _eager_request(request)
         time = WorkerTime(self._clock(), request.sent_at)
-        handed = [(report, self._take(worker, report, time, offer)) for report in request.reports]
+        handed = [(report, self._take(worker, report, time, eager)) for report in request.reports]
         answer = pb.ReportResponse()
         for report, taken in handed:
             part = pb.ReportResponse()
             try:
                 verdict, run = await _verdict(worker, report, taken)
-                if offer is not None and run is not None and report.kind in _ENDS:
+                if eager is not None and run is not None and report.kind in _ENDS:
                     granted = answer.ByteSize()
-                    await self._hand_on(part, granted, worker, run, verdict.task_instance_id)
+                    await self._dispatch_eagerly(
+                        part, granted, worker, run, verdict.task_instance_id
+                    )
             except Exception:  # whatever is wrong with its run, others wait for theirs
                 ref = report.attempt
                 log.exception(
@@ -190,7 +192,7 @@ class MasterRpc(MasterServiceServicer):
         failpoints.hit("report.before_reply")
         return answer
 
-    async def _hand_on(
+    async def _dispatch_eagerly(
         self,
         answer: pb.ReportResponse,
         granted: int,
@@ -205,7 +207,7 @@ class MasterRpc(MasterServiceServicer):
         of its fetching. ``granted``: bytes that were granted before.
         """
         for attempt in list(behind(run, task_instance_id, worker)):
-            grant = pb.Grant(
+            grant = pb.EagerTask(
                 behind=task_instance_id, attempt=_ref(run, attempt), place=_place(run, attempt)
             )
             try:
@@ -215,10 +217,10 @@ class MasterRpc(MasterServiceServicer):
             else:
                 if granted + answer.ByteSize() + made.ByteSize() <= _MOST_GRANTED:
                     grant.payload.CopyFrom(made)
-            answer.grants.append(grant)
+            answer.eager_tasks.append(grant)
 
     def _take(
-        self, worker: str, report: pb.Report, time: WorkerTime, offer: Offer | None
+        self, worker: str, report: pb.Report, time: WorkerTime, eager: EagerRequest | None
     ) -> asyncio.Future[Run] | None:
         """Hand over what a report says; None if its kind is unknown, or it cannot be read."""
         try:
@@ -233,7 +235,7 @@ class MasterRpc(MasterServiceServicer):
         if report.kind == pb.KILLED and ref.task_instance_id in self._being_killed:
             assert isinstance(event, TaskEnded)
             event = replace(event, signal=TaskSignal.LOSE)
-        return self._engine.hand_over(ref.partition, ref.workflow_instance_id, event, offer=offer)
+        return self._engine.enqueue(ref.partition, ref.workflow_instance_id, event, eager=eager)
 
 
 async def _verdict(
@@ -267,11 +269,11 @@ def _again(report: pb.Report) -> pb.ReportVerdict:
     return pb.ReportVerdict(task_instance_id=number, kind=pb.ReportVerdict.RETRY)
 
 
-def _offer(request: pb.ReportRequest) -> Offer | None:
+def _eager_request(request: pb.ReportRequest) -> EagerRequest | None:
     """Return what the worker would take with the answer; None if it takes nothing at all."""
-    if not request.HasField("hand_on"):
+    if not request.HasField("eager"):
         return None
-    told, before = request.hand_on, None
+    told, before = request.eager, None
     if told.HasField("before"):
         place = told.before
         before = (
@@ -280,7 +282,7 @@ def _offer(request: pb.ReportRequest) -> Offer | None:
             place.task_priority,
             place.task_instance_id,
         )
-    return Offer(request.worker_id, told.group, told.room, before)
+    return EagerRequest(request.worker_id, told.group, told.room, before)
 
 
 def _ref(run: Run, attempt: Attempt) -> pb.AttemptRef:
@@ -302,7 +304,7 @@ def _place(run: Run, attempt: Attempt) -> pb.Place:
 
 def _event(
     worker: str, report: pb.Report, time: WorkerTime
-) -> TaskStarted | TaskEnded | TaskReturned | None:
+) -> TaskStarted | TaskEnded | TaskRequeued | None:
     """Return the event that ``report`` stands for; None if its kind is unknown.
 
     It happens now: a worker's account of the time is shown to people, and decides nothing.
@@ -311,7 +313,7 @@ def _event(
     if report.kind == pb.STARTED:
         return TaskStarted(ref.task_instance_id, worker, now, time.instant(report.at))
     if report.kind == pb.RETURNED:
-        return TaskReturned(ref.task_instance_id, worker, _hold(report.queued_at), now)
+        return TaskRequeued(ref.task_instance_id, worker, _hold(report.queued_at), now)
     if report.kind not in _ENDS:
         return None
     return TaskEnded(

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Offer:
+class EagerRequest:
     """What a worker would take of the tasks directly behind those whose end it reports."""
 
     worker: str
@@ -41,7 +41,7 @@ class Item:
     event: Event
     done: asyncio.Future[Run]  # the run after the event was stored
     command: Command | None = None  # the request behind the event: its outcome is stored too
-    offer: Offer | None = None  # of the worker that reports it
+    eager: EagerRequest | None = None  # of the worker that reports it
     failed: bool = False  # nothing of it is to be stored
 
     def answer(self, run: Run) -> None:

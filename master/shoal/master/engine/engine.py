@@ -32,19 +32,19 @@ from shoal.core.runs.events import (
     RecoverRequested,
     TaskClaimed,
     TaskEnded,
-    TaskReturned,
+    TaskRequeued,
     TaskStarted,
     TimeReached,
 )
 from shoal.core.runs.quarantine import Kind, SetAside
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import OPEN_WORKFLOW
-from shoal.master.dispatch.hand_on import taken_by
-from shoal.master.engine.batch import Change, Ending, Item, Offer
+from shoal.master.dispatch.eager_dispatch import taken_by
+from shoal.master.engine.action_queue import ActionQueue, Perform
+from shoal.master.engine.batch import Change, EagerRequest, Ending, Item
 from shoal.master.engine.messages import Messenger
-from shoal.master.engine.outbox import Outbox, Perform
 from shoal.master.engine.quarantine import Quarantine
-from shoal.master.engine.turns import Turns
+from shoal.master.engine.yielding import Yielding
 from shoal.master.errors import NotOwner, NotStored, Quarantined
 from shoal.master.trouble import Trouble
 from shoal.runtime import failpoints
@@ -61,7 +61,7 @@ AtEnd = Callable[[UnitOfWork, Sequence[Run]], Awaitable[Ending]]
 
 MOST_TASKS = 2_000  # that one batch is about, unless it is about a single run
 _MOST_AT_ONCE = 500  # tasks that are decided, or applied, without a turn for others
-_ABOUT_ONE_TASK = (TaskClaimed, TaskStarted, TaskReturned, TaskEnded)
+_ABOUT_ONE_TASK = (TaskClaimed, TaskStarted, TaskRequeued, TaskEnded)
 _BEYOND_US = (UnreadableRow, InvalidValue, IntegrityViolated)
 _OUR_OWN = (Begun, TimeReached)  # events that come again; what others tell may be wrong once
 
@@ -79,7 +79,7 @@ class Engine:
         *,
         retry_s: float = 10.0,
     ) -> None:
-        """``messenger`` None: that of a cluster of one partition, where nobody is to be rung.
+        """``messenger`` None: that of a cluster of one partition, where nobody is to be notified.
 
         ``retry_s``: until what is set aside is tried again, for the first time.
         """
@@ -92,7 +92,7 @@ class Engine:
         self._lock = asyncio.Lock()
         self.epochs: dict[int, int] = {}  # of the partitions held; read by rpc and scanners
         self._taking: dict[int, int] = {}  # partitions whose runs are being read, as ``epochs``
-        self._outbox = Outbox(perform, self.epochs, self.set_aside, self._passed)
+        self._actions = ActionQueue(perform, self.epochs, self.set_aside, self._passed)
         self.runs: dict[int, Run] = {}  # open runs by instance id
         self.asked: set[int] = set()  # attempts that workers asked for; emptied by each sweep
         self.quarantine = Quarantine(database, clock, self.epochs, retry_s)
@@ -185,10 +185,10 @@ class Engine:
             self.epochs[partition] = epoch
             for error in bad:
                 self.quarantine.put(Kind.INSTANCE, error.key, partition, error)
-            turns = Turns()
+            yielding = Yielding()
             for run in runs:
                 self.adopt(run)
-                await turns.pause()
+                await yielding.pause()
 
     def adopt(self, run: Run, begun: Decision | None = None) -> None:
         """Hold a run that is stored and open, and carry on with it.
@@ -199,7 +199,7 @@ class Engine:
         if begun is None:
             self.post(run.partition, run.id, Begun(self._clock()))
         else:
-            self._outbox.add(run, begun.actions)
+            self._actions.add(run, begun.actions)
             self._tell_stored(run, begun)
 
     def set_aside(self, run: Run, error: Exception) -> None:
@@ -232,15 +232,15 @@ class Engine:
 
     def post(self, partition: int, instance_id: int, event: Event) -> None:
         """Hand over an event whose fate nobody waits for: the sweeper heals what is lost."""
-        self.hand_over(partition, instance_id, event)
+        self.enqueue(partition, instance_id, event)
 
-    def hand_over(
+    def enqueue(
         self,
         partition: int,
         instance_id: int,
         event: Event,
         command: Command | None = None,
-        offer: Offer | None = None,
+        eager: EagerRequest | None = None,
     ) -> asyncio.Future[Run]:
         """Hand over an event at once; what is returned ends as ``submit`` does."""
         done: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
@@ -248,7 +248,7 @@ class Engine:
         if self._over:
             done.set_exception(NotStored(LEAVING))
         else:
-            self._inbox.append(Item(partition, instance_id, event, done, command, offer))
+            self._inbox.append(Item(partition, instance_id, event, done, command, eager))
             self._news.set()
         return done
 
@@ -267,14 +267,14 @@ class Engine:
 
         Raises NotOwner, NotStored, Quarantined, or NotFound if there is no such instance.
         """
-        return await self.hand_over(partition, instance_id, event, command)
+        return await self.enqueue(partition, instance_id, event, command)
 
     async def work(self) -> None:
         """Run for ever; at the end nobody is left waiting for an answer."""
         try:
             async with asyncio.TaskGroup() as loops:
                 loops.create_task(self._work(), name="engine")
-                loops.create_task(self._outbox.work(), name="outbox")
+                loops.create_task(self._actions.work(), name="actions")
                 loops.create_task(self.quarantine.work(), name="quarantine")
         finally:
             self._over = True
@@ -344,11 +344,11 @@ class Engine:
         except Exception as error:  # noqa: BLE001 - one bad run must not stop all others
             await self._not_stored(items, error)
             return
-        turns = Turns()
+        yielding = Yielding()
         for change in changes.values():
             # A run that was set aside has passed when its actions are performed, and not before.
             on_trial = self.quarantine.tries(Kind.INSTANCE, change.run.id)
-            self._outbox.add(change.run, change.decision.actions, on_trial=on_trial)
+            self._actions.add(change.run, change.decision.actions, on_trial=on_trial)
         for item in items:
             item.answer(self.runs[item.instance_id])
         for change in changes.values():
@@ -359,7 +359,7 @@ class Engine:
             if decision.finished_at is not None:
                 for told in self.on_end:
                     told(change.run)
-            await turns.pause()
+            await yielding.pause()
 
     async def _not_stored(self, items: list[Item], error: Exception) -> None:
         """Nothing of a batch was stored: find out whose matter that is."""
@@ -442,23 +442,23 @@ class Engine:
         """Decide event by event, until that is about enough tasks; ``items`` are cut there."""
         changes: dict[int, Change] = {}
         refusals: dict[int, str] = {}
-        turns = Turns()
+        yielding = Yielding()
         tasks = 0  # that were decided about
         for number, item in enumerate(items):
             if tasks > MOST_TASKS:
-                self._put_back(items, number)
+                self._requeue_items(items, number)
                 break
-            await turns.pause()
+            await yielding.pause()
             run = self.runs[item.instance_id]
             if self.quarantine.holds(Kind.INSTANCE, run.id):
                 item.fail(self._quarantined(run.id))  # by an event before
                 continue
             try:
                 decision = await self._decide(item.event, changes, run)
-                if isinstance(item.event, TaskEnded) and item.offer is not None:
+                if isinstance(item.event, TaskEnded) and item.eager is not None:
                     ended = item.event.task_instance_id
-                    for taken in taken_by(item.offer, run, ended, decision):
-                        claim = TaskClaimed(taken, item.offer.worker, self._clock())
+                    for taken in taken_by(item.eager, run, ended, decision):
+                        claim = TaskClaimed(taken, item.eager.worker, self._clock())
                         await self._decide(claim, changes, run)
             except Exception as error:  # noqa: BLE001 - one bad run must not stop all others
                 self._quarantine(item, error)
@@ -468,7 +468,7 @@ class Engine:
                 refusals[item.command.id] = decision.refusal
         return changes, refusals
 
-    def _put_back(self, items: list[Item], first: int) -> None:
+    def _requeue_items(self, items: list[Item], first: int) -> None:
         """Leave the events from ``first`` on to the next batch: before what came later."""
         self._inbox.extendleft(reversed(items[first:]))
         self._news.set()
@@ -526,7 +526,7 @@ class Engine:
             if ends:
                 endings = [await at_end(uow, ends) for at_end in self.at_end]
             ids = await uow.instances.save(to_save, now)
-            rung = await self._messenger.send(uow, to_save, ids, now)
+            notified = await self._messenger.send(uow, to_save, ids, now)
             await self._store_outcomes(uow, commands, refusals, now)
             for ending in endings:
                 await ending.write(now)
@@ -539,10 +539,10 @@ class Engine:
             failpoints.hit("finish.after_commit")
         for ending in endings:
             ending.committed()
-        self._messenger.sent(rung)
-        turns = Turns()
+        self._messenger.sent(notified)
+        yielding = Yielding()
         for (run_id, task, number), new_id in ids.items():
-            await turns.pause()
+            await yielding.pause()
             run = self.runs[run_id]
             attempt = run.attempts[task]
             if attempt.number == number:

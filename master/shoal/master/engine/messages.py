@@ -29,11 +29,11 @@ NewIds = Mapping[tuple[int, str, int], int]  # (instance, task, attempt number) 
 
 
 class Messenger:
-    """Stores messages. ``partitions``: how many the cluster has; ``ring`` tells their owners."""
+    """Stores messages. ``partitions``: how many the cluster has. ``notify_owners`` wakes owners."""
 
-    def __init__(self, partitions: int, ring: Callable[[Iterable[int]], None]) -> None:
+    def __init__(self, partitions: int, notify_owners: Callable[[Iterable[int]], None]) -> None:
         self._partitions = partitions
-        self._ring = ring
+        self._notify_owners = notify_owners
 
     async def send(
         self, uow: UnitOfWork, changes: Sequence[Change], new_ids: NewIds, at: datetime
@@ -59,7 +59,7 @@ class Messenger:
         """Tell the owners of these partitions, after the commit. A hint."""
         if partitions:
             failpoints.hit("message.after_commit")
-            self._ring(partitions)
+            self._notify_owners(partitions)
 
     async def _starts(
         self,

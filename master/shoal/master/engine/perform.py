@@ -26,7 +26,7 @@ from shoal.core.runs.run import (
 )
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState
 from shoal.master.engine.timers import Timers
-from shoal.master.engine.turns import Turns
+from shoal.master.engine.yielding import Yielding
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
 from shoal.runtime import failpoints
@@ -79,10 +79,10 @@ class Performer:
         put: list[Entry] = []
         withdraw: list[Entry] = []
         kills: dict[str, list[int]] = defaultdict(list)
-        turns = Turns()
+        yielding = Yielding()
         for run, actions in performed:
             for action in actions:
-                await turns.pause()
+                await yielding.pause()
                 match action:
                     # A batch may have decided both, in either order: its end counts.
                     case Enqueue(key):

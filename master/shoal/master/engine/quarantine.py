@@ -17,8 +17,8 @@ import structlog
 
 from shoal.core.errors import ShoalError
 from shoal.core.runs.quarantine import Kind, SetAside
-from shoal.master.alarm import wait_for
 from shoal.master.trouble import trace_of
+from shoal.master.wakeup import wait_for
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
 from shoal.sql.statements.reading import reason_of

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime
 
-from shoal.master.alarm import wait_for
+from shoal.master.wakeup import wait_for
 
 Clock = Callable[[], datetime]
 

@@ -1,9 +1,10 @@
 """Which partitions this master owns, and what follows from a change.
 
 The masters share the partitions out as a group: its assignment says which ones this master is to
-wish for, and the ephemeral owner znodes say who really owns what. The engine holds a partition
-only while its znode is ours: taken after the znode is, given up before it goes. A partition is
-revoked when the engine has dropped it and its znode is gone, so its next owner finds it free.
+desired assignment for, and the ephemeral owner znodes say who really owns what. The engine holds a
+partition only while its znode is ours: taken after the znode is, given up before it goes. A
+partition is revoked when the engine has dropped it and its znode is gone, so its next owner finds
+it free.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ from collections.abc import Collection, Iterable
 
 import structlog
 
-from shoal.coordination import Bells, GroupListener, NoNode, Ownership, Partition, ZkSession
+from shoal.coordination import GroupListener, NoNode, Notifications, Ownership, Partition, ZkSession
 from shoal.coordination.cluster import layout
 from shoal.core.errors import ShoalError
 from shoal.master.engine.engine import LEAVING, Engine
@@ -25,7 +26,7 @@ Won = dict[int, tuple[int, asyncio.Future[None]]]
 
 
 class PartitionKeeper(GroupListener):
-    """Keeps wish, ownership, bells and engine in step for one master."""
+    """Keeps desired assignment, ownership, notifications and engine in step for one master."""
 
     def __init__(
         self,
@@ -33,14 +34,14 @@ class PartitionKeeper(GroupListener):
         master_id: str,
         address: str,
         engine: Engine,
-        bells: Bells,
+        notifications: Notifications,
         takeover_delay_s: float,
     ) -> None:
         self._session = session
         self._master_id = master_id
         self._wanted: frozenset[int] = frozenset()
         self._engine = engine
-        self._bells = bells
+        self._notifications = notifications
         # Won in ZooKeeper, not yet taken by the engine: epoch, and who waits for it.
         self._won: Won = {}
         self._news = asyncio.Event()
@@ -58,7 +59,7 @@ class PartitionKeeper(GroupListener):
     # -- what the group says -----------------------------------------------------------------
 
     async def on_assigned(self, partitions: frozenset[Partition]) -> None:
-        """Wish for more."""
+        """DesiredAssignment for more."""
         self._want(self._wanted | _indices(partitions))
 
     async def on_revoked(self, partitions: frozenset[Partition]) -> None:
@@ -92,8 +93,9 @@ class PartitionKeeper(GroupListener):
                 won, self._won = self._won, {}
                 # Nobody waits for those that were lost again before we came to them.
                 await self._take({p: one for p, one in won.items() if not one[1].done()})
-                # Each new bell rings once by itself, so what waits in the partition is looked at.
-                self._bells.listen(self._engine.epochs)
+                # Each new notification arrives once by itself, so what waits in the partition is
+                # looked at.
+                self._notifications.subscribe(self._engine.epochs)
         finally:
             # Whoever waits for us would wait for ever, and with it the end of the ownership.
             self._over = True
@@ -164,11 +166,11 @@ class PartitionKeeper(GroupListener):
 
     async def _released(self, partition: int) -> None:
         await self._engine.drop([partition])
-        self._bells.listen(self._engine.epochs)
+        self._notifications.subscribe(self._engine.epochs)
 
     async def _lost(self, partitions: Collection[int]) -> None:
         await self._engine.drop(partitions)
-        self._bells.listen(self._engine.epochs)
+        self._notifications.subscribe(self._engine.epochs)
 
 
 def _indices(partitions: Iterable[Partition]) -> frozenset[int]:

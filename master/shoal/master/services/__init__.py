@@ -1,4 +1,5 @@
 """What a master does for its partitions besides deciding: commands, schedules, backfills, purges …
 
-Each service is woken by a bell or its own timer, and goes through the engine. Start with ``scan``.
+Each service is woken by a notification or its own timer, and goes through the engine. Start with
+``scan``.
 """

@@ -57,7 +57,7 @@ class Gate:
         self._lines: dict[int, _Line] = {}
         self._newcomers: dict[int, Run] = {}
         self.admitted: set[int] = set()  # newcomers that may start
-        self.to_ring: set[int] = set()  # partitions, after the commit
+        self.to_notify: set[int] = set()  # partitions, after the commit
 
     @classmethod
     async def locked(cls, uow: UnitOfWork, newest: Mapping[int, int]) -> Self:
@@ -96,14 +96,14 @@ class Gate:
             line.settle()
 
     async def write(self, at: datetime) -> None:
-        """Store what was decided. The caller rings ``to_ring`` after the commit."""
+        """Store what was decided. The caller notifications ``to_notify`` after the commit."""
         commands: list[NewCommand] = []
         for workflow_id, line in self._lines.items():
             commands += await self._admissions(workflow_id, line.moves, at)
             commands += await self._stops(workflow_id, line.moves)
         if commands:
             await self._uow.commands.send_many(commands, at)
-            self.to_ring |= {command.partition for command in commands}
+            self.to_notify |= {command.partition for command in commands}
 
     async def _admissions(
         self, workflow_id: int, moves: Iterable[Moves], at: datetime
@@ -151,17 +151,17 @@ class Admission:
         database: Database,
         engine: Engine,
         clock: Clock,
-        ring: Callable[[Iterable[int]], None],
+        notify_owners: Callable[[Iterable[int]], None],
     ) -> None:
         self._database = database
         self._engine = engine
         self._clock = clock
-        self._ring = ring
+        self._notify_owners = notify_owners
 
     async def at_end_of(self, uow: UnitOfWork, runs: Sequence[Run]) -> "_AfterEnds":
         """Take part in a transaction that stores the end of ``runs``; see ``batch.Ending``."""
         policies = await uow.admission.lock_of([run.id for run in runs])
-        return _AfterEnds(Gate(uow, policies), self._ring)
+        return _AfterEnds(Gate(uow, policies), self._notify_owners)
 
     async def work(self) -> None:
         """Look now and then, for ever."""
@@ -191,9 +191,9 @@ class Admission:
             gate.settle()
             await gate.write(self._clock())
             await uow.commit()
-        if gate.to_ring:
-            log.info("runs admitted that nobody had told", partitions=sorted(gate.to_ring))
-            self._ring(gate.to_ring)
+        if gate.to_notify:
+            log.info("runs admitted that nobody had told", partitions=sorted(gate.to_notify))
+            self._notify_owners(gate.to_notify)
 
     async def _repeat(self, waiting: Collection[int]) -> None:
         """Send ADMIT to those that were admitted long ago if the message is not there."""
@@ -213,7 +213,7 @@ class Admission:
             await uow.commit()
         if pending := {one.partition for one in sent if one.state is CommandState.PENDING}:
             log.warning("runs told again that they may start", instances=sorted(homes))
-            self._ring(pending)
+            self._notify_owners(pending)
 
 
 def _admit(run_id: int, workflow_id: int, partition: int) -> NewCommand:
@@ -231,20 +231,20 @@ def _admit(run_id: int, workflow_id: int, partition: int) -> NewCommand:
 class _AfterEnds:
     """The part of one transaction that lets others move up."""
 
-    def __init__(self, gate: Gate, ring: Callable[[Iterable[int]], None]) -> None:
+    def __init__(self, gate: Gate, notify_owners: Callable[[Iterable[int]], None]) -> None:
         self._gate = gate
-        self._ring = ring
+        self._notify_owners = notify_owners
 
     async def write(self, at: datetime) -> None:
         """The ends are written: let whoever waited for them start."""
         await self._gate.read()
         self._gate.settle()
         await self._gate.write(at)
-        if self._gate.to_ring:
+        if self._gate.to_notify:
             failpoints.hit("admit.before_commit")
 
     def committed(self) -> None:
         """Tell the owners of those who may start."""
-        if self._gate.to_ring:
+        if self._gate.to_notify:
             failpoints.hit("admit.after_commit")
-            self._ring(self._gate.to_ring)
+            self._notify_owners(self._gate.to_notify)

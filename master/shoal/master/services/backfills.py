@@ -5,7 +5,7 @@ One step of a backfill is one fenced transaction: see what has become of its run
 is stored alone, so a master may die at any point of it, and any other one goes on.
 
 A backfill is looked at when a request about it was carried out, when the instance of one of its
-dates has ended, when its partition's bell rings, and every few seconds.
+dates has ended, when its partition's notification arrives, and every few seconds.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ from shoal.core.runs.commands import Command, CommandType, NewCommand
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import IllegalTransition
-from shoal.master.alarm import Alarm
 from shoal.master.engine.engine import Clock, Engine
 from shoal.master.errors import NotOwner
 from shoal.master.services.backfill_look import Look, look_at
 from shoal.master.trouble import Trouble
+from shoal.master.wakeup import Wakeup
 from shoal.runtime import failpoints
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import Fenced, NotFound, StaleRow
@@ -71,19 +71,19 @@ class Backfills:
         clock: Clock,
         partitions: int,
         interval_s: float,
-        ring: Callable[[Iterable[int]], None],
+        notify_owners: Callable[[Iterable[int]], None],
     ) -> None:
         self._database = database
         self._engine = engine
         self._clock = clock
         self._partitions = partitions
-        self._alarm = Alarm(interval_s)
-        self._ring = ring
+        self._wakeup = Wakeup(interval_s)
+        self._notify_owners = notify_owners
         self._writing = asyncio.Lock()  # requests and steps of one backfill never cross
-        self._rung: set[int] = set()
+        self._notified: set[int] = set()
         self._ended: set[int] = set()  # backfills with an instance that has ended
         # Partitions without a backfill under way, with the epoch at which that was seen: their
-        # bells, which ring for everything else, cost nothing.
+        # notifications, which notify for everything else, cost nothing.
         self._idle: dict[int, int] = {}
         self._carried_out = 0  # requests so far: what was read before one may be outdated
 
@@ -92,26 +92,26 @@ class Backfills:
     def look_soon(self, partition: int) -> None:
         """Look at the backfills of a partition. Called on the event loop."""
         if self._idle.get(partition) != self._engine.epochs.get(partition, -1):
-            self._rung.add(partition)
-            self._alarm.ring()
+            self._notified.add(partition)
+            self._wakeup.notify()
 
     def run_ended(self, run: Run) -> None:
         """An instance has ended, perhaps one of a backfill. Called on the event loop."""
         if run.backfill_id is not None:
             self._ended.add(run.backfill_id)
-            self._alarm.ring()
+            self._wakeup.notify()
 
     async def work(self) -> None:
         """Run for ever."""
         trouble = Trouble("backfills")
         while True:
-            is_regular = await self._alarm.wait()
-            rung, self._rung = self._rung, set()
+            is_regular = await self._wakeup.wait()
+            notified, self._notified = self._notified, set()
             ended, self._ended = self._ended, set()
             if is_regular:
-                rung = set(self._engine.epochs)
+                notified = set(self._engine.epochs)
             try:
-                await self.look(rung | await self._homes(ended))
+                await self.look(notified | await self._homes(ended))
             except _PASSING as error:
                 log.warning("backfills not looked at; trying again", error=str(error))
             except Exception as error:  # noqa: BLE001 - the next look repeats it
@@ -126,7 +126,7 @@ class Backfills:
         async with self._database.unit_of_work(read_only=True) as uow:
             homes = set((await uow.backfills.partitions_of(backfills)).values())
         if others := homes - self._engine.epochs.keys():
-            self._ring(others)
+            self._notify_owners(others)
         return homes
 
     async def look(self, partitions: Collection[int]) -> None:
@@ -241,7 +241,7 @@ class Backfills:
                 commands = await self._store(uow, look, now)
                 await _commit(uow)
         if commands:
-            self._ring({command.partition for command in commands})
+            self._notify_owners({command.partition for command in commands})
         if look.step.state is not None:
             log.info("backfill ended", backfill=backfill_id, state=look.step.state)
 

@@ -2,8 +2,9 @@
 
 A task that waits has rows in ``dependency_wait``, stored before anybody looks for its runs. Who
 commits the end of a run or the success of a task looks there who waits for the workflow, and
-rings the bells of their partitions. So an end is seen by the first look, or its master sees who
-waits. Besides, each master looks at its tasks by itself now and then, a part of them each time.
+notifications the notifications of their partitions. So an end is seen by the first look, or its
+master sees who waits. Besides, each master looks at its tasks by itself now and then, a part of
+them each time.
 
 A look reads the runs for many tasks at once: it costs a few queries for hundreds of them. Of a
 workflow that nobody waits for, that is asked once in a while only, however much of it ends; but
@@ -33,10 +34,10 @@ from shoal.core.logic.judging import (
 from shoal.core.runs.events import DependencyJudged
 from shoal.core.runs.run import AttemptKey, Decision, Run, SkipCause
 from shoal.core.runs.states import TaskState
-from shoal.master.alarm import Alarm
 from shoal.master.engine.engine import Clock, Engine
 from shoal.master.errors import NotOwner
 from shoal.master.trouble import Trouble
+from shoal.master.wakeup import Wakeup
 from shoal.runtime import failpoints
 from shoal.sql import Database
 from shoal.sql.driver.connection import batched
@@ -48,7 +49,7 @@ log = structlog.get_logger()
 _TASKS_AT_ONCE = 200  # looked at with one set of queries
 _TASKS_PER_LOOK = 1_000  # of the regular looks
 _LOOKS_PER_SWEEP = 12  # regular looks between two searches for rows that are left over
-# After a look comes a pause, so that constant bells cost at most a quarter of the time.
+# After a look comes a pause, so that constant notifications cost at most a quarter of the time.
 _PAUSE_S, _PAUSE_SHARE, _LONGEST_PAUSE_S = 0.05, 3, 2.0
 # Nobody waited for a workflow: after this long it is asked again.
 _ASK_AGAIN_S = 1.0
@@ -76,13 +77,13 @@ class DependencyWatcher:
         engine: Engine,
         clock: Clock,
         interval_s: float,
-        ring: Callable[[Iterable[int]], None],
+        notify_owners: Callable[[Iterable[int]], None],
     ) -> None:
         self._database = database
         self._engine = engine
         self._clock = clock
-        self._alarm = Alarm(interval_s)
-        self._ring = ring
+        self._wakeup = Wakeup(interval_s)
+        self._notify_owners = notify_owners
         self._watched: dict[int, _Watched] = {}  # by task instance id
         self._by_partition: defaultdict[int, set[int]] = defaultdict(set)
         self._waiting_for: defaultdict[WorkflowName, set[int]] = defaultdict(set)
@@ -127,9 +128,9 @@ class DependencyWatcher:
         self._ended.add(name)
         wait_s = self._ask_again_at.get(name, 0.0) - time.monotonic()
         if wait_s <= 0:
-            self._alarm.ring()
+            self._wakeup.notify()
         else:
-            asyncio.get_running_loop().call_later(wait_s, self._alarm.ring)
+            asyncio.get_running_loop().call_later(wait_s, self._wakeup.notify)
 
     def look_soon(self, partition: int) -> None:
         """Something that tasks of a partition wait for may have ended."""
@@ -138,7 +139,7 @@ class DependencyWatcher:
     def _look_at(self, task_instance_ids: Collection[int]) -> None:
         if task_instance_ids:
             self._to_look_at.update(task_instance_ids)
-            self._alarm.ring()
+            self._wakeup.notify()
 
     # -- the loop ----------------------------------------------------------------------------
 
@@ -146,7 +147,7 @@ class DependencyWatcher:
         """Run for ever."""
         trouble = Trouble("dependencies")
         while True:
-            is_regular = await self._alarm.wait()
+            is_regular = await self._wakeup.wait()
             began = time.monotonic()
             try:
                 await self._tell_who_waits()
@@ -164,7 +165,7 @@ class DependencyWatcher:
             await asyncio.sleep(min(max(_PAUSE_S, took * _PAUSE_SHARE), _LONGEST_PAUSE_S))
 
     async def _tell_who_waits(self) -> None:
-        """Ring for the tasks of others that wait for what has ended."""
+        """Notify for the tasks of others that wait for what has ended."""
         now = time.monotonic()
         due = now + 0.01  # a timer may be a little early
         names = {name for name in self._ended if self._ask_again_at.get(name, 0.0) <= due}
@@ -180,7 +181,7 @@ class DependencyWatcher:
         for name in names:
             self._ask_again_at[name] = 0.0 if name in waiting else now + _ASK_AGAIN_S
         if others := set().union(*waiting.values()) - self._engine.epochs.keys():
-            self._ring(others)
+            self._notify_owners(others)
 
     def _next_part(self) -> Sequence[int]:
         """Return the tasks whose turn it is to be looked at without a reason."""

@@ -17,9 +17,9 @@ import structlog
 
 from shoal.core.errors import ShoalError
 from shoal.core.runs.retention import Hours, Limits, Retention
-from shoal.master.alarm import Alarm
 from shoal.master.engine.engine import Clock, Engine
 from shoal.master.errors import NotOwner
+from shoal.master.wakeup import Wakeup
 from shoal.runtime import failpoints
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import NotFound
@@ -92,7 +92,7 @@ class Purger:
         self._retention = retention
         self._hours = hours
         self._interval_s = interval_s
-        self._alarm = Alarm(look_s)
+        self._wakeup = Wakeup(look_s)
         self._batch = batch
         self._share = share
         self._rounds: dict[int, int] = {}  # of requests: those in vain so far
@@ -101,7 +101,7 @@ class Purger:
         """Run for ever."""
         due_s = time.monotonic() + self._interval_s
         while True:
-            await self._alarm.wait()
+            await self._wakeup.wait()
             try:
                 await self.serve_requests()
                 if time.monotonic() >= due_s and self._hours.contains(self._clock()):

@@ -1,11 +1,11 @@
 """The scanner: commands of this master's partitions become instances and events.
 
-Woken by the partitions' bells, and at least every few seconds by itself, since a bell is only a
-hint. START and RERUN are carried out in batches, one transaction each: instances, attempts and
-the commands' outcomes together, and who may start of those that must not overlap. The other
-commands are events for a run, decided by the engine, those for one run in the order in which
-they were accepted. They never stand in line behind starts, of
-which a master takes no more than it may hold; the rest stays pending until instances end.
+Woken by the partitions' notifications, and at least every few seconds by itself, since a
+notification is only a hint. START and RERUN are carried out in batches, one transaction each:
+instances, attempts and the commands' outcomes together, and who may start of those that must not
+overlap. The other commands are events for a run, decided by the engine, those for one run in the
+order in which they were accepted. They never stand in line behind starts, of which a master takes
+no more than it may hold; the rest stays pending until instances end.
 """
 
 import asyncio
@@ -34,7 +34,6 @@ from shoal.core.runs.events import (
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import NewInstance
 from shoal.core.runs.run import Decision, Run
-from shoal.master.alarm import Alarm
 from shoal.master.engine import messages
 from shoal.master.engine.beginning import Beginning
 from shoal.master.engine.engine import Clock, Engine
@@ -43,6 +42,7 @@ from shoal.master.services import admission
 from shoal.master.services.admission import Gate
 from shoal.master.services.definitions import Definitions
 from shoal.master.trouble import Trouble
+from shoal.master.wakeup import Wakeup
 from shoal.runtime import failpoints
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import Fenced, NotFound, StaleRow, UnreadableRow, UnusableDefinition
@@ -86,31 +86,31 @@ class Scanner:
         others: Mapping[CommandType, CarryOut] | None = None,
         *,
         max_open: int = 10_000,
-        ring: Callable[[Iterable[int]], None] = lambda _: None,
+        notify_owners: Callable[[Iterable[int]], None] = lambda _: None,
     ) -> None:
         self._database = database
         self._engine = engine
         self._clock = clock
-        self._alarm = Alarm(interval_s)
+        self._wakeup = Wakeup(interval_s)
         self._batch_size = batch
         self._others = others or {}  # who carries out what is not about an instance
         self._max_open = max_open
-        self._ring = ring  # the owners of other partitions
+        self._notify_owners = notify_owners  # the owners of other partitions
         self._is_full = False  # starts may be pending until instances end
-        self._rung: set[int] = set()
+        self._notified: set[int] = set()
         self._trouble = Trouble("scanner")
         self._waiting: set[int] = set()  # commands for instances that are set aside
 
-    def ring(self, partition: int) -> None:
+    def notify(self, partition: int) -> None:
         """Look at a partition soon. Called on the event loop."""
-        self._rung.add(partition)
-        self._alarm.ring()
+        self._notified.add(partition)
+        self._wakeup.notify()
 
     async def work(self) -> None:
         """Run for ever."""
         while True:
-            is_regular = await self._alarm.wait()
-            partitions, self._rung = self._rung & self._engine.epochs.keys(), set()
+            is_regular = await self._wakeup.wait()
+            partitions, self._notified = self._notified & self._engine.epochs.keys(), set()
             if is_regular:
                 partitions = set(self._engine.epochs)
                 self._waiting.clear()
@@ -127,8 +127,8 @@ class Scanner:
         """There is room for another instance. Called by the engine."""
         if self._is_full:
             self._is_full = False
-            self._rung |= self._engine.epochs.keys()
-            self._alarm.ring()
+            self._notified |= self._engine.epochs.keys()
+            self._wakeup.notify()
 
     async def scan(self, partitions: Collection[int]) -> None:
         """Carry out what is pending in ``partitions``, starts and others oldest first each."""
@@ -245,7 +245,7 @@ class Scanner:
                 if one.admitted_at is None:
                     gate.enter(one.workflow_id, run)
             await gate.write(now)
-            rung = await _tell_parents(uow, commands, refused, runs, now)
+            notified = await _tell_parents(uow, commands, refused, runs, now)
             await uow.commands.refuse_many(list(refused.items()), now)
             outcomes = [(n.command_id, run.id) for n, run in zip(new, runs, strict=True)]
             await uow.commands.done_many(outcomes, now)
@@ -254,7 +254,7 @@ class Scanner:
             failpoints.hit("start.before_commit")
             await uow.commit()
         failpoints.hit("start.after_commit")
-        self._ring(gate.to_ring | rung)
+        self._notify_owners(gate.to_notify | notified)
         return len(commands), runs, beginning.decisions
 
     async def _new_instances(
@@ -343,10 +343,10 @@ class Scanner:
         async with self._database.unit_of_work() as uow:
             await uow.fence({command.partition: self._engine.epoch_of(command.partition)})
             now = self._clock()
-            rung = await _tell_parents(uow, [command], {command.id: reason}, [], now)
+            notified = await _tell_parents(uow, [command], {command.id: reason}, [], now)
             await uow.commands.refuse(command.id, reason, now)
             await uow.commit()
-        self._ring(rung)
+        self._notify_owners(notified)
         log.warning("command refused", command=command.id, reason=reason)
 
     # -- requests ----------------------------------------------------------------------------

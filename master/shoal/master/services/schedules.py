@@ -19,10 +19,10 @@ from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import Schedule
 from shoal.core.schedule.fire_times import Due, Timetable, due
-from shoal.master.alarm import wait_for
 from shoal.master.engine.engine import Clock, Engine
 from shoal.master.errors import NotOwner
 from shoal.master.trouble import Trouble
+from shoal.master.wakeup import wait_for
 from shoal.runtime import failpoints
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import Fenced, UnreadableRow
@@ -71,22 +71,23 @@ class Scheduler:
         clock: Clock,
         partitions: int,
         interval_s: float,
-        ring: Callable[[Iterable[int]], None],
+        notify_owners: Callable[[Iterable[int]], None],
     ) -> None:
         self._database = database
         self._engine = engine
         self._clock = clock
         self._partitions = partitions
         self._interval_s = interval_s  # new schedules are noticed at least this soon
-        self._ring = ring
+        self._notify_owners = notify_owners
         self._changed = asyncio.Event()
         self._trouble = Trouble("scheduler")
         self._looked_at: Mapping[int, int] = {}  # partitions at the last look, with their epochs
 
     def look_soon(self, partition: int) -> None:
-        """A bell rings: look if the partition is new here. Called on the event loop.
+        """A notification arrives: look if the partition is new here. Called on the event loop.
 
-        Bells tell of commands, not of schedules: what is due of those seen already is known.
+        Notifications tell of commands, not of schedules: what is due of those seen already is
+        known.
         """
         if self._looked_at.get(partition) != self._engine.epochs.get(partition, -1):
             self._changed.set()
@@ -126,7 +127,7 @@ class Scheduler:
         return min(self._interval_s, max(0.0, (next_due - self._clock()).total_seconds()))
 
     def _ready(self, overdue: Sequence[Schedule]) -> list[Schedule]:
-        """Return all but those that are set aside: bells ring often, they are tried seldom."""
+        """Return all that are not in quarantine: those are tried seldom, whoever notifies."""
         holds = self._engine.quarantine.holds
         return [one for one in overdue if not holds(Kind.SCHEDULE, one.id)]
 
@@ -189,7 +190,7 @@ class Scheduler:
             failpoints.hit("fire.before_commit")
             await uow.commit()
         failpoints.hit("fire.after_commit")
-        self._ring({command.partition for command in commands})
+        self._notify_owners({command.partition for command in commands})
         for one in batch.firings:
             self._engine.quarantine.passed(Kind.SCHEDULE, one.schedule.id)
             _tell_fired(one)

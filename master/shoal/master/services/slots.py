@@ -2,9 +2,10 @@
 
 The database says who is first and has the leases (``shoal.sql.repositories.runs.slots``). Any
 master may give slots, to anybody's attempts: here those who wait, or have made a slot free, see to
-it at once, and the owner of whoever was given one is told by the bell of its partition. The engine
-stores that an attempt goes on only together with a look at its lease, so a message that comes late,
-twice or to a former owner does no harm, and one that is lost is made up for by a regular look.
+it at once, and the owner of whoever was given one is told by the notification of its partition. The
+engine stores that an attempt goes on only together with a look at its lease, so a message that
+comes late, twice or to a former owner does no harm, and one that is lost is made up for by a
+regular look.
 """
 
 import asyncio
@@ -21,16 +22,17 @@ from shoal.core.runs.events import SlotGranted
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.run import AttemptKey, Decision, Run
 from shoal.core.runs.states import FINISHED_TASK, TaskState
-from shoal.master.alarm import Alarm
 from shoal.master.engine.engine import Clock, Engine
 from shoal.master.trouble import Trouble
+from shoal.master.wakeup import Wakeup
 from shoal.runtime import failpoints
 from shoal.sql import Database
 from shoal.sql.repositories.runs.slots import Slot
 
 log = structlog.get_logger()
 
-# A look is followed by a pause as long as itself, so that constant bells cannot take the loop.
+# A look is followed by a pause as long as itself, so that constant notifications cannot take the
+# loop.
 _PAUSE_S, _LONGEST_PAUSE_S = 0.01, 1.0
 _GIVES_BACK = FINISHED_TASK | {TaskState.PAUSED}
 
@@ -53,13 +55,13 @@ class SlotKeeper:
         engine: Engine,
         clock: Clock,
         interval_s: float,
-        ring: Callable[[Iterable[int]], None],
+        notify_owners: Callable[[Iterable[int]], None],
     ) -> None:
         self._database = database
         self._engine = engine
         self._clock = clock
-        self._alarm = Alarm(interval_s)
-        self._ring = ring
+        self._wakeup = Wakeup(interval_s)
+        self._notify_owners = notify_owners
         self._waiting: dict[int, _Waiter] = {}  # by task instance id
         self._groups_in: defaultdict[int, set[str]] = defaultdict(set)  # of them, by partition
         self._groups: set[str] = set()  # to look at
@@ -90,7 +92,7 @@ class SlotKeeper:
     def _look_at(self, groups: Collection[str]) -> None:
         if groups:
             self._groups |= set(groups)
-            self._alarm.ring()
+            self._wakeup.notify()
 
     # -- the loop ----------------------------------------------------------------------------
 
@@ -98,7 +100,7 @@ class SlotKeeper:
         """Run for ever."""
         trouble = Trouble("slots")
         while True:
-            is_regular = await self._alarm.wait()
+            is_regular = await self._wakeup.wait()
             began = time.monotonic()
             groups, self._groups = self._groups, set()
             if is_regular:
@@ -175,7 +177,7 @@ class SlotKeeper:
                 event = SlotGranted(slot.task_instance_id, self._clock())
                 self._engine.post(slot.partition, slot.workflow_instance_id, event)
         if others := {slot.partition for slot in given if not self._is_ours(slot)}:
-            self._ring(others)
+            self._notify_owners(others)
 
     def _tell_unknown(self, groups: set[str]) -> None:
         """A group cannot be deleted while somebody needs it; should it be gone, they wait."""

@@ -34,12 +34,12 @@ from shoal.coordination.queue.survey import START
 from shoal.core.runs.events import TaskEnded
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import HELD_BY_WORKER, TaskSignal, TaskState
-from shoal.master.alarm import wait_for
-from shoal.master.dispatch.hand_on import held_before
+from shoal.master.dispatch.eager_dispatch import held_before
 from shoal.master.engine.engine import Clock, Engine
 from shoal.master.engine.perform import queue_entry
-from shoal.master.engine.turns import Turns
+from shoal.master.engine.yielding import Yielding
 from shoal.master.trouble import Trouble
+from shoal.master.wakeup import wait_for
 from shoal.runtime import failpoints
 
 log = structlog.get_logger()
@@ -132,16 +132,16 @@ class Sweeper:
         ]
         # A claim moves an entry from the queue to the claims in one transaction, so an attempt
         # that is in neither, read in this order, was in neither for good.
-        turns = Turns()
+        yielding = Yielding()
         entries: dict[int | None, Entry] = {}
         for run, a in queued:
             entries[a.id] = queue_entry(run, a)
-            await turns.pause()
+            await yielding.pause()
         present = await self._queue.contains(entries.values())
         absent = [(run, a) for run, a in queued if entries[a.id] not in present]
         ids = [a.id for _, a in (*absent, *held) if a.id is not None]
         claimed = await self._queue.claimed(ids)
-        claimed |= await self._handed_on([(r, a) for r, a in held if a.id not in claimed])
+        claimed |= await self._transferred([(r, a) for r, a in held if a.id not in claimed])
         missing = [
             entries[a.id] for run, a in absent if a.id not in claimed and run.attempts[a.task] is a
         ]
@@ -151,8 +151,8 @@ class Sweeper:
         held = [(run, a) for run, a in held if a.id not in self._engine.asked]
         return [(run, a) for run, a in held if a.id not in claimed and self._is_still_held(run, a)]
 
-    async def _handed_on(self, unclaimed: Sequence[tuple[Run, Attempt]]) -> set[int]:
-        """Return those of ``unclaimed`` that are held all the same (see hand_on.py).
+    async def _transferred(self, unclaimed: Sequence[tuple[Run, Attempt]]) -> set[int]:
+        """Return those of ``unclaimed`` that are held all the same (see eager_dispatch.py).
 
         The claim of a task before stands for one that was handed on until it has its own, which
         takes its place in one step: so neither, read in this order, means neither for good.
@@ -168,13 +168,13 @@ class Sweeper:
         self, instance_ids: Sequence[int], *states: TaskState
     ) -> AsyncIterator[tuple[Run, Attempt]]:
         """Yield stored newest attempts in ``states`` of runs, as far as these are open still."""
-        turns = Turns()
+        yielding = Yielding()
         for instance_id in instance_ids:
             run = self._engine.runs.get(instance_id)
             if run is not None and any(run.counts[state] for state in states):
                 for attempt in _in_states(run, *states):
                     yield run, attempt
-            await turns.pause()
+            await yielding.pause()
 
     def _some_queued(self) -> list[int]:
         """Return the runs whose turn it is that their queued attempts are looked for, each once."""
@@ -235,12 +235,12 @@ class Sweeper:
         for entry in entries:
             if entry.partition in self._engine.epochs:
                 of_run[entry.workflow_instance_id].append(entry)
-        turns = Turns()
+        yielding = Yielding()
         suspects: dict[int, list[Entry]] = {}
         for run_id, some in of_run.items():
             if not_queued := _not_queued(self._engine.runs.get(run_id), some):
                 suspects[run_id] = not_queued
-            await turns.pause()
+            await yielding.pause()
         runs = list(suspects)
         for start in range(0, len(runs), _SUSPECT_RUNS):
             batch = runs[start : start + _SUSPECT_RUNS]
@@ -253,11 +253,11 @@ class Sweeper:
             for entry in suspects:
                 if entry.partition in self._engine.epochs:
                     of_run[entry.workflow_instance_id].append(entry)
-            turns = Turns()
+            yielding = Yielding()
             stale: list[Entry] = []
             for run_id, some in of_run.items():
                 stale += _not_queued(runs.get(run_id), some)
-                await turns.pause()
+                await yielding.pause()
             if stale:
                 log.info("removing stale entries from the queue", count=len(stale))
                 await self._queue.remove(stale)

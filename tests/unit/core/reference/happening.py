@@ -64,11 +64,11 @@ class Reference(Running):
             attempt.state, attempt.worker = "CLAIMED", worker
             self.settle()
 
-    def give_back(self, key: Key, worker: str, queued: int) -> None:
+    def requeue(self, key: Key, worker: str, queued: int) -> None:
         """A worker has not begun with what was queued for the ``queued``-th time."""
         attempt = self.current(key, "CLAIMED")
         if attempt and (attempt.worker, attempt.returns) == (worker, queued):
-            if self.must_die(key[0]):
+            if self.must_end(key[0]):
                 self.finish(key[0], "KILL")
             else:
                 attempt.state, attempt.worker = "QUEUED", None
@@ -106,7 +106,7 @@ class Reference(Running):
             return False
         self.state = "PAUSING"
         for task in self.tasks:
-            if self.last(task).state in HELD and not self.must_die(task):
+            if self.last(task).state in HELD and not self.must_end(task):
                 nested.expect_answers(self.last(task), "PAUSE")
         self.settle()
         return True

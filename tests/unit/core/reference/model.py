@@ -131,7 +131,7 @@ class Instance:
         """Whether it exists for the case of a failure: the strategy leaves it alone."""
         return self.rule(task) in ("any_failed", "always")
 
-    def must_die(self, task: str) -> bool:
+    def must_end(self, task: str) -> bool:
         """Whether an attempt that runs has to be killed."""
         last = self.last(task)
         if last.state not in HELD:

@@ -124,7 +124,7 @@ def play(world: World, move: Move) -> None:
         case ("return", pick):
             if claimed := world.in_state("CLAIMED"):
                 key = claimed[pick % len(claimed)]
-                world.give_back(key, world.stored[key].worker or "")
+                world.requeue(key, world.stored[key].worker or "")
         case ("grant", pick):
             if asking := blocked(world):
                 world.grant(asking[pick % len(asking)])
@@ -165,7 +165,7 @@ def stale(world: World, pick: int, what: str) -> None:
             if key not in world.queue:
                 world.claim(key, worker)
         case "return":
-            world.give_back(key, world.stored[key].worker or worker, late=True)
+            world.requeue(key, world.stored[key].worker or worker, late=True)
         case "start":
             world.start(key, worker)
         case "end":

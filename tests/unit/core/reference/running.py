@@ -65,7 +65,7 @@ class Running(Instance):
     def look_at_held(self, task: str) -> None:
         """An attempt that runs: is it to die, to be held by a pause, to be continued?"""
         last, kind = self.last(task), self.kind(task)
-        if self.must_die(task):
+        if self.must_end(task):
             last.told_to_die = True
             last.overdue &= self.state != "STOPPING" and not self.dies_fast(task)
             quiet = kind in NESTED and nested.all_in(last, nested.ENDED | {"STOPPED"})
@@ -179,11 +179,11 @@ class Running(Instance):
     def finish(self, task: str, signal: str) -> None:
         """The newest attempt ends with SUCCEED, FAIL, KILL or LOSE."""
         last = self.last(task)
-        doomed, failing = self.must_die(task), self.failing() and not self.exempt(task)
-        given_up = (doomed and not last.overdue) or self.state == "STOPPING" or failing
+        termination, failing = self.must_end(task), self.failing() and not self.exempt(task)
+        given_up = (termination and not last.overdue) or self.state == "STOPPING" or failing
         if signal == "KILL" and last.overdue:
             signal = "FAIL"
-        elif signal == "LOSE" and doomed:
+        elif signal == "LOSE" and termination:
             signal = "KILL"
         last.state = {
             "SUCCEED": "SUCCEEDED",
@@ -241,7 +241,7 @@ class Running(Instance):
             if last.started + timeout <= self.now:
                 action = spec.get("timeout_action", "fail")
                 last.warned |= action in ("warn", "both")
-                if self.kind(task) in BY_MASTER and not self.must_die(task):
+                if self.kind(task) in BY_MASTER and not self.must_end(task):
                     last.overdue |= action in ("fail", "both")
 
     # -- section 3: tasks that the master runs -----------------------------------------------------

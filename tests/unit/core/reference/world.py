@@ -98,7 +98,7 @@ class World:
             raise Difference(f"refusal: {decision.refusal!r}, the reference: refused={refused}")
         self.refusals += refused
         self.carry_out(decision)
-        if isinstance(event, events.TaskReturned):  # the worker does it
+        if isinstance(event, events.TaskRequeued):  # the worker does it
             self.queue |= {k for k, a in decision.attempts.items() if a.state == "QUEUED"}
         if self.take_due_wakes():
             self.send(events.TimeReached(self.at()), lambda: self.reference.advance_to(self.now))
@@ -211,15 +211,15 @@ class World:
         event = events.TaskClaimed(self.id_of(key), worker, self.at())
         self.send(event, lambda: self.reference.claim(key, worker))
 
-    def give_back(self, key: Key, worker: str, *, late: bool = False) -> None:
+    def requeue(self, key: Key, worker: str, *, late: bool = False) -> None:
         """A worker has not begun and puts it back; ``late``: what it has returned before."""
         attempt, returns = self.stored[key], self.reference.tries[key[0]][key[1] - 1].returns
         queued_at = attempt.queued_at or START
         if late:
             queued_at, returns = queued_at - timedelta(microseconds=1), returns - 1
-        event = events.TaskReturned(self.id_of(key), worker, queued_at, self.at())
+        event = events.TaskRequeued(self.id_of(key), worker, queued_at, self.at())
         self.visited.add("returned late" if late else "returned")
-        self.send(event, lambda: self.reference.give_back(key, worker, returns))
+        self.send(event, lambda: self.reference.requeue(key, worker, returns))
 
     def start(self, key: Key, worker: str) -> None:
         """Its process runs."""

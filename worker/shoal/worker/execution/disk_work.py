@@ -79,10 +79,10 @@ def _travel(calls: list[_Call]) -> None:
         except Exception as error:  # noqa: BLE001 - the caller gets it, whatever it is
             outcomes.append((future, None, error))
     if outcomes:
-        outcomes[0][0].get_loop().call_soon_threadsafe(_hand_over, outcomes)
+        outcomes[0][0].get_loop().call_soon_threadsafe(_deliver, outcomes)
 
 
-def _hand_over(outcomes: list[_Outcome]) -> None:
+def _deliver(outcomes: list[_Outcome]) -> None:
     for future, result, error in outcomes:
         if future.cancelled():
             continue

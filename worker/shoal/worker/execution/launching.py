@@ -36,12 +36,12 @@ import structlog
 from shoal.core.errors import ShoalError
 from shoal.worker.execution.attempt import ExitRecord, LaunchRequest
 from shoal.worker.execution.line_protocol import Lines
-from shoal.worker.supervisor.guard import kill_children
 from shoal.worker.supervisor.shim.descriptors import LIMIT_VARIABLE
+from shoal.worker.supervisor.watchdog import kill_children
 
 LAUNCHER_MAIN = Path(__file__).parents[1] / "supervisor" / "main.py"
 START_TIMEOUT_S = 30.0
-GUARDS_TIMEOUT_S = 5.0  # then we kill what they should
+WATCHDOGS_TIMEOUT_S = 5.0  # then we kill what they should
 SHORTEST_PATIENCE_S = 0.25  # a sound launcher kills hundreds of processes in less
 FIRST_RETRY_S, LAST_RETRY_S = 0.1, 5.0  # between attempts to replace a dead launcher
 
@@ -141,7 +141,7 @@ class Launcher:
     ``held_fds`` stay open in the launcher until all its processes are dead, even if the agent is
     killed: pass the descriptor of a locked file, and whoever locks it next is alone.
 
-    If the launcher process dies, its guards kill everything it ran; then all pending calls raise
+    If the launcher process dies, its watchdogs kill everything it ran; then all pending calls raise
     LauncherDied and a new launcher is started, with the lease that was set last. If the agent
     dies, the launcher kills everything, stores the records and ends.
 
@@ -149,7 +149,7 @@ class Launcher:
     the calling process.
 
     ``adopts_orphans`` says that the calling process is a subreaper and starts no process in a
-    session of its own beside us: what is left if launcher and guards are killed in the same
+    session of its own beside us: what is left if launcher and watchdogs are killed in the same
     instant comes to it, and is killed.
     """
 
@@ -253,7 +253,7 @@ class Launcher:
 
         When it passes, the launcher kills everything at once, whether the agent acts or hangs,
         and refuses launches until the next call. If that takes longer than ``patience_s``, its
-        guards kill launcher and all. Without any call there is no limit.
+        watchdogs kill launcher and all. Without any call there is no limit.
         """
         self._lease = {"type": "lease", "deadline": deadline, "patience_s": patience_s}
         self._write(self._lease)
@@ -311,26 +311,26 @@ class Launcher:
         while True:
             assert self._lines is not None
             await self._lines.lost.wait()
-            # The socket tells that the launcher is gone, the process that its guards are, too:
+            # The socket tells that the launcher is gone, the process that its watchdogs are, too:
             # only now nothing is left of the attempts.
             self._ready.clear()
-            await self._see_guards_out(process)
+            await self._see_watchdogs_out(process)
             self._give_up_attempts()
             if self._closing:
                 return
             log.error("launcher died", pid=self._pid, returncode=process.returncode)
             process = await self._restart()
 
-    async def _see_guards_out(self, process: Process) -> None:
-        """Return when the guards have ended, and with them all that the launcher has left."""
+    async def _see_watchdogs_out(self, process: Process) -> None:
+        """Return when the watchdogs have ended, and with them all that the launcher has left."""
         if not self._adopts_orphans:
             await process.wait()
             return
         try:
-            async with asyncio.timeout(GUARDS_TIMEOUT_S):
+            async with asyncio.timeout(WATCHDOGS_TIMEOUT_S):
                 await process.wait()
         except TimeoutError:  # somebody has stopped them: we can do their work
-            log.warning("guards of the launcher do not end, killing them", pid=process.pid)
+            log.warning("watchdogs of the launcher do not end, killing them", pid=process.pid)
             process.kill()
             await process.wait()
         await asyncio.to_thread(kill_children, os.getsid(0))

@@ -36,8 +36,8 @@ from shoal.worker.execution.launching import (
 )
 from shoal.worker.execution.secret_forms import forms
 from shoal.worker.execution.starting import Starting
-from shoal.worker.intake.returning import Returns
-from shoal.worker.intake.start_line import StartLine, Waiting
+from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
+from shoal.worker.intake.requeue import Requeuer
 from shoal.worker.logs.files import LogStore
 from shoal.worker.logs.limit import LogLimit
 from shoal.worker.logs.notes import append_line, in_file_only
@@ -82,7 +82,7 @@ class Runner:
 
     ``renew_lease`` is called before each launch, and ``is_present`` asked whether a claim is of
     the present session; ``drop_claims`` gets attempts that end without a result, or that a master
-    has settled, ``put_back`` those that are to be queued again.
+    has settled, ``requeue`` those that are to be queued again.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Runner:
         renew_lease: Callable[[], None],
         is_present: Callable[[Claim], bool],
         drop_claims: Callable[[Sequence[Attempt]], None],
-        put_back: Callable[[Sequence[Attempt]], None],
+        requeue: Callable[[Sequence[Attempt]], None],
     ) -> None:
         self._around, self._attempts, self._launcher = surroundings, attempts, launcher
         self._reporter, self._tasks, self._log_limit = reporter, tasks, log_limit
@@ -107,29 +107,29 @@ class Runner:
         self._drop_claims = drop_claims
         self._disk_work = DiskWork()
         self._cleaner = Cleaner(surroundings.spool, self._disk_work, tasks)
-        self._returns = Returns(
+        self._requeuer = Requeuer(
             surroundings.worker_id,
             attempts,
             reporter,
             tasks,
-            put_back=put_back,
+            requeue=requeue,
             drop_claims=drop_claims,
         )
-        self._line = StartLine(attempts, self._begin, self._returns.give_back)
+        self._prefetched = PrefetchBuffer(attempts, self._begin, self._requeuer.requeue)
 
     # -- from outside -----------------------------------------------------------------------
 
     def start(self, attempt: Attempt, payload: pb.Payload) -> None:
         """Run an attempt that a master has granted, as soon as there is a slot for it."""
-        self._line.add(attempt, payload)
+        self._prefetched.add(attempt, payload)
 
-    def give_back_waiting(self) -> None:
+    def requeue_waiting(self) -> None:
         """Let others have what waits for a slot."""
-        self._line.give_back_all()
+        self._prefetched.requeue_all()
 
     def start_no_more(self) -> None:
         """Give back what waits for a slot, and what will be granted from now on."""
-        self._line.close()
+        self._prefetched.close()
 
     def refuse(self, attempt: Attempt) -> None:
         """Let go of an attempt that nobody wants to run."""
@@ -141,7 +141,7 @@ class Runner:
         if attempt.over.is_set():
             return
         attempt.kill_reason = attempt.kill_reason or reason
-        if attempt.granted and not self._line.leave(attempt):
+        if attempt.granted and not self._prefetched.leave(attempt):
             await self._end_unwanted(attempt)
         else:  # nothing has begun: it is over already
             await self._conclude(attempt, Outcome.KILLED, KILL_MARK + attempt.kill_reason)
@@ -161,21 +161,21 @@ class Runner:
     def _interrupt_unbegun(self, attempt: Attempt, reason: str) -> bool:
         """Have the attempt end without a result; tell whether it has, as nothing has begun."""
         attempt.interrupted = attempt.interrupted or reason
-        unbegun = not attempt.granted or self._line.leave(attempt)
+        unbegun = not attempt.granted or self._prefetched.leave(attempt)
         if unbegun:
             self.refuse(attempt)
         return unbegun
 
     async def lose_session(self, reason: str) -> None:
         """End all that was claimed in a session that is lost; return when nothing is alive."""
-        self._returns.give_up()
+        self._requeuer.give_up()
         await self.interrupt_all(reason, 0.0)
 
     def settled(self, report: pb.Report, committed: bool) -> None:
         """A master has answered ``report``."""
         attempt = self._attempts.get(report.attempt.task_instance_id)
         if report.kind == pb.RETURNED:
-            self._returns.settled(report, committed)
+            self._requeuer.settled(report, committed)
             return
         if report.kind == pb.STARTED:
             if not committed and attempt is not None and not attempt.over.is_set():
@@ -215,7 +215,7 @@ class Runner:
         elif attempt.kill_reason is not None:
             await self._conclude(attempt, Outcome.KILLED, KILL_MARK + attempt.kill_reason)
         elif isinstance(error, NoRoomToStart):
-            await self._hand_back(attempt, payload, error.why)
+            await self._requeue(attempt, payload, error.why)
         elif error is not None:
             await self._fail(attempt, payload, error)
         else:
@@ -410,7 +410,7 @@ class Runner:
         self._attempts.forget(attempt)
         self._drop_claims([attempt])
 
-    async def _hand_back(self, attempt: Attempt, payload: pb.Payload, why: str) -> None:
+    async def _requeue(self, attempt: Attempt, payload: pb.Payload, why: str) -> None:
         """Let others run what could not begin here, for a reason that is not its own."""
         self._starting.failed(why)
         await self._log_limit.finish(attempt, 0)
@@ -420,7 +420,7 @@ class Runner:
         elif attempt.kill_reason is not None:
             await self._conclude(attempt, Outcome.KILLED, KILL_MARK + attempt.kill_reason)
         else:
-            self._returns.give_back([Waiting(attempt, payload, time.monotonic())])
+            self._requeuer.requeue([Waiting(attempt, payload, time.monotonic())])
 
     async def _stop_superseded(self, attempt: Attempt) -> None:
         attempt.interrupted = attempt.interrupted or "the master has given this attempt up"

@@ -1,6 +1,6 @@
-"""Task processes of an earlier life of this worker that outlived all their guards.
+"""Task processes of an earlier life of this worker that outlived all their watchdogs.
 
-That takes a kill of agent, guards, launcher and shims in one instant, by somebody who knows them
+That takes a kill of agent, watchdogs, launcher and shims in one instant, by somebody who knows them
 all. What is left then is known by its environment alone: each attempt has the path of its
 parameters file there, which lies in this worker's own folder. Names, working directories and
 process numbers prove nothing, so they are not looked at.

@@ -1,7 +1,7 @@
 """Claim waiting tasks for free slots, and have fetched from their masters what to run.
 
-A worker whose tasks are short claims more than it has free slots (pace.py): what is granted then
-waits in the start line for the next slot (start_line.py).
+A worker whose tasks are short claims more than it has free slots (throughput.py): what is granted
+then waits in the prefetch buffer for the next slot (prefetch.py).
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from shoal.worker.masters import Masters, delay_s
 
 log = structlog.get_logger()
 
-LONGEST_WAIT_S = 60.0  # for the queue's bell
+LONGEST_WAIT_S = 60.0  # for the queue's notification
 SILENCE_PAUSE_S = 0.5  # between claims while masters do not answer: others go first
 
 
@@ -85,7 +85,7 @@ class Claimer:
                     fetcher.fetch(attempts)
 
     async def _claim_some(self) -> list[Attempt]:
-        """Claim what there is room for; wait for room, or for the queue's bell if it is empty."""
+        """Claim what there is room for. Wait for room, or for an entry if the queue is empty."""
         wanted = await self._attempts.until_wanted()
         if self._disk.shortage:
             await self._disk.enough()

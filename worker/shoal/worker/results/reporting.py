@@ -6,8 +6,8 @@ starts are held back for a moment, and of a short task the master hears and stor
 While the worker has more to do than slots (``in_no_hurry``), no slot waits for what an answer may
 bring; then ends are gathered for a moment, too.
 
-With the ends goes an offer to take the tasks behind them, whose grants come with the answer
-(hand_on.py).
+With the ends goes an eager to take the tasks behind them, whose grants come with the answer
+(eager_dispatch.py).
 """
 
 import asyncio
@@ -22,7 +22,7 @@ import structlog
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import RpcError
 from shoal.runtime import failpoints
-from shoal.worker.intake.hand_on import HandOn
+from shoal.worker.intake.eager_dispatch import EagerDispatch
 from shoal.worker.masters import Masters, delay_s
 
 log = structlog.get_logger()
@@ -58,10 +58,10 @@ class Reporter:
     """Holds all unanswered reports. ``run`` sends them; everything belongs to its loop."""
 
     def __init__(
-        self, masters: Masters, on_settled: OnSettled, hand_on: HandOn | None = None
+        self, masters: Masters, on_settled: OnSettled, eager_dispatch: EagerDispatch | None = None
     ) -> None:
-        """``hand_on``: takes what is granted with the answers; None: nothing is."""
-        self._masters, self._on_settled, self._hand_on = masters, on_settled, hand_on
+        """``eager_dispatch``: takes what is granted with the answers; None: nothing is."""
+        self._masters, self._on_settled, self._eager_dispatch = masters, on_settled, eager_dispatch
         self._items: dict[tuple[int, bool], _Item] = {}
         self.in_no_hurry: Callable[[], bool] = lambda: False
         self._gathering_until = -math.inf  # monotonic seconds
@@ -69,10 +69,12 @@ class Reporter:
         self._news = asyncio.Event()
         self._empty = asyncio.Event()
         self._empty.set()
-        self._timer: asyncio.TimerHandle | None = None  # rings ``_news`` when something is due
+        self._timer: asyncio.TimerHandle | None = (
+            None  # notifications ``_news`` when something is due
+        )
         self._timer_at = math.inf  # monotonic seconds
-        if hand_on is not None:
-            hand_on.on_come = self._news.set
+        if eager_dispatch is not None:
+            eager_dispatch.on_come = self._news.set
 
     def __len__(self) -> int:
         return len(self._items)
@@ -82,8 +84,8 @@ class Reporter:
         item = _Item(worker_id, report, not_before=self._not_before(report))
         if report.kind != pb.STARTED:
             self.drop_start(report.attempt.task_instance_id)
-            if self._hand_on is not None and item.key not in self._items:
-                self._hand_on.reported(report.attempt)
+            if self._eager_dispatch is not None and item.key not in self._items:
+                self._eager_dispatch.reported(report.attempt)
         self._items[item.key] = item
         self._empty.clear()
         if item.not_before < self._timer_at:
@@ -120,10 +122,10 @@ class Reporter:
                 self._news.clear()
                 now = time.monotonic()
                 await self._send_due(now, calls)
-                self._ring_when_due(now)
+                self._notify_when_due(now)
                 await self._news.wait()
 
-    def _ring_when_due(self, now: float) -> None:
+    def _notify_when_due(self, now: float) -> None:
         """Set the one timer for what was postponed or held back at ``now``."""
         due = min((i.not_before for i in self._items.values() if i.not_before > now), default=None)
         if due is not None and due < self._timer_at:
@@ -131,9 +133,9 @@ class Reporter:
                 self._timer.cancel()
             self._timer_at = due
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(due - time.monotonic(), self._ring)
+            self._timer = loop.call_later(due - time.monotonic(), self._notify)
 
-    def _ring(self) -> None:
+    def _notify(self) -> None:
         self._timer, self._timer_at = None, math.inf
         self._news.set()
 
@@ -141,7 +143,7 @@ class Reporter:
         if item.sending or item.not_before > now:
             return False
         number, starts = item.key
-        return starts or self._hand_on is None or not self._hand_on.is_coming(number)
+        return starts or self._eager_dispatch is None or not self._eager_dispatch.is_coming(number)
 
     async def _send_due(self, now: float, calls: asyncio.TaskGroup) -> None:
         due = [i for i in self._items.values() if self._is_due(i, now)]
@@ -166,11 +168,11 @@ class Reporter:
                 calls.create_task(self._send(address, worker_id, some))
 
     async def _send(self, address: str, worker_id: str, items: list[_Item]) -> None:
-        offer = self._offer(worker_id, items)
+        eager = self._eager_request(worker_id, items)
         request = pb.ReportRequest(
             worker_id=worker_id,
             reports=[i.report for i in items],
-            hand_on=offer,
+            eager=eager,
             sent_at=time.time(),
         )
         try:
@@ -180,25 +182,25 @@ class Reporter:
         except RpcError as error:
             self._postpone(items, str(error))
         else:
-            if self._hand_on is not None and offer is not None:
-                self._hand_on.take(response.grants)
+            if self._eager_dispatch is not None and eager is not None:
+                self._eager_dispatch.take(response.eager_tasks)
             verdicts = {v.task_instance_id: v.kind for v in response.verdicts}
             for item in items:
                 self._judge(item, verdicts.get(item.key[0], _V.RETRY))
         finally:
-            if self._hand_on is not None and offer is not None:
-                self._hand_on.offer_over(offer)
+            if self._eager_dispatch is not None and eager is not None:
+                self._eager_dispatch.request_done(eager)
             for item in items:
                 item.sending = False
             self._busy.discard(address)
             self._news.set()
 
-    def _offer(self, worker_id: str, items: Collection[_Item]) -> pb.HandOn | None:
+    def _eager_request(self, worker_id: str, items: Collection[_Item]) -> pb.EagerRequest | None:
         """Return what this life of the worker would take with the answer."""
         ends = [i.key[0] for i in items if i.report.kind == pb.SUCCEEDED]
-        if not ends or self._hand_on is None or worker_id != self._hand_on.worker_id:
+        if not ends or self._eager_dispatch is None or worker_id != self._eager_dispatch.worker_id:
             return None
-        return self._hand_on.offer(ends)
+        return self._eager_dispatch.request(ends)
 
     def _judge(self, item: _Item, verdict: "pb.ReportVerdict.Kind.ValueType") -> None:
         if verdict in SETTLED:
@@ -221,8 +223,8 @@ class Reporter:
 
     def _remove(self, key: tuple[int, bool]) -> None:
         item = self._items.pop(key, None)
-        if item is not None and self._hand_on is not None and item.report.kind != pb.STARTED:
-            self._hand_on.settled(item.report.attempt)
+        if item is not None and self._eager_dispatch is not None and item.report.kind != pb.STARTED:
+            self._eager_dispatch.settled(item.report.attempt)
         if not self._items:
             self._empty.set()
 

@@ -5,7 +5,7 @@
     starting ──exec──▶ running ──main process gone──▶ ended ──nothing left──▶ alone ──▶ over
                         └─ being killed (TERM sent, KILL at ``kill_at``) ─┘
 
-These stages are on the slate of its shim (``shim/slate.py``). When the shim dies before the
+These stages are on the progress of its shim (``shim/progress.py``). When the shim dies before the
 attempt is over, the launcher takes its place: it kills what is left, and has the end stored.
 
 All instants named ``*_at`` are monotonic seconds (``time.monotonic``), except in the record.
@@ -17,16 +17,16 @@ import json
 import signal
 import time
 
+from shoal.worker.supervisor.shim.progress import ALONE, ENDED, STARTING
 from shoal.worker.supervisor.shim.records import End
 from shoal.worker.supervisor.shim.shim import end_of
-from shoal.worker.supervisor.shim.slate import ALONE, ENDED, STARTING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shoal.worker.supervisor.shim.masking import Filter
-    from shoal.worker.supervisor.shim.slate import Slate
+    from shoal.worker.supervisor.shim.progress import ProgressPage
     from shoal.worker.supervisor.shims import ShimHandle
 
 
@@ -39,7 +39,7 @@ class Attempt:
         """``launch`` is the message, ``line`` its text without the line's end."""
         self.id = str(launch["id"])
         self.line = line
-        #: Its number and slate stay known when it is dead.
+        #: Its number and progress stay known when it is dead.
         self.shim = shim
         #: What stands between the attempt and its log; None if it has no secrets.
         self.filter = output
@@ -61,28 +61,28 @@ class Attempt:
         self.end: End | None = None
         self._notes: list[str] = []
         shim.attempt = self
-        shim.slate.begin(STARTING, time.time(), self.started_at)
+        shim.progress.begin(STARTING, time.time(), self.started_at)
 
     @property
-    def slate(self) -> Slate:
-        return self.shim.slate
+    def progress(self) -> ProgressPage:
+        return self.shim.progress
 
     @property
     def pid(self) -> int:
         """Number of the main process; 0 while the program is starting."""
-        return self.slate.pid
+        return self.progress.pid
 
     @property
     def alive(self) -> bool:
         """Whether any process of it may be alive."""
-        return self.end is None and self.slate.stage != ALONE
+        return self.end is None and self.progress.stage != ALONE
 
     @property
     def next_deadline(self) -> float | None:
         """When this attempt needs attention next, if nothing happens before."""
         if self.kill_reason is not None:
             return None if self.kill_sent else self.kill_at
-        if self.timeout_s is None or self.slate.stage >= ENDED:
+        if self.timeout_s is None or self.progress.stage >= ENDED:
             return None
         return self.started_at + self.timeout_s
 
@@ -92,14 +92,14 @@ class Attempt:
 
     def conclude(self) -> None:
         """Nothing of it is alive, and its shim did not live to say so."""
-        if self.slate.stage < ENDED:
-            self.slate.end(signal.SIGKILL, time.monotonic())  # nobody has seen another end
-        self.end = end_of(self.slate, self.kill_reason, self.timed_out, self._notes)
+        if self.progress.stage < ENDED:
+            self.progress.end(signal.SIGKILL, time.monotonic())  # nobody has seen another end
+        self.end = end_of(self.progress, self.kill_reason, self.timed_out, self._notes)
 
-    def hand_over(self, shim: ShimHandle) -> bytes:
+    def detach(self, shim: ShimHandle) -> bytes:
         """Leave the rest, storing how it ended, to another shim. Returns the command."""
         self.shim = shim
         shim.attempt = self
-        shim.slate.begin(ALONE, 0.0, 0.0)
+        shim.progress.begin(ALONE, 0.0, 0.0)
         end = json.dumps(self.end).encode()
         return b'{"type": "store", "end": %b, "launch": %b}\n' % (end, self.line)

@@ -2,7 +2,7 @@
 
 It exists so that tasks obey even when the agent cannot act. It kills everything it started when
 the agent's socket closes, when the lease that the agent keeps extending runs out, or when its
-guardian dies. It is single-threaded, imports little, never waits for a disk, a program or the
+inner watchdog dies. It is single-threaded, imports little, never waits for a disk, a program or the
 agent, and sleeps while nothing happens.
 
 Programs are started and waited for by *shims* (``shim/shim.py``), one for each running attempt,
@@ -32,18 +32,18 @@ from shoal.worker.supervisor.link import AgentLink
 from shoal.worker.supervisor.reaper import Reaper
 from shoal.worker.supervisor.shim.child import NO_ROOM, open_log
 from shoal.worker.supervisor.shim.masking import Filter, start_filter
+from shoal.worker.supervisor.shim.progress import ENDED, RUNNING
 from shoal.worker.supervisor.shim.records import exited, masks_of, record_of, store
-from shoal.worker.supervisor.shim.slate import ENDED, RUNNING
 from shoal.worker.supervisor.shims import ShimHandle, Shims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shoal.worker.supervisor.guard import LeaseBoard
+    from shoal.worker.supervisor.watchdog import LeaseBoard
 
 AGENT_GONE = "the worker agent ended"
-GUARD_GONE = "a guard of the launcher process ended"
+WATCHDOG_GONE = "a watchdog of the launcher process ended"
 LEASE_LOST = "worker lost its ZooKeeper session"
 IGNORED_SIGNALS = (
     # A terminal's Ctrl-C or a service manager's TERM is the agent's business: it drains first.
@@ -62,7 +62,7 @@ class Launcher:
     def __init__(
         self,
         agent_fd: int,
-        guard_fds: list[int],
+        watchdog_fds: list[int],
         board: LeaseBoard,
         niceness: int,
         held_fds: Sequence[int] = (),
@@ -73,11 +73,11 @@ class Launcher:
         self._niceness = niceness
         self._link = AgentLink(agent_fd)
         self._link_events = select.POLLIN
-        self._guard_fds = guard_fds
+        self._watchdog_fds = watchdog_fds
         self._board = board
         self._wakeup_fd = _notice_dead_children()
         self._poll = select.poll()
-        for fd in (agent_fd, *guard_fds, self._wakeup_fd):
+        for fd in (agent_fd, *watchdog_fds, self._wakeup_fd):
             self._poll.register(fd, select.POLLIN)
         self._attempts: dict[str, Attempt] = {}
         self._reaper = Reaper(self._attempts)
@@ -107,7 +107,7 @@ class Launcher:
                 self._conclude_all()
             self._link.flush()
             if self._lease_lost and not any(each.alive for each in self._attempts.values()):
-                self._board.all_dead()  # our guards need not step in
+                self._board.all_dead()  # our watchdogs need not step in
 
     # -- waiting ----------------------------------------------------------------------------
 
@@ -124,9 +124,9 @@ class Launcher:
             elif fd == self._wakeup_fd:
                 os.read(fd, 4096)
                 self._reaper.reap()
-            elif fd in self._guard_fds:
+            elif fd in self._watchdog_fds:
                 self._poll.unregister(fd)
-                self._close(GUARD_GONE)
+                self._close(WATCHDOG_GONE)
             elif (shim := self._shims.ready(fd)) is not None:
                 self._pass_on(shim)
 
@@ -243,7 +243,7 @@ class Launcher:
         """Tell whether an attempt could be started now."""
         error = None
         try:
-            self._shims.give_back(self._shims.take())
+            self._shims.release(self._shims.take())
         except OSError as failure:
             error = failure.strerror
         self._link.send({"type": "tried", "error": error})
@@ -263,7 +263,7 @@ class Launcher:
         """
         if attempt.orphaned or not attempt.alive:
             return  # what is left is being killed already
-        stage, kill_at = attempt.slate.stage, time.monotonic() + grace_s
+        stage, kill_at = attempt.progress.stage, time.monotonic() + grace_s
         if attempt.kill_reason is not None:
             attempt.kill_at = min(kill_at, attempt.kill_at or kill_at)
         elif stage == ENDED:
@@ -283,7 +283,7 @@ class Launcher:
         why = {"kill_reason": attempt.kill_reason, "timed_out": attempt.timed_out}
         line = json.dumps({"type": "end", "why": why}).encode() + b"\n"
         self._shims.command(attempt.shim, line)
-        attempt.slate.warn()
+        attempt.progress.warn()
         self._reaper.warn(attempt)
 
     def _pass_on(self, shim: ShimHandle) -> None:
@@ -296,7 +296,7 @@ class Launcher:
                 if shim.attempt.end is None and shim.attempt.filter is not None:
                     shim.attempt.filter.finish()  # the program could not be started
                 del self._attempts[shim.attempt.id]
-                self._shims.give_back(shim)
+                self._shims.release(shim)
 
     def _lose(self, shim: ShimHandle) -> None:
         """A shim has ended: what was below it is among our children by now."""
@@ -327,7 +327,7 @@ class Launcher:
     def _store(self, attempt: Attempt) -> None:
         if not attempt.announced:
             pid = attempt.pid or attempt.shim.pid  # its shim was all there has been of it
-            started = {"id": attempt.id, "pid": pid, "at": attempt.slate.started}
+            started = {"id": attempt.id, "pid": pid, "at": attempt.progress.started}
             self._link.send({"type": "started", **started})
         try:
             shim = self._shims.take()
@@ -335,7 +335,7 @@ class Launcher:
             assert attempt.end is not None
             self._finish(attempt, store(json.loads(attempt.line), attempt.end))
             return
-        self._shims.command(shim, attempt.hand_over(shim))
+        self._shims.command(shim, attempt.detach(shim))
 
     def _finish(self, attempt: Attempt, message: bytes) -> None:
         del self._attempts[attempt.id]

@@ -1,9 +1,9 @@
 """Start file of the launcher: ``python -I -S main.py AGENT_FD [HELD_FD ...]``.
 
 Run by path with the site machinery off, which makes it start in a fraction of the usual time. It
-splits into three processes, each the parent of the next: two guards (``guard.py``), which
+splits into three processes, each the parent of the next: two watchdogs (``watchdog.py``), which
 kill what is left if those below them die before their time, and the *launcher*, which does the
-work and ends itself in good order should a guard die.
+work and ends itself in good order should a watchdog die.
 
 Descriptors named as ``HELD_FD`` just stay open in all three until everything is over. An agent
 that holds a lock on its data folder passes the lock's descriptor here: whoever gets the lock next
@@ -21,8 +21,8 @@ import sys
 sys.path.append(os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 3)))
 
 from shoal.worker.supervisor import proctree
-from shoal.worker.supervisor.guard import GUARDIAN, PATIENCE, SENTINEL, LeaseBoard, guard
 from shoal.worker.supervisor.launcher import IGNORED_SIGNALS, Launcher
+from shoal.worker.supervisor.watchdog import INNER, OUTER, PATIENCE, LeaseBoard, watch
 
 LAUNCHER = "shoal-launcher"
 
@@ -38,8 +38,8 @@ def main(arguments: list[str]) -> int:
     proctree.take_precedence()
     gc.freeze()  # keep the pages shared: nothing loaded so far is garbage
     board = LeaseBoard()
-    lives: list[int] = []  # each ends when a guard does
-    for name in (SENTINEL, GUARDIAN):
+    lives: list[int] = []  # each ends when a watchdog does
+    for name in (OUTER, INNER):
         proctree.become_subreaper()
         life, mine = os.pipe()
         pid = os.fork()
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
             for fd in (life, *lives, agent_fd):  # the agent must see the launcher's end, not ours
                 os.close(fd)
             proctree.rename(name)
-            return guard(pid, board, PATIENCE[name])
+            return watch(pid, board, PATIENCE[name])
         os.close(mine)
         lives.append(life)
     proctree.become_subreaper()

@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 
 from shoal.worker.supervisor import proctree
-from shoal.worker.supervisor.shim.slate import ENDED
+from shoal.worker.supervisor.shim.progress import ENDED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,9 +90,9 @@ class Reaper:
                 ended(status)
                 continue
             for attempt in self._attempts.values():
-                if attempt.pid == pid and attempt.slate.stage < ENDED:
-                    attempt.slate.end(status, time.monotonic())
-                    attempt.slate.charge(usage)
+                if attempt.pid == pid and attempt.progress.stage < ENDED:
+                    attempt.progress.end(status, time.monotonic())
+                    attempt.progress.charge(usage)
 
     def clear(self) -> list[Attempt]:
         """Kill what ended attempts left behind. Returns the attempts of which nothing is left.

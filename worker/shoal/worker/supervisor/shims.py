@@ -9,8 +9,8 @@ from itertools import count
 
 from shoal.worker.supervisor.shim.child import altered_signals
 from shoal.worker.supervisor.shim.descriptors import two_pipes
+from shoal.worker.supervisor.shim.progress import ProgressPage
 from shoal.worker.supervisor.shim.shim import LAST, Shim, be_shim
-from shoal.worker.supervisor.shim.slate import Slate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ class ShimHandle:
     """One shim process, from its fork until it is reaped."""
 
     def __init__(
-        self, pid: int, number: int, commands: int, reports: int, slate: Slate, once: bool
+        self, pid: int, number: int, commands: int, reports: int, progress: ProgressPage, once: bool
     ) -> None:
-        self.pid, self.number, self.slate, self.once = pid, number, slate, once
+        self.pid, self.number, self.progress, self.once = pid, number, progress, once
         self.commands, self.reports = commands, reports
         self.attempt: Attempt | None = None
         #: Whether there was no room for all of a command.
@@ -113,10 +113,12 @@ class Shims:
         number = next(n for n in count() if n not in self._numbers)
         commands, to_shim, from_shim, reports = two_pipes()
         try:
-            slate = Slate()
+            progress = ProgressPage()
             pid = os.fork()
             if pid == 0:
-                shim = Shim(launcher_pid, commands, reports, slate, self._altered, filtered, number)
+                shim = Shim(
+                    launcher_pid, commands, reports, progress, self._altered, filtered, number
+                )
                 be_shim(shim, self._niceness, self._held)
         except OSError:
             os.close(to_shim)
@@ -125,7 +127,7 @@ class Shims:
         finally:
             os.close(commands)
             os.close(reports)
-        handle = ShimHandle(pid, number, to_shim, from_shim, slate, once=output is not None)
+        handle = ShimHandle(pid, number, to_shim, from_shim, progress, once=output is not None)
         self._numbers.add(number)
         self._by_fd[from_shim] = self._by_fd[to_shim] = handle
         self._poll.register(from_shim, select.POLLIN)
@@ -149,7 +151,7 @@ class Shims:
             self._poll.unregister(fd)
         return None
 
-    def give_back(self, shim: ShimHandle) -> None:
+    def release(self, shim: ShimHandle) -> None:
         """Its attempt is over: keep it for another one, or let it end."""
         shim.attempt = None
         if shim.once:

@@ -42,14 +42,14 @@ _TRUSTED_S = 5.0
 
 
 class PostgresqlLink:
-    """A connection that ``give_back`` takes when its transaction has ended."""
+    """A connection that ``release`` takes when its transaction has ended."""
 
     dialect = "postgresql"
 
     def __init__(
         self,
         connection: AsyncConnection,
-        give_back: Callable[["PostgresqlLink"], Awaitable[None]],
+        release: Callable[["PostgresqlLink"], Awaitable[None]],
         patience: Patience,
     ) -> None:
         assert connection.sync_connection is not None, "it is started"
@@ -59,7 +59,7 @@ class PostgresqlLink:
         self._pgconn = self._driver.pgconn
         self._pipeline = Pipeline(self._pgconn)
         self._transformer = Transformer(self._driver)
-        self._give_back = give_back
+        self._release = release
         self._begin: Statement = ("BEGIN", ())
         self._demands: list[_Demand] = []
         self._used_s = time.monotonic()
@@ -183,7 +183,7 @@ class PostgresqlLink:
 
     async def _end(self) -> None:
         self._used_s = time.monotonic()
-        await self._give_back(self)
+        await self._release(self)
 
     # -- statements --------------------------------------------------------------------------
 

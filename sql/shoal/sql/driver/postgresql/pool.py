@@ -12,11 +12,11 @@ from sqlalchemy.pool import NullPool
 
 from shoal.sql.driver.connection import Connection
 from shoal.sql.driver.patience import Patience
+from shoal.sql.driver.permits import Permits
 from shoal.sql.driver.postgresql.link import PostgresqlLink
 from shoal.sql.driver.postgresql.quick_connection import QuickConnection, Silent
 from shoal.sql.driver.silence import Session, Silence
 from shoal.sql.driver.translation import FOREIGN, translate
-from shoal.sql.driver.turns import Turns
 from shoal.sql.errors import DatabaseUnavailable
 
 # How connections are made, unless the URL says otherwise. The kernel, too, is to give up hosts
@@ -122,7 +122,7 @@ class _Pool:
             },
         )
         event.listen(self._engine.sync_engine, "connect", _set_up)
-        self._turns = Turns(size)
+        self._permits = Permits(size)
         self._refusal: str | None = None  # why nobody gets a connection
         self._connecting: set[asyncio.Timeout] = set()  # of those who are being connected
         self._haste_s: float | None = None  # longest time for that; None: see Patience
@@ -131,9 +131,9 @@ class _Pool:
 
     async def take(self) -> PostgresqlLink:
         """Return a connection that comes back when it is closed. Raises SqlError."""
-        await self._turns.take()
+        await self._permits.take()
         if self._refusal is not None:
-            self._turns.release()
+            self._permits.release()
             raise DatabaseUnavailable(self._refusal)
         while self._idle:
             link = self._idle.pop()
@@ -147,7 +147,7 @@ class _Pool:
         try:
             return await self._connected()
         except BaseException:
-            self._turns.release()
+            self._permits.release()
             raise
 
     def suspend(self, reason: str) -> None:
@@ -222,7 +222,7 @@ class _Pool:
             else:
                 await link.disconnect()
         finally:
-            self._turns.release()
+            self._permits.release()
 
     async def dispose(self) -> None:
         """Close the connections that nobody has; the others are closed when they come back."""

@@ -24,12 +24,12 @@ from sqlalchemy.pool import NullPool
 
 from shoal.sql.driver.connection import MOST_SHORT_ROWS, Changes, Connection, Judge, Length
 from shoal.sql.driver.pause import SHORT_S, Pause
+from shoal.sql.driver.permits import Permits
 from shoal.sql.driver.prepared import Values, prepared, tell
 from shoal.sql.driver.queries import Query, prepared_query
-from shoal.sql.driver.sqlite.courier import Courier
 from shoal.sql.driver.sqlite.file import BUSY_TIMEOUT_MS
+from shoal.sql.driver.sqlite.thread import WorkerThread
 from shoal.sql.driver.translation import FOREIGN, sqlite_code, translate
-from shoal.sql.driver.turns import Turns
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ class SqliteConnections:
             },
         )
         self._read_only = read_only
-        self._turns = Turns(size)
+        self._permits = Permits(size)
         self._idle: list[_SqliteLink] = []
         self._disposed = False
         self._pause = Pause()
@@ -74,11 +74,11 @@ class SqliteConnections:
     async def open(self) -> Connection:
         """Return a connection whose transaction has begun; to be closed. Raises SqlError."""
         await self._pause.if_due()
-        await self._turns.take()
+        await self._permits.take()
         try:
             link = self._idle.pop() if self._idle else await self._connected()
         except BaseException:
-            self._turns.release()
+            self._permits.release()
             raise
         try:
             await link.begin()
@@ -95,14 +95,14 @@ class SqliteConnections:
         self._engine.dispose()
 
     async def _connected(self) -> "_SqliteLink":
-        courier = Courier("sqlite")
-        connecting = courier.call(
-            lambda: _SqliteLink(self._engine.connect(), courier, self._take_back, self._read_only)
+        thread = WorkerThread("sqlite")
+        connecting = thread.call(
+            lambda: _SqliteLink(self._engine.connect(), thread, self._take_back, self._read_only)
         )
         try:
             return await asyncio.shield(connecting)
         except FOREIGN as error:
-            courier.stop()
+            thread.stop()
             raise translate(error) from error
         except asyncio.CancelledError:
             connecting.add_done_callback(_discard)
@@ -115,25 +115,25 @@ class SqliteConnections:
             link.disconnect()
         else:
             self._idle.append(link)
-        self._turns.release()
+        self._permits.release()
 
 
 class _SqliteLink:
-    """One connection, from transaction to transaction. Made in its courier's thread."""
+    """One connection, from transaction to transaction. Made in its thread's thread."""
 
     dialect = "sqlite"
 
     def __init__(
         self,
         connection: SyncConnection,
-        courier: Courier,
-        give_back: Callable[["_SqliteLink"], None],
+        thread: WorkerThread,
+        release: Callable[["_SqliteLink"], None],
         read_only: bool,
     ) -> None:
         self._connection = connection
         self._raw = cast(sqlite3.Connection, connection.connection.driver_connection)
-        self._courier = courier
-        self._give_back = give_back
+        self._thread = thread
+        self._release = release
         # IMMEDIATE takes the write lock at once: a transaction that reads first and writes later
         # could otherwise fail in the middle.
         self._begin = "BEGIN DEFERRED" if read_only else "BEGIN IMMEDIATE"
@@ -150,8 +150,8 @@ class _SqliteLink:
 
     def disconnect(self) -> "asyncio.Future[None]":
         """Close the connection, after all that is under way."""
-        closed = self._courier.call(self._connection.close)
-        self._courier.stop()
+        closed = self._thread.call(self._connection.close)
+        self._thread.stop()
         return closed
 
     # -- the transaction ---------------------------------------------------------------------
@@ -189,7 +189,7 @@ class _SqliteLink:
                     raise
             finally:
                 self._deadline_s = inf
-        return await self._courier.call(partial(self._patiently, work))
+        return await self._thread.call(partial(self._patiently, work))
 
     async def fetch(self, query: Query, values: Values) -> list[Any]:
         """Return the rows of a query as named tuples."""
@@ -221,7 +221,7 @@ class _SqliteLink:
         return counts
 
     def _patiently(self, work: Callable[[SyncConnection], T]) -> T:
-        """Work in the courier's thread, where waiting holds nobody up."""
+        """Work in the thread's thread, where waiting holds nobody up."""
         self._raw.execute(_PATIENT)
         try:
             return work(self._connection)
@@ -231,17 +231,17 @@ class _SqliteLink:
     async def commit(self) -> None:
         """End the transaction; its changes are durable when this returns."""
         self.has_suspended = True
-        await self._courier.call(self._connection.commit)
+        await self._thread.call(self._connection.commit)
 
     async def close(self) -> None:
         """Roll back what was not committed, after all that is under way, and give back."""
-        if not self._courier.busy:
+        if not self._thread.busy:
             self._roll_back()
-            self._give_back(self)
+            self._release(self)
             return
         # Cancelling the caller must not leave the transaction open.
-        rolled_back = self._courier.call(self._roll_back)
-        rolled_back.add_done_callback(lambda _: self._give_back(self))
+        rolled_back = self._thread.call(self._roll_back)
+        rolled_back.add_done_callback(lambda _: self._release(self))
         await asyncio.shield(rolled_back)
 
     def _roll_back(self) -> None:

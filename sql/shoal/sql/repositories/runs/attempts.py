@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from shoal.core.runs.concurrency import group_of
-from shoal.core.runs.run import Attempt, Doom, Run, SkipCause
+from shoal.core.runs.run import Attempt, Run, SkipCause, Termination
 from shoal.core.runs.states import TaskState
 
 
@@ -28,7 +28,7 @@ def attempt_of(row: Row[Any]) -> Attempt:
         finished_at=row.finished_at,
         skip_cause=None if row.skip_cause is None else SkipCause(row.skip_cause),
         forced=row.forced,
-        doomed=None if row.doomed is None else Doom(row.doomed),
+        termination=None if row.doomed is None else Termination(row.doomed),
         warned_at=row.warned_at,
         outputs=row.outputs or {},
         detail=row.detail or {},
@@ -56,7 +56,7 @@ def changing_values(attempt: Attempt) -> dict[str, Any]:
         "finished_at": attempt.finished_at,
         "skip_cause": attempt.skip_cause,
         "forced": attempt.forced,
-        "doomed": attempt.doomed,
+        "doomed": attempt.termination,
         "warned_at": attempt.warned_at,
         "outputs": dict(attempt.outputs) or None,
         "detail": dict(attempt.detail) or None,

@@ -6,7 +6,7 @@ one attempt, and a shim that has nothing below it any more can take another one.
 
 It ends nothing. Whenever something is left that must die, the shim itself ends, by its own will or
 killed by the launcher: what is below it then becomes the launcher's, who kills it at once. Only if
-the launcher has died it kills everything itself, as the guards do.
+the launcher has died it kills everything itself, as the watchdogs do.
 
 It may wait for a disk, for a program that does not open, for anything: nobody waits for it.
 Commands are JSON lines; a report is one byte, REPORT or LAST, and the line for the agent.
@@ -23,18 +23,18 @@ import sys
 import time
 
 from shoal.worker.supervisor import proctree
-from shoal.worker.supervisor.guard import kill_children
 from shoal.worker.supervisor.shim.child import CannotStart, Program, open_output, start
 from shoal.worker.supervisor.shim.descriptors import lower_limit
 from shoal.worker.supervisor.shim.journal import Journal
 from shoal.worker.supervisor.shim.records import End, store
+from shoal.worker.supervisor.watchdog import kill_children
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, NoReturn
 
-    from shoal.worker.supervisor.shim.slate import Slate
+    from shoal.worker.supervisor.shim.progress import ProgressPage
 
 SHIM = "shoal-shim"  # name of the process
 REPORT, LAST = b" ", b"."
@@ -87,7 +87,7 @@ class Shim:
         launcher_pid: int,
         commands: int,
         reports: int,
-        slate: Slate,
+        progress: ProgressPage,
         altered: Sequence[int],
         filtered: int | None,
         number: int,
@@ -96,7 +96,7 @@ class Shim:
         other living shim's.
         """
         self._launcher_pid = launcher_pid
-        self._commands, self._reports, self._slate = commands, reports, slate
+        self._commands, self._reports, self._progress = commands, reports, progress
         self._altered, self._filtered = altered, filtered
         self._unread = bytearray()
         self._journal = Journal(number)
@@ -169,19 +169,19 @@ class Shim:
 
     def _run(self, launch: Mapping[str, Any], log: int) -> None:
         """Start the program, and see to its end. Raises CannotStart."""
-        slate, pid = self._slate, self._start(launch, log)
-        slate.run(pid)
+        progress, pid = self._progress, self._start(launch, log)
+        progress.run(pid)
         if not _ends_within(pid, MOMENT_MS):
-            started = {"type": "started", "id": launch["id"], "pid": pid, "at": slate.started}
+            started = {"type": "started", "id": launch["id"], "pid": pid, "at": progress.started}
             self._report(REPORT, json.dumps(started).encode())
-        slate.end(_status_of(pid), time.monotonic())  # known here before the kernel forgets it
-        slate.charge(os.wait4(pid, 0)[2])
+        progress.end(_status_of(pid), time.monotonic())  # known here before the kernel forgets it
+        progress.charge(os.wait4(pid, 0)[2])
         # The launcher says so before anybody is asked to end; then the rest may take its time.
-        reasons = self._next_command() if slate.warned else None
+        reasons = self._next_command() if progress.warned else None
         if not _is_alone(patient=reasons is not None) or self._filtered is not None:
             os._exit(0)
-        slate.clear()
-        end = end_of(slate, **reasons["why"] if reasons else {})
+        progress.clear()
+        end = end_of(progress, **reasons["why"] if reasons else {})
         self._report(LAST, store(launch, end, log, self._journal_of(launch), pid=pid))
 
     def _start(self, launch: Mapping[str, Any], log: int) -> int:
@@ -196,18 +196,18 @@ class Shim:
 
 
 def end_of(
-    slate: Slate,
+    progress: ProgressPage,
     kill_reason: str | None = None,
     timed_out: bool = False,
     notes: Sequence[str] = (),
 ) -> End:
-    """Return how the attempt ended of which the slate tells."""
+    """Return how the attempt ended of which the progress tells."""
     return End(
-        slate.started,
-        slate.took_s,
-        slate.status,
-        slate.max_rss_kb,
-        slate.cpu_s,
+        progress.started,
+        progress.took_s,
+        progress.status,
+        progress.max_rss_kb,
+        progress.cpu_s,
         kill_reason,
         timed_out,
         notes,

@@ -1,50 +1,52 @@
-"""A bell that is rung is heard by whoever listens, also after trouble."""
+"""A notification that is notified is heard by whoever listens, also after trouble."""
 
 import asyncio
 
 import pytest
 
-from shoal.coordination import Bells, ZkSession, ring
+from shoal.coordination import Notifications, ZkSession, notify
 from shoal.coordination.session.nodes import Node, WatchCallback
 from tests.integration.coordination.conftest import get_request
 from tests.proxy import TcpProxy
 from tests.waiting import eventually
 
 
-async def test_ring_is_heard_again_and_again(tree: ZkSession, proxied: ZkSession) -> None:
+async def test_notify_is_heard_again_and_again(tree: ZkSession, proxied: ZkSession) -> None:
     heard: list[int] = []
-    async with Bells(proxied, heard.append) as bells:
-        bells.listen({1, 2})
+    async with Notifications(proxied, heard.append) as notifications:
+        notifications.subscribe({1, 2})
         await eventually(lambda: sorted(heard) == [1, 2])  # the first look
         for _ in range(3):
             heard.clear()
-            await ring(tree, [1, 3])
+            await notify(tree, [1, 3])
             await eventually(lambda: heard == [1])
 
 
-async def test_bells_no_longer_listened_to_are_silent(tree: ZkSession, proxied: ZkSession) -> None:
+async def test_notifications_no_longer_listened_to_are_silent(
+    tree: ZkSession, proxied: ZkSession
+) -> None:
     heard: list[int] = []
-    async with Bells(proxied, heard.append) as bells:
-        bells.listen({1, 2})
+    async with Notifications(proxied, heard.append) as notifications:
+        notifications.subscribe({1, 2})
         await eventually(lambda: sorted(heard) == [1, 2])
-        bells.listen({2})
+        notifications.subscribe({2})
         heard.clear()
-        await ring(tree, [1, 2])
+        await notify(tree, [1, 2])
         await eventually(lambda: heard)
-        await ring(tree, [1, 2])
+        await notify(tree, [1, 2])
         await eventually(lambda: len(heard) == 2)
         assert set(heard) == {2}
 
 
-async def test_lost_connection_counts_as_a_ring(
+async def test_lost_connection_counts_as_a_notify(
     tree: ZkSession, proxied: ZkSession, zk_proxy: TcpProxy
 ) -> None:
     heard: list[int] = []
-    async with Bells(proxied, heard.append) as bells:
-        bells.listen({1})
+    async with Notifications(proxied, heard.append) as notifications:
+        notifications.subscribe({1})
         await eventually(lambda: heard == [1])
         zk_proxy.cut()
-        await ring(tree, [1])  # nobody hears it now
+        await notify(tree, [1])  # nobody hears it now
         zk_proxy.heal()
         await eventually(lambda: len(heard) == 2)
 
@@ -53,22 +55,22 @@ async def test_listening_survives_a_connection_that_breaks_while_it_is_renewed(
     tree: ZkSession, proxied: ZkSession, zk_proxy: TcpProxy, zk_chroot: str
 ) -> None:
     heard: list[int] = []
-    async with Bells(proxied, heard.append) as bells:
-        bells.listen({1})
+    async with Notifications(proxied, heard.append) as notifications:
+        notifications.subscribe({1})
         await eventually(lambda: heard == [1])
         zk_proxy.swallow_from = get_request(zk_chroot, "/partitions/001/bell")
-        await ring(tree, [1])
+        await notify(tree, [1])
         await eventually(lambda: zk_proxy.swallow_replies)
-        assert heard == [1, 1]  # before the bell is armed again
+        assert heard == [1, 1]  # before the notification is armed again
         zk_proxy.drop()
         zk_proxy.heal()
         for _ in range(3):
             heard.clear()
-            await ring(tree, [1])
+            await notify(tree, [1])
             await eventually(lambda: heard)
 
 
-async def test_ring_before_the_bell_is_armed_again_is_heard_as_well(
+async def test_notify_before_the_notification_is_armed_again_is_heard_as_well(
     tree: ZkSession, proxied: ZkSession
 ) -> None:
     heard: list[int] = []
@@ -77,26 +79,26 @@ async def test_ring_before_the_bell_is_armed_again_is_heard_as_well(
     def listener(partition: int) -> None:
         heard.append(partition)
         if len(heard) == 2:  # on the watch's event, before anything is sent to arm it again
-            again.append(asyncio.create_task(ring(tree, [1])))
+            again.append(asyncio.create_task(notify(tree, [1])))
 
-    async with Bells(proxied, listener) as bells:
-        bells.listen({1})
+    async with Notifications(proxied, listener) as notifications:
+        notifications.subscribe({1})
         await eventually(lambda: heard == [1])
-        await ring(tree, [1])
+        await notify(tree, [1])
         await eventually(lambda: len(heard) >= 3)
         await asyncio.gather(*again)
 
 
-async def test_one_ring_is_told_once(tree: ZkSession, proxied: ZkSession) -> None:
+async def test_one_notify_is_told_once(tree: ZkSession, proxied: ZkSession) -> None:
     heard: list[int] = []
-    async with Bells(proxied, heard.append) as bells:
-        bells.listen({1, 2})
+    async with Notifications(proxied, heard.append) as notifications:
+        notifications.subscribe({1, 2})
         await eventually(lambda: sorted(heard) == [1, 2])
         heard.clear()
         for _ in range(5):
-            await ring(tree, [1])
+            await notify(tree, [1])
             await eventually(lambda: heard)
-            await ring(tree, [2])
+            await notify(tree, [2])
             await eventually(lambda: 2 in heard)
             assert sorted(heard) == [1, 2]
             heard.clear()
@@ -111,27 +113,27 @@ async def test_failing_listener_does_not_end_the_listening(
         heard.append(partition)
         raise RuntimeError("not today")
 
-    async with Bells(proxied, listener) as bells:
-        bells.listen({1})
+    async with Notifications(proxied, listener) as notifications:
+        notifications.subscribe({1})
         await eventually(lambda: heard == [1])
-        await ring(tree, [1])
+        await notify(tree, [1])
         await eventually(lambda: heard == [1, 1])
 
 
-async def test_whom_a_ring_wakes_goes_on_before_the_bell_is_armed_again(
+async def test_whom_a_notify_wakes_goes_on_before_the_notification_is_armed_again(
     tree: ZkSession, proxied: ZkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
-    rung = asyncio.Event()
+    notified = asyncio.Event()
 
-    async def wait_for_a_ring() -> None:
-        await rung.wait()
+    async def wait_for_a_notification() -> None:
+        await notified.wait()
         done.append("woken")
 
-    async with Bells(proxied, lambda _: rung.set()) as bells:
-        bells.listen({1})
-        await eventually(rung.is_set)
-        rung.clear()
+    async with Notifications(proxied, lambda _: notified.set()) as notifications:
+        notifications.subscribe({1})
+        await eventually(notified.is_set)
+        notified.clear()
         get = proxied.get
 
         def arm(path: str, *, watch: WatchCallback | None = None) -> asyncio.Future[Node]:
@@ -139,8 +141,8 @@ async def test_whom_a_ring_wakes_goes_on_before_the_bell_is_armed_again(
             return get(path, watch=watch)
 
         monkeypatch.setattr(proxied, "get", arm)
-        waiter = asyncio.create_task(wait_for_a_ring())
-        await ring(tree, [1])
+        waiter = asyncio.create_task(wait_for_a_notification())
+        await notify(tree, [1])
         await waiter
         await eventually(lambda: "armed" in done)
     assert done == ["woken", "armed"]

@@ -9,7 +9,7 @@ MOST = 64
 MOST_OF_A_SLOT = 8
 
 
-class Pace:
+class Throughput:
     """Remembers the latest short attempts of a worker with ``slots`` slots."""
 
     def __init__(self, slots: int) -> None:

@@ -1,6 +1,7 @@
-"""What a queue's bell tells: the latest puts, so that a claimer need not read the queue anew.
+"""A log of the latest puts in a queue's notification, which spares claimers reading the queue.
 
-The bell is the data of a group's znode: a line for each of the latest puts of whoever put last::
+The notification is the data of a group's znode: a line for each of the latest puts of whoever put
+last::
 
     17:2.5.2.41.9 2.5.2.42.9        the put that made version 17 of the data
     :1.6.2.50.3+                    this one; it has more entries than the one that is named
@@ -30,7 +31,7 @@ class Put(NamedTuple):
     more: bool
 
 
-class Teller:
+class PutLog:
     """The news of one group as one putter tells them."""
 
     def __init__(self, group: str) -> None:
@@ -39,7 +40,7 @@ class Teller:
         self._bytes = 0
         self._version = -1  # the last of them
 
-    def bell(self, batch: Sequence[Entry]) -> tuple[SetData, bytes]:
+    def notification(self, batch: Sequence[Entry]) -> tuple[SetData, bytes]:
         """Return the operation that tells of ``batch``, in order, and what ``told`` wants."""
         more = len(batch) > FEW
         names = " ".join(map(_name, batch[:1] if more else batch))
@@ -47,7 +48,7 @@ class Teller:
         return SetData(layout.queue(self._group), b"\n".join((*self._told, news))), news
 
     def told(self, news: bytes, stat: Stat) -> None:
-        """Note that the bell was rung, and which version that made."""
+        """Note that the notification was notified, and which version that made."""
         if stat.version != self._version + 1:  # somebody else rang, or we have just begun
             self._told.clear()
             self._bytes = 0
@@ -59,29 +60,29 @@ class Teller:
             self._bytes -= len(self._told.popleft())
 
 
-def puts_since(group: str, version: int, bell: Node) -> list[Put] | None:
-    """Return the puts that came after ``version`` of the bell; None if not all of them are told.
+def puts_since(group: str, version: int, notification: Node) -> list[Put] | None:
+    """Return the puts after ``version`` of the notification; None if some are missing.
 
     Data that no put has written tells nothing.
     """
     try:
-        return _puts_since(group, version, bell)
+        return _puts_since(group, version, notification)
     except ValueError:
         return None
 
 
-def _puts_since(group: str, version: int, bell: Node) -> list[Put] | None:
-    missing = bell.stat.version - version
+def _puts_since(group: str, version: int, notification: Node) -> list[Put] | None:
+    missing = notification.stat.version - version
     if missing <= 0:
         return [] if missing == 0 else None
-    lines = bell.data.split(b"\n")[-missing:]
+    lines = notification.data.split(b"\n")[-missing:]
     if len(lines) < missing:
         return None
     puts = []
     for line in lines:
         made, _, news = line.partition(b":")
         version += 1
-        if not news or int(made or bell.stat.version) != version:
+        if not news or int(made or notification.stat.version) != version:
             return None
         names = news.removesuffix(b"+")
         entries = [_entry(group, name) for name in names.split()]

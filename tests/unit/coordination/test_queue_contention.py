@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.coordination.queue.contention import Place, choose, turn
 from shoal.coordination.queue.entry import Entry
 from shoal.coordination.queue.survey import _rounded
-from shoal.coordination.queue.turns import Place, choose, turn
 
 places = st.integers(1, 200).flatmap(
     lambda claimers: st.builds(Place, st.integers(0, claimers - 1), st.just(claimers))

@@ -18,7 +18,7 @@ from shoal.proto import shoal_pb2 as pb
 from tests.clock import utc_now
 from tests.integration.coordination.conftest import connect
 from tests.integration.master.conftest import Bench
-from tests.integration.master.hand_worker import HandWorker
+from tests.integration.master.manual_worker import HandWorker
 from tests.unit.core.driving import START, spec
 from tests.waiting import DEADLINE_S
 
@@ -51,7 +51,7 @@ async def test_chain_runs_without_the_queue(bench: Bench) -> None:
             assert (stored.state, stored.worker) == (TaskState.CLAIMED, "w")
             assert stored.queued_at is not None
             assert await worker.queue.depth("default") == 0
-            (claim,) = await worker.hand_on(claim, [grant])
+            (claim,) = await worker.transfer(claim, [grant])
         assert await worker.report_and_take(claim, room=1) == []
         assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
     assert {t.attempt for t in await bench.tasks(instance.id, all_attempts=True)} == {1}
@@ -64,7 +64,7 @@ async def test_the_rest_goes_into_the_queue(bench: Bench) -> None:
         worker, claim = await holding_first(bench)
         grants = await worker.report_and_take(claim, room=2)
         assert [grant.payload.task for grant in grants] == ["b0", "b1"]
-        claims = await worker.hand_on(claim, grants)
+        claims = await worker.transfer(claim, grants)
         others = await (await bench.worker("other")).claim(5)
         assert len(others) == 3
         for each in claims:
@@ -97,7 +97,7 @@ async def test_lost_answer_is_given_again_by_whoever_owns_the_partition(bench: B
         async with bench.master():
             again = await worker.report_and_take(claim, room=5)
             assert [each.attempt for each in again] == [each.attempt for each in grants]
-            one, two = await worker.hand_on(claim, again)
+            one, two = await worker.transfer(claim, again)
             assert await worker.report(one, pb.STARTED) == pb.ReportVerdict.COMMITTED
             (left,) = await worker.report_and_take(claim, room=0)  # the other has begun
             assert left.attempt.task_instance_id == two.entry.task_instance_id
@@ -165,7 +165,7 @@ async def test_payload_that_cannot_be_made_is_left_to_fetching(
         monkeypatch.setattr(rpc, "_MOST_GRANTED", 0)
         grants = await worker.report_and_take(claim, room=2)
         assert [each.HasField("payload") for each in grants] == [False, False]
-        b, c = await worker.hand_on(claim, grants)
+        b, c = await worker.transfer(claim, grants)
         refused, granted = await worker.fetch([b, c])
         assert refused.refusal.kind == pb.Refusal.SUPERSEDED
         assert granted.payload.task == "c"
@@ -179,7 +179,7 @@ async def test_pause_lets_what_was_handed_on_run(bench: Bench) -> None:
         worker, claim = await holding_first(bench)
         (grant,) = await worker.report_and_take(claim, room=1)
         await bench.command(CommandType.PAUSE, workflow, "pause", instance)
-        (claim,) = await worker.hand_on(claim, [grant])
+        (claim,) = await worker.transfer(claim, [grant])
         assert await worker.report_and_take(claim, room=1) == []
         assert (await states(bench, instance.id))["c"] == "PAUSED"
 
@@ -187,7 +187,7 @@ async def test_pause_lets_what_was_handed_on_run(bench: Bench) -> None:
 # -- the sweeper ----------------------------------------------------------------------------------
 
 
-def handed_on(worker: str = "w") -> Run:
+def transferred(worker: str = "w") -> Run:
     """A run whose task b (2) was handed on to ``worker`` behind a (1)."""
     a = Attempt("a", 1, TaskState.SUCCEEDED, id=1, worker="w")
     b = Attempt("b", 1, TaskState.CLAIMED, id=2, worker=worker, queued_at=START)
@@ -243,14 +243,14 @@ class _Held:
 
 
 async def test_sweeper_spares_what_the_claim_before_stands_for() -> None:
-    assert await lost_by(handed_on(), Claims({1})) == []
-    assert await lost_by(handed_on(), Claims({2})) == []
-    assert await lost_by(handed_on(), Claims(set())) == [2]
-    assert await lost_by(handed_on("another"), Claims({1})) == [2]  # that one is not its worker's
+    assert await lost_by(transferred(), Claims({1})) == []
+    assert await lost_by(transferred(), Claims({2})) == []
+    assert await lost_by(transferred(), Claims(set())) == [2]
+    assert await lost_by(transferred("another"), Claims({1})) == [2]  # that one is not its worker's
 
 
 async def test_claim_that_is_handed_on_between_two_looks_is_found() -> None:
     """It is old claim first, new claim then; each of three looks sees one state."""
     moved = Claims({1}, set(), {2})  # nothing of 2 yet; then the claim moves; then the last look
-    assert await lost_by(handed_on(), moved) == []
+    assert await lost_by(transferred(), moved) == []
     assert moved.asked == [{2}, {1}, {2}]

@@ -6,7 +6,7 @@ import time
 _TURN_S = 0.01
 
 
-class Turns:
+class Yielding:
     """Whoever has worked for 10 ms lets the others have their turn."""
 
     def __init__(self) -> None:

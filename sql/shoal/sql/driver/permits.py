@@ -1,4 +1,4 @@
-"""Turns: at most so many at once have a connection, the others wait in order."""
+"""Permits: at most so many at once have a connection, the others wait in order."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from shoal.sql.driver.translation import all_in_use
 _TIMEOUT_S = 30.0
 
 
-class Turns:
+class Permits:
     """``size`` turns. Each that was taken has to be released."""
 
     def __init__(self, size: int) -> None:

@@ -25,7 +25,7 @@ BATCH = 500
 WORKER = "by-hand"
 
 
-class HandEngine:
+class DrivenEngine:
     """Starts instances and runs their tasks when told to."""
 
     def __init__(self, database: Database) -> None:
@@ -83,12 +83,12 @@ class HandEngine:
 
 
 @asynccontextmanager
-async def hand_engine(database: Database) -> AsyncIterator[HandEngine]:
+async def driven_engine(database: Database) -> AsyncIterator[DrivenEngine]:
     """Run an engine that owns all partitions of a migrated database."""
     async with database.unit_of_work() as uow:
         await uow.partitions.ensure(PARTITIONS)
         await uow.commit()
-    hand = HandEngine(database)
+    hand = DrivenEngine(database)
     epochs = await hand.engine.stored_epochs(range(PARTITIONS))
     await hand.engine.take({part: epoch + 1 for part, epoch in epochs.items()}, "bench")
     working = asyncio.create_task(hand.engine.work())

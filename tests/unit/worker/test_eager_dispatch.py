@@ -10,8 +10,8 @@ import pytest
 from shoal.coordination import Claim, Entry, TaskQueue, ZkSession
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.intake import hand_on
-from shoal.worker.intake.hand_on import HandOn
+from shoal.worker.intake import eager_dispatch
+from shoal.worker.intake.eager_dispatch import EagerDispatch
 from shoal.worker.masters import Masters
 from shoal.worker.results.reporting import Reporter
 from tests.waiting import DEADLINE_S, eventually
@@ -49,7 +49,7 @@ class Queue:
     def holds(self, claim: Claim) -> bool:
         return claim.task_instance_id in self.held
 
-    def hand_on(self, moves: Mapping[Claim, Sequence[Claim]]) -> Coroutine[Any, Any, set[Claim]]:
+    def transfer(self, moves: Mapping[Claim, Sequence[Claim]]) -> Coroutine[Any, Any, set[Claim]]:
         self.moves.append(
             {
                 old.task_instance_id: [new.task_instance_id for new in some]
@@ -87,7 +87,9 @@ class Master:
                 pb.ReportVerdict(task_instance_id=n, kind=pb.ReportVerdict.COMMITTED)
                 for n in numbers
             ],
-            grants=[grant(new, old) for old in numbers for new in self.behind.get(old, ())],
+            eager_tasks=[
+                eager_task(new, old) for old in numbers for new in self.behind.get(old, ())
+            ],
         )
 
     def ends(self) -> list[int]:
@@ -98,12 +100,12 @@ def ref(number: int) -> pb.AttemptRef:
     return pb.AttemptRef(workflow_instance_id=7, task_instance_id=number)
 
 
-def grant(number: int, behind: int, *, payload: bool = True) -> pb.Grant:
+def eager_task(number: int, behind: int, *, payload: bool = True) -> pb.EagerTask:
     place = pb.Place(
         workflow_priority=2, workflow_instance_id=7, task_priority=2, task_instance_id=number
     )
     made = pb.Payload(task_instance_id=number) if payload else None
-    return pb.Grant(behind=behind, attempt=ref(number), place=place, payload=made)
+    return pb.EagerTask(behind=behind, attempt=ref(number), place=place, payload=made)
 
 
 def end(number: int, kind: "pb.ReportKind.ValueType" = pb.SUCCEEDED) -> pb.Report:
@@ -119,7 +121,7 @@ class Site:
         self.fetched: list[int] = []
         self.interrupted: list[int] = []
         self.room: int | None = 3
-        self.hand_on = HandOn(
+        self.eager_dispatch = EagerDispatch(
             cast("ZkSession", self.session),
             cast("TaskQueue", queue),
             self.attempts,
@@ -131,7 +133,7 @@ class Site:
             fetch=lambda attempts: self.fetched.extend(each.id for each in attempts),
             interrupt=lambda attempt, _reason: self.interrupted.append(attempt.id),
         )
-        self.reporter = Reporter(cast("Masters", master), self._settled, self.hand_on)
+        self.reporter = Reporter(cast("Masters", master), self._settled, self.eager_dispatch)
         for number in sorted(queue.held):
             if number < 10:  # the others will come
                 self.attempts.end(self.hold(number))
@@ -142,7 +144,7 @@ class Site:
     def _settled(self, report: pb.Report, _committed: bool) -> None:
         if (attempt := self.attempts.get(report.attempt.task_instance_id)) is not None:
             self.attempts.forget(attempt)
-            self.hand_on.forgotten(attempt)
+            self.eager_dispatch.forgotten(attempt)
 
 
 @asynccontextmanager
@@ -164,7 +166,7 @@ async def test_what_is_granted_starts_at_once_and_its_claim_follows() -> None:
         await eventually(lambda: site.started)
         assert site.started == [10, 11]
         assert queue.moves == [{1: [10, 11]}]
-        assert (master.calls[0].hand_on.group, master.calls[0].hand_on.room) == ("default", 3)
+        assert (master.calls[0].eager.group, master.calls[0].eager.room) == ("default", 3)
         queue.open.set()
 
 
@@ -192,17 +194,19 @@ async def test_as_much_is_taken_as_has_just_ended_at_least() -> None:
         for number in range(5):
             site.reporter.add(WORKER, end(number))
         await site.reporter.drained()
-    assert sum(call.hand_on.room for call in master.calls) == 5
+    assert sum(call.eager.room for call in master.calls) == 5
 
 
 async def test_room_is_not_offered_twice() -> None:
     async with site_of(Queue(1, 2)) as site:
-        first = site.hand_on.offer([1])
-        second = site.hand_on.offer([2])  # to another master, before the first has answered
+        first = site.eager_dispatch.request([1])
+        second = site.eager_dispatch.request(
+            [2]
+        )  # to another master, before the first has answered
         assert (first.room, second.room) == (3, 1)  # what has just ended leaves room in any case
-        site.hand_on.offer_over(second)
-        site.hand_on.offer_over(first)
-        assert site.hand_on.offer([2]).room == 3
+        site.eager_dispatch.request_done(second)
+        site.eager_dispatch.request_done(first)
+        assert site.eager_dispatch.request([2]).room == 3
 
 
 async def test_nothing_is_offered_that_cannot_be_kept() -> None:
@@ -220,11 +224,11 @@ async def test_nothing_is_offered_that_cannot_be_kept() -> None:
         queue.is_first = True
         site.reporter.add(WORKER, end(4))  # its claim went with a session
         await site.reporter.drained()
-        assert [call.hand_on.room for call in master.calls] == [0, 0, 0]
+        assert [call.eager.room for call in master.calls] == [0, 0, 0]
         site.reporter.add("an earlier life", end(5))
         site.reporter.add(WORKER, end(3, pb.FAILED))
         await site.reporter.drained()
-    assert not any(call.HasField("hand_on") for call in master.calls[3:])
+    assert not any(call.HasField("eager") for call in master.calls[3:])
 
 
 async def test_first_that_waits_is_told() -> None:
@@ -236,8 +240,8 @@ async def test_first_that_waits_is_told() -> None:
         queue.first = Entry("default", 1, 5, 3, 77, 0)
         site.reporter.add(WORKER, end(2))
         await site.reporter.drained()
-    assert not master.calls[0].hand_on.HasField("before")
-    assert master.calls[1].hand_on.before == pb.Place(
+    assert not master.calls[0].eager.HasField("before")
+    assert master.calls[1].eager.before == pb.Place(
         workflow_priority=1, workflow_instance_id=5, task_priority=3, task_instance_id=77
     )
 
@@ -247,11 +251,11 @@ async def test_all_is_reported_only_when_what_came_with_the_last_answer_is() -> 
     master = Master({1: [10]})
     async with site_of(Queue(1), master) as site:
 
-        def give_back(attempt: Attempt, _payload: pb.Payload) -> None:
+        def requeue(attempt: Attempt, _payload: pb.Payload) -> None:
             returned = end(attempt.id, pb.RETURNED)
             asyncio.get_running_loop().call_soon(site.reporter.add, WORKER, returned)
 
-        site.hand_on._start = give_back
+        site.eager_dispatch._start = requeue
         site.reporter.add(WORKER, end(1))
         await site.reporter.drained()
         assert len(site.reporter) == 0
@@ -265,40 +269,42 @@ async def test_grant_is_taken_once() -> None:
     async with site_of(queue, master) as site:
         site.reporter.add(WORKER, end(1))
         await eventually(lambda: 10 in queue.held)
-        site.hand_on.take([grant(10, behind=2)])
+        site.eager_dispatch.take([eager_task(10, behind=2)])
         assert site.started == [10]
-        site.hand_on.reported(ref(3))  # and not answered for long
+        site.eager_dispatch.reported(ref(3))  # and not answered for long
         site.reporter.add(WORKER, end(10))
         await site.reporter.drained()
-        site.hand_on.take([grant(10, behind=3)])
+        site.eager_dispatch.take([eager_task(10, behind=3)])
         assert site.started == [10]
-        site.hand_on.settled(ref(3))
-        site.hand_on.take([grant(10, behind=2)])  # nothing is remembered without a reason
+        site.eager_dispatch.settled(ref(3))
+        site.eager_dispatch.take(
+            [eager_task(10, behind=2)]
+        )  # nothing is remembered without a reason
         assert site.started == [10, 10]
 
 
 async def test_what_was_disowned_is_not_taken() -> None:
     """A master has asked what is left of an attempt, while an answer that grants it was late."""
     async with site_of(Queue(1)) as site:
-        site.hand_on.reported(ref(1))
-        site.hand_on.refuse(ref(10))
-        site.hand_on.take([grant(10, behind=1), grant(11, behind=1)])
+        site.eager_dispatch.reported(ref(1))
+        site.eager_dispatch.refuse(ref(10))
+        site.eager_dispatch.take([eager_task(10, behind=1), eager_task(11, behind=1)])
         assert site.started == [11]
-        site.hand_on.settled(ref(1))
+        site.eager_dispatch.settled(ref(1))
 
 
 async def test_grant_upon_a_claim_of_a_lost_session_is_not_taken() -> None:
     async with site_of(Queue(1)) as site:
         site.attempts.end(site.hold(2))  # whose claim the queue does not know any more
-        site.hand_on.take([grant(10, behind=2)])
+        site.eager_dispatch.take([eager_task(10, behind=2)])
         site.session.is_proven = False
-        site.hand_on.take([grant(11, behind=1)])
+        site.eager_dispatch.take([eager_task(11, behind=1)])
         assert site.started == []
         assert (site.attempts.get(10), site.attempts.get(11)) == (None, None)
 
 
 async def test_slot_is_kept_for_what_is_likely_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hand_on, "KEEP_S", NEVER_S)
+    monkeypatch.setattr(eager_dispatch, "KEEP_S", NEVER_S)
     master = Master({1: [10]})
     async with site_of(Queue(1, 2, 3, 10), master) as site:
         site.reporter.add(WORKER, end(1))
@@ -314,21 +320,23 @@ async def test_slot_is_kept_for_what_is_likely_to_follow(monkeypatch: pytest.Mon
 
 
 async def test_slot_is_not_kept_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hand_on, "KEEP_S", 0.0)
+    monkeypatch.setattr(eager_dispatch, "KEEP_S", 0.0)
     async with site_of(Queue(1)) as site:
-        site.hand_on.take([grant(10, behind=1)])
-        site.hand_on.reported(ref(5))  # and not answered for long
+        site.eager_dispatch.take([eager_task(10, behind=1)])
+        site.eager_dispatch.reported(ref(5))  # and not answered for long
         for number in range(20, 26):
             site.hold(number)
         assert site.attempts.wanted == 0
         async with asyncio.timeout(DEADLINE_S):
             assert await site.attempts.until_wanted() == 1
-        site.hand_on.settled(ref(5))
+        site.eager_dispatch.settled(ref(5))
 
 
 async def test_grant_without_a_payload_is_fetched() -> None:
     async with site_of(Queue(1)) as site:
-        site.hand_on.take([grant(10, behind=1, payload=False), grant(11, behind=1)])
+        site.eager_dispatch.take(
+            [eager_task(10, behind=1, payload=False), eager_task(11, behind=1)]
+        )
         assert (site.fetched, site.started) == ([10], [11])
         fetched = site.attempts.get(10)
         assert fetched is not None
@@ -339,10 +347,10 @@ async def test_task_whose_claim_is_not_to_be_had_is_ended() -> None:
     queue = Queue(1, 2)
     queue.works = False
     async with site_of(queue) as site:
-        site.hand_on.take([grant(10, behind=1)])
+        site.eager_dispatch.take([eager_task(10, behind=1)])
         await eventually(lambda: site.interrupted)
         assert site.interrupted == [10]
-        site.hand_on.take([grant(20, behind=2)])
+        site.eager_dispatch.take([eager_task(20, behind=2)])
         site.session.generation += 1  # then all that it had dies anyway
-        await eventually(lambda: not site.hand_on.is_coming(20))
+        await eventually(lambda: not site.eager_dispatch.is_coming(20))
     assert site.interrupted == [10]

@@ -11,7 +11,7 @@ T = TypeVar("T")
 _Call = tuple[Callable[[], Any], asyncio.Future[Any]]
 
 
-class Courier:
+class WorkerThread:
     """Carries out calls in a thread of its own, which starts with the first.
 
     A caller that is cancelled leaves its call behind: it is carried out nevertheless, and before

@@ -25,19 +25,19 @@ class HandingMaster(FakeMaster):
     def __init__(self, *args: Any, **fields: Any) -> None:
         super().__init__(*args, **fields)
         self.behind: dict[int, list[int]] = {}
-        self.offers: list[pb.HandOn] = []
+        self.requests: list[pb.EagerRequest] = []
 
     async def Report(  # noqa: N802 - the name is the contract's
         self, request: pb.ReportRequest, context: Any
     ) -> pb.ReportResponse:
-        if request.HasField("hand_on"):
-            self.offers.append(request.hand_on)
+        if request.HasField("eager"):
+            self.requests.append(request.eager)
         answer = await super().Report(request, context)
         for report in request.reports:
             old = report.attempt.task_instance_id
             for number in self.behind.get(old, ()):
                 if self.table.tasks[number].state == "CLAIMED":
-                    answer.grants.append(self._grant(number, old))
+                    answer.eager_tasks.append(self._grant(number, old))
         return answer
 
     def _report(self, report: pb.Report, worker: str) -> pb.ReportVerdict:
@@ -48,7 +48,7 @@ class HandingMaster(FakeMaster):
                 task.state, task.worker = "CLAIMED", worker
         return verdict
 
-    def _grant(self, number: int, behind: int) -> pb.Grant:
+    def _grant(self, number: int, behind: int) -> pb.EagerTask:
         task = self.table.tasks[number]
         place = pb.Place(
             workflow_priority=task.entry.workflow_priority,
@@ -61,7 +61,7 @@ class HandingMaster(FakeMaster):
             task_instance_id=number,
             partition=task.entry.partition,
         )
-        return pb.Grant(behind=behind, attempt=ref, place=place, payload=task.payload)
+        return pb.EagerTask(behind=behind, attempt=ref, place=place, payload=task.payload)
 
     async def chain(self, count: int, script: str) -> list[int]:
         """Make tasks that stand one behind the other; return their ids."""
@@ -91,8 +91,8 @@ async def test_chain_runs_without_the_queue_and_leaves_no_claim(
         await master.unclaimed(number)
     assert ledger.read_text().split() == [f"task-{number}" for number in numbers]
     assert master.fetched == numbers[:1]
-    assert all(offer.group == "default" for offer in master.offers)
-    assert min(offer.room for offer in master.offers) >= 1
+    assert all(eager.group == "default" for eager in master.requests)
+    assert min(eager.room for eager in master.requests) >= 1
 
 
 async def test_grant_whose_answer_was_lost_comes_again_and_runs_once(
@@ -154,6 +154,6 @@ async def test_worker_that_stops_offers_no_room_and_leaves_no_claim(
         worker.stop.set()
         go.touch()
         await master.table.ended(first)
-    assert {offer.room for offer in master.offers} == {0}
+    assert {eager.room for eager in master.requests} == {0}
     for number in (first, second):
         await master.unclaimed(number)

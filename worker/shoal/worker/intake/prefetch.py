@@ -1,9 +1,9 @@
 """Granted attempts that wait for a slot, and what becomes of those that wait too long.
 
-A worker claims more than it has slots for (pace.py), so that many short tasks share the requests
-of a claim. What is granted starts at once if a slot is free, else in the order of the queue as
-slots become free. If long tasks have come meanwhile, those in line are given back soon, so that
-another worker may have them.
+A worker claims more than it has slots for (throughput.py), so that many short tasks share the
+requests of a claim. What is granted starts at once if a slot is free, else in the order of the
+queue as slots become free. If long tasks have come meanwhile, those in line are requeued soon, so
+that another worker may have them.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ class Waiting(NamedTuple):
     since: float
 
 
-class StartLine:
+class PrefetchBuffer:
     """Gives slots to granted attempts. Belongs to the event loop.
 
-    ``begin`` runs an attempt that has got a slot; ``give_back`` gets those that nobody will begin
+    ``begin`` runs an attempt that has got a slot; ``requeue`` gets those that nobody will begin
     here, which have left the line.
     """
 
@@ -40,9 +40,9 @@ class StartLine:
         self,
         attempts: Attempts,
         begin: Callable[[Attempt, pb.Payload], None],
-        give_back: Callable[[Sequence[Waiting]], None],
+        requeue: Callable[[Sequence[Waiting]], None],
     ) -> None:
-        self._attempts, self._begin, self._give_back = attempts, begin, give_back
+        self._attempts, self._begin, self._requeue = attempts, begin, requeue
         self._waiting: dict[int, Waiting] = {}  # by task instance, in the order of arrival
         self._order: list[tuple[Entry, int]] = []  # a heap; who has left is still in it
         self._timer: asyncio.TimerHandle | None = None  # while somebody waits
@@ -53,7 +53,7 @@ class StartLine:
         """Begin with ``attempt`` as soon as there is a slot for it."""
         waiting = Waiting(attempt, payload, time.monotonic())
         if self._closed:
-            self._give_back([waiting])
+            self._requeue([waiting])
             return
         if self._attempts.slot_is_free:
             self._begin_with(waiting)
@@ -71,14 +71,14 @@ class StartLine:
         del self._waiting[attempt.id]
         return True
 
-    def give_back_all(self) -> None:
+    def requeue_all(self) -> None:
         """Give back everybody in line."""
-        self._give_back_since(time.monotonic())
+        self._requeue_since(time.monotonic())
 
     def close(self) -> None:
-        """Begin with nothing more: give back everybody in line, and who comes from now on."""
+        """Begin with nothing more: requeues everybody in line, and who comes from now on."""
         self._closed = True
-        self.give_back_all()
+        self.requeue_all()
 
     def _begin_next(self) -> None:
         """Fill free slots with the first in the order of the queue."""
@@ -102,15 +102,15 @@ class StartLine:
         if now > due + LATE_S:
             self._look_in(LATE_S)
             return
-        self._give_back_since(now - PATIENCE_S)
+        self._requeue_since(now - PATIENCE_S)
         if self._waiting:
             first = next(iter(self._waiting.values()))
             self._look_in(first.since + PATIENCE_S - now)
 
-    def _give_back_since(self, since: float) -> None:
+    def _requeue_since(self, since: float) -> None:
         """Give back those who have been in line since ``since`` or longer."""
         old = [waiting for waiting in self._waiting.values() if waiting.since <= since]
         for waiting in old:
             del self._waiting[waiting.attempt.id]
         if old:
-            self._give_back(old)
+            self._requeue(old)

@@ -4,7 +4,7 @@ The decision that queues a task is followed at once by the one that its reporter
 and both are stored in one transaction; so the task is CLAIMED before its payload leaves, as ever,
 and was in the queue for nobody to see. In ZooKeeper the claim of the task before it stands for
 both until the worker has replaced it by one for the new task, in one step
-(``TaskQueue.hand_on``). What holds all the time, whoever dies:
+(``TaskQueue.transfer``). What holds all the time, whoever dies:
 
 - An attempt that is CLAIMED by a worker which has neither its claim nor that of a task directly
   before it is held by nobody: the sweeper looks at them in this order, old claims before new
@@ -27,40 +27,40 @@ from collections.abc import Iterator
 
 from shoal.core.runs.run import Attempt, Decision, Run
 from shoal.core.runs.states import TaskState
-from shoal.master.engine.batch import Offer
+from shoal.master.engine.batch import EagerRequest
 
 
-def taken_by(offer: Offer, run: Run, task_instance_id: int, decision: Decision) -> list[int]:
+def taken_by(eager: EagerRequest, run: Run, task_instance_id: int, decision: Decision) -> list[int]:
     """Return the task instances that whoever offers takes of those that ``decision`` has queued.
 
     ``decision`` follows from the end of ``task_instance_id`` and was applied to ``run``. Whom
     nobody takes is put into the queue.
     """
-    offer.taken.pop(task_instance_id, None)  # of an earlier decision, which was not stored
+    eager.taken.pop(task_instance_id, None)  # of an earlier decision, which was not stored
     ended = run.attempt_by_id(task_instance_id)
-    if ended is None or ended.state is not TaskState.SUCCEEDED or offer.room_left <= 0:
+    if ended is None or ended.state is not TaskState.SUCCEEDED or eager.room_left <= 0:
         return []
     queued = (run.attempts[task] for task in run.plan.downstream[ended.task])
     tasks = run.plan.tasks
     # The first few of what may be all tasks of a large run.
     first = heapq.nsmallest(
-        offer.room_left,
+        eager.room_left,
         (
             (int(tasks[attempt.task].priority), attempt.id)
             for attempt in queued
             if attempt.state is TaskState.QUEUED
             and attempt.id is not None  # else it is known to nobody yet
             and (attempt.task, attempt.number) in decision.moved
-            and tasks[attempt.task].worker_group == offer.group
+            and tasks[attempt.task].worker_group == eager.group
         ),
     )
     ids = [
         own
         for priority, own in first
-        if offer.before is None or (run.priority, run.id, priority, own) < offer.before
+        if eager.before is None or (run.priority, run.id, priority, own) < eager.before
     ]
     if ids:
-        offer.taken[task_instance_id] = len(ids)
+        eager.taken[task_instance_id] = len(ids)
     return ids
 
 

@@ -9,8 +9,8 @@ import pytest
 from shoal.coordination import Claim, Entry
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts import Attempts
-from shoal.worker.intake.returning import Returns
-from shoal.worker.intake.start_line import Waiting
+from shoal.worker.intake.prefetch import Waiting
+from shoal.worker.intake.requeue import Requeuer
 from shoal.worker.results.reporting import Reporter
 from tests.waiting import eventually
 
@@ -30,29 +30,29 @@ class Reports:
 
 
 class Site:
-    """Returns, and what comes of them."""
+    """Requeuer, and what comes of them."""
 
     def __init__(self, tasks: asyncio.TaskGroup) -> None:
         self.attempts, self.reports = Attempts(4), Reports()
-        self.put_back: list[int] = []
+        self.requeued: list[int] = []
         self.dropped: list[int] = []
-        self.returns = Returns(
+        self.requeuer = Requeuer(
             "w",
             self.attempts,
             cast("Reporter", self.reports),
             tasks,
-            put_back=lambda some: self.put_back.extend(a.id for a in some),
+            requeue=lambda some: self.requeued.extend(a.id for a in some),
             drop_claims=lambda some: self.dropped.extend(a.id for a in some),
         )
 
-    async def give_back(self, *numbers: int, queued_at: float = 5.0) -> list[pb.Report]:
+    async def requeue(self, *numbers: int, queued_at: float = 5.0) -> list[pb.Report]:
         """Claim tasks and give them back; return what is reported of them."""
         waiting = []
         for number in numbers:
             claim = Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1)
             payload = pb.Payload(task_instance_id=number, queued_at=queued_at)
             waiting.append(Waiting(self.attempts.add(claim), payload, 0.0))
-        self.returns.give_back(waiting)
+        self.requeuer.requeue(waiting)
         await eventually(lambda: set(numbers) <= self.reports.open.keys())
         return [self.reports.open[number] for number in numbers]
 
@@ -66,26 +66,26 @@ async def site() -> AsyncIterator[Site]:
 async def test_entries_go_back_for_what_is_queued_again_and_claims_alone_for_the_rest(
     site: Site,
 ) -> None:
-    first, second = await site.give_back(1, 2)
+    first, second = await site.requeue(1, 2)
     assert (first.kind, first.queued_at) == (pb.RETURNED, 5.0)
     assert len(site.attempts) == 2
-    site.returns.settled(first, True)
-    site.returns.settled(second, False)
-    assert (site.put_back, site.dropped, len(site.attempts)) == ([1], [2], 0)
+    site.requeuer.settled(first, True)
+    site.requeuer.settled(second, False)
+    assert (site.requeued, site.dropped, len(site.attempts)) == ([1], [2], 0)
 
 
 async def test_answer_about_an_earlier_hold_says_nothing(site: Site) -> None:
-    (old,) = await site.give_back(1)
-    site.returns.settled(old, True)
-    await site.give_back(1, queued_at=6.0)
-    site.returns.settled(old, True)  # it was sent twice
-    assert site.put_back == [1]
+    (old,) = await site.requeue(1)
+    site.requeuer.settled(old, True)
+    await site.requeue(1, queued_at=6.0)
+    site.requeuer.settled(old, True)  # it was sent twice
+    assert site.requeued == [1]
 
 
 async def test_claims_of_a_lost_session_do_not_go_back(site: Site) -> None:
-    (report,) = await site.give_back(1)
-    site.returns.give_up()
+    (report,) = await site.requeue(1)
+    site.requeuer.give_up()
     assert not site.reports.open
     assert len(site.attempts) == 0
-    site.returns.settled(report, True)  # the answer was on its way
-    assert site.put_back == []
+    site.requeuer.settled(report, True)  # the answer was on its way
+    assert site.requeued == []

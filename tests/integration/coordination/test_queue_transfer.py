@@ -32,7 +32,7 @@ def behind(before: Claim, *tasks: int) -> list[Claim]:
 async def test_claims_become_those_of_other_tasks(queue: TaskQueue, tree: ZkSession) -> None:
     old = await holding(queue, 3)
     new = behind(old[0], 10, 11, 12)
-    assert await queue.hand_on({old[0]: new[:2], old[2]: new[2:]}) == set(new)
+    assert await queue.transfer({old[0]: new[:2], old[2]: new[2:]}) == set(new)
     assert await queue.claims() == dict.fromkeys([1, 10, 11, 12], "w")
     assert [queue.holds(claim) for claim in (*old, *new)] == [False, True, False, True, True, True]
     for claim in new:
@@ -44,7 +44,7 @@ async def test_claims_become_those_of_other_tasks(queue: TaskQueue, tree: ZkSess
 async def test_more_claims_than_fit_into_one_transaction_are_handed_on(queue: TaskQueue) -> None:
     old = await holding(queue, 200)
     moves = {claim: behind(claim, claim.task_instance_id + 1000) for claim in old}
-    assert len(await queue.hand_on(moves)) == 200
+    assert len(await queue.transfer(moves)) == 200
     assert set(await queue.claims()) == set(range(1000, 1200))
 
 
@@ -55,7 +55,7 @@ async def test_both_are_never_missing_at_once(queue: TaskQueue, zk_chroot: str) 
         theirs = TaskQueue(other)
         for task in range(30):
             (new,) = behind(old, task + 1)
-            moving = asyncio.create_task(queue.hand_on({old: [new]}))
+            moving = asyncio.create_task(queue.transfer({old: [new]}))
             while not moving.done():
                 found = await theirs.claimed([task])
                 assert found or await theirs.claimed([task + 1])
@@ -72,7 +72,7 @@ async def test_claim_that_somebody_else_holds_still_is_waited_for(
         await theirs.put([entry(10)])  # of an earlier life
         earlier = await theirs.claim("default", 1, "other")
         new = behind(old[0], 10, 11)
-        moving = asyncio.create_task(queue.hand_on({old[0]: new[:1], old[1]: new[1:]}))
+        moving = asyncio.create_task(queue.transfer({old[0]: new[:1], old[1]: new[1:]}))
         async with asyncio.timeout(DEADLINE_S):
             while 11 not in await queue.claims():
                 assert not moving.done()
@@ -92,7 +92,7 @@ async def test_lost_answer_does_not_count_as_a_failure(
     old = await holding(theirs, 2)
     new = behind(old[0], 10, 11)
     zk_proxy.swallow_from = claim_request()
-    moving = asyncio.create_task(theirs.hand_on({old[0]: new[:1], old[1]: new[1:]}))
+    moving = asyncio.create_task(theirs.transfer({old[0]: new[:1], old[1]: new[1:]}))
     async with asyncio.timeout(DEADLINE_S):
         while not await queue.claimed([10]):
             assert not moving.done()
@@ -112,7 +112,7 @@ async def test_repeated_hand_on_spares_the_claim_that_somebody_has_made_since(
     (old,) = await holding(theirs, 1)
     new = behind(old, 10)
     zk_proxy.swallow_from = claim_request()
-    moving = asyncio.create_task(theirs.hand_on({old: new}))
+    moving = asyncio.create_task(theirs.transfer({old: new}))
     async with asyncio.timeout(DEADLINE_S):
         while not await queue.claimed([10]):
             assert not moving.done()
@@ -135,7 +135,7 @@ async def test_nothing_is_handed_on_into_another_session(
     old = await holding(theirs, 2)
     zk_proxy.cut()
     moves = {claim: behind(claim, claim.task_instance_id + 10) for claim in old}
-    moving = asyncio.create_task(theirs.hand_on(moves))
+    moving = asyncio.create_task(theirs.transfer(moves))
     await expire_session(proxied, zookeeper)
     zk_proxy.heal()
     assert await moving == set()
@@ -146,7 +146,7 @@ async def test_claim_that_is_not_ours_is_not_handed_on(queue: TaskQueue, tree: Z
     old = await holding(queue, 2)
     await tree.delete(old[0].path)
     new = behind(old[0], 10, 11)
-    assert await queue.hand_on({old[0]: new[:1], old[1]: new[1:]}) == set(new[1:])
+    assert await queue.transfer({old[0]: new[:1], old[1]: new[1:]}) == set(new[1:])
     assert await queue.claims() == {11: "w"}
 
 
@@ -161,7 +161,7 @@ async def test_claim_of_somebody_else_is_not_taken_for_ours(
         await theirs.put([entry(10)])
         await theirs.claim("default", 1, "other")
         (new,) = behind(old, 10)
-        assert await queue.hand_on({old: [new]}) == set()
+        assert await queue.transfer({old: [new]}) == set()
         assert not queue.holds(new)
         assert await queue.claims() == {10: "other"}
 
@@ -169,14 +169,16 @@ async def test_claim_of_somebody_else_is_not_taken_for_ours(
 async def test_claim_that_nobody_wants_any_more_goes_when_it_has_come(queue: TaskQueue) -> None:
     (old,) = await holding(queue, 1)
     new = behind(old, 10, 11)
-    moving = queue.hand_on({old: new})  # on its way
+    moving = queue.transfer({old: new})  # on its way
     await queue.release([old, new[0]])
     assert await queue.claimed([0]) == {0}
     assert await moving == {new[1]}
     assert await queue.claims() == {11: "w"}
 
 
-async def test_front_is_known_until_the_bell_rings(queue: TaskQueue, zk_chroot: str) -> None:
+async def test_front_is_known_until_the_notification_notifies(
+    queue: TaskQueue, zk_chroot: str
+) -> None:
     assert queue.front("default") == (None, False)
     await queue.look("default")
     assert queue.front("default") == (None, True)
@@ -201,7 +203,7 @@ async def test_whoever_waits_hears_of_what_somebody_looking_has_found(
 ) -> None:
     assert await queue.claim("default", 1, "w") == []
     head = queue._head("default")
-    monkeypatch.setattr(head, "rung", Deaf())
+    monkeypatch.setattr(head, "notified", Deaf())
     waiting = asyncio.create_task(queue.wait("default", timeout_s=DEADLINE_S))
     await asyncio.sleep(0)  # it waits
     async with connect(zk_chroot) as other:

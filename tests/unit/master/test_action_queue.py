@@ -9,7 +9,7 @@ from shoal.core.definition.model import WorkflowSpec
 from shoal.core.errors import ShoalError
 from shoal.core.runs.run import Attempt, Enqueue, Plan, Run, WakeAt
 from shoal.core.runs.states import WorkflowState
-from shoal.master.engine.outbox import Outbox, Performed
+from shoal.master.engine.action_queue import ActionQueue, Performed
 from tests.waiting import eventually
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
@@ -37,13 +37,13 @@ class Performer:
 
 async def test_what_comes_during_a_call_goes_out_in_order_with_the_next_one() -> None:
     performer = Performer()
-    outbox = Outbox(performer, {0})
-    work = asyncio.create_task(outbox.work())
-    outbox.add(run(1), (FIRST, SECOND))
+    action_queue = ActionQueue(performer, {0})
+    work = asyncio.create_task(action_queue.work())
+    action_queue.add(run(1), (FIRST, SECOND))
     await eventually(lambda: performer.calls)
     for number in (2, 3, 2):
-        outbox.add(run(number), (FIRST,))
-    outbox.add(run(4), ())
+        action_queue.add(run(number), (FIRST,))
+    action_queue.add(run(4), ())
     assert len(performer.calls) == 1
     performer.gate.set()
     await eventually(lambda: len(performer.calls) == 2)
@@ -57,11 +57,11 @@ async def test_what_comes_during_a_call_goes_out_in_order_with_the_next_one() ->
 async def test_actions_of_a_partition_that_was_given_up_stay_here() -> None:
     performer, partitions = Performer(), {0, 1}
     performer.gate.set()
-    outbox = Outbox(performer, partitions)
-    outbox.add(run(1, partition=0), (FIRST,))
-    outbox.add(run(2, partition=1), (FIRST,))
+    action_queue = ActionQueue(performer, partitions)
+    action_queue.add(run(1, partition=0), (FIRST,))
+    action_queue.add(run(2, partition=1), (FIRST,))
     partitions.remove(0)
-    work = asyncio.create_task(outbox.work())
+    work = asyncio.create_task(action_queue.work())
     await eventually(lambda: performer.calls)
     assert performer.calls == [[(2, FIRST)]]
     work.cancel()
@@ -79,21 +79,21 @@ async def test_each_run_is_told_of_by_what_became_of_its_actions() -> None:
             if one.id in trouble:
                 raise trouble[one.id]
 
-    outbox = Outbox(
+    action_queue = ActionQueue(
         perform,
         {0},
         on_failure=lambda one, error: told.append((one.id, str(error))),
         on_success=lambda one: told.append((one.id, "performed")),
     )
-    work = asyncio.create_task(outbox.work())
-    outbox.add(run(1), (FIRST,))
-    outbox.add(run(2), (FIRST,))
-    outbox.add(run(3), ())
-    outbox.add(run(4), (), on_trial=True)
+    work = asyncio.create_task(action_queue.work())
+    action_queue.add(run(1), (FIRST,))
+    action_queue.add(run(2), (FIRST,))
+    action_queue.add(run(3), ())
+    action_queue.add(run(4), (), on_trial=True)
     await eventually(lambda: len(told) == 3)
     assert told == [(1, "beyond us"), (2, "performed"), (4, "performed")]
     trouble[1] = Away("nobody is there")  # which is not the matter of the run
-    outbox.add(run(1), (FIRST,))
+    action_queue.add(run(1), (FIRST,))
     await eventually(lambda: told[3:] == [(1, "performed")])
     work.cancel()
 
@@ -101,13 +101,13 @@ async def test_each_run_is_told_of_by_what_became_of_its_actions() -> None:
 async def test_call_is_about_so_many_actions_unless_one_run_has_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("shoal.master.engine.outbox.MOST_ACTIONS", 3)
+    monkeypatch.setattr("shoal.master.engine.action_queue.MOST_ACTIONS", 3)
     performer = Performer()
     performer.gate.set()
-    outbox = Outbox(performer, {0})
+    action_queue = ActionQueue(performer, {0})
     for number, actions in ((1, 2), (2, 1), (3, 1), (4, 5), (5, 1)):
-        outbox.add(run(number), (FIRST,) * actions)
-    work = asyncio.create_task(outbox.work())
+        action_queue.add(run(number), (FIRST,) * actions)
+    work = asyncio.create_task(action_queue.work())
     await eventually(lambda: sum(map(len, performer.calls)) == 10)
     assert [[number for number, _ in call] for call in performer.calls] == [
         [1, 1, 2],

@@ -68,10 +68,14 @@ async def test_chain_of_tasks_costs_few_requests(queue: TaskQueue, sent: Counter
         claims += await queue.claim("g", 8, "w")
     assert [claim.task_instance_id for claim in claims] == list(range(21))
     await queue.release(claims, ended=True)
-    assert sent.total() <= 20 * 3 + 1  # a put, a look at the bell, a claim; one release for all
+    assert (
+        sent.total() <= 20 * 3 + 1
+    )  # a put, a look at the notification, a claim; one release for all
 
 
-async def test_bell_that_tells_nothing_makes_us_read(queue: TaskQueue, session: ZkSession) -> None:
+async def test_notification_that_tells_nothing_makes_us_read(
+    queue: TaskQueue, session: ZkSession
+) -> None:
     await queue.put([entry(5)])
     assert await ids(queue, 8) == [5]
     await session.create(entry(6).path)

@@ -29,7 +29,7 @@ KEEP_S = 0.1  # a free slot waits for the answer to a report, if answers bring t
 CLAIM_LOST = "its claim could not be taken over"
 
 
-class HandOn:
+class EagerDispatch:
     """What one worker takes over. Belongs to its loop; runs in ``tasks``.
 
     ``room`` tells how many tasks the worker has use for, None if it is to take nothing at all.
@@ -90,15 +90,15 @@ class HandOn:
         """Do not take this attempt, which the worker does not hold, from a late answer either."""
         self._past.note(ref)
 
-    def offer(self, ends: Collection[int]) -> pb.HandOn:
+    def request(self, ends: Collection[int]) -> pb.EagerRequest:
         """Return what goes with a report of the ends of these task instances.
 
-        Has to be followed by ``offer_over`` when the answer was taken, or there is none.
+        Has to be followed by ``request_done`` when the answer was taken, or there is none.
         """
         first, is_first = self._queue.front(self._group)
         if not is_first:
             self._look()
-        told = pb.HandOn(group=self._group)
+        told = pb.EagerRequest(group=self._group)
         room = self._room()
         if room is not None and is_first and all(map(self._claim_of, ends)):
             told.room = max(len(ends), room - self._offered)
@@ -107,12 +107,12 @@ class HandOn:
             told.before.CopyFrom(_place(first))
         return told
 
-    def offer_over(self, offer: pb.HandOn) -> None:
+    def request_done(self, request: pb.EagerRequest) -> None:
         """What was offered is taken, or will not be."""
-        self._offered -= offer.room
+        self._offered -= request.room
 
     def _look(self) -> None:
-        """Learn what is first in the queue, for the next offer."""
+        """Learn what is first in the queue, for the next request."""
         if self._looking is None or self._looking.done():
             self._looking = self._tasks.create_task(self._look_once())
 
@@ -124,7 +124,7 @@ class HandOn:
 
     # -- grants -----------------------------------------------------------------------------
 
-    def take(self, grants: Collection[pb.Grant]) -> None:
+    def take(self, grants: Collection[pb.EagerTask]) -> None:
         """Take over what a master has granted with an answer, perhaps nothing.
 
         Has to be called before the reports that were answered are settled.
@@ -146,13 +146,13 @@ class HandOn:
             else:
                 to_fetch.append(attempt)
         if moves:
-            failpoints.hit("hand_on.before_multi")
-            moving = self._queue.hand_on(moves)
+            failpoints.hit("eager.before_multi")
+            moving = self._queue.transfer(moves)
             self._tasks.create_task(self._see_through(moves, moving))
         if to_fetch:
             self._fetch(to_fetch)
 
-    def _claim_to_take(self, grant: pb.Grant) -> Claim | None:
+    def _claim_to_take(self, grant: pb.EagerTask) -> Claim | None:
         """Return the claim that a grant rests upon, None if it is not to be taken."""
         own = grant.attempt.task_instance_id
         if self._attempts.get(own) is not None or self._past.knows(grant.attempt):
@@ -177,7 +177,7 @@ class HandOn:
     ) -> None:
         """Return when the new claims have taken the place of those before them."""
         standing = await moving
-        failpoints.hit("hand_on.after_multi")
+        failpoints.hit("eager.after_multi")
         new = {claim for some in moves.values() for claim in some}
         self._coming -= {claim.task_instance_id for claim in new}
         self.on_come()
@@ -225,7 +225,7 @@ def _place(entry: Entry) -> pb.Place:
     )
 
 
-def _entry(group: str, grant: pb.Grant) -> Entry:
+def _entry(group: str, grant: pb.EagerTask) -> Entry:
     place = grant.place
     return Entry(
         group,

@@ -4,36 +4,36 @@ import asyncio
 
 import pytest
 
-from shoal.master.alarm import Alarm, wait_for
+from shoal.master.wakeup import Wakeup, wait_for
 
 NEVER_S = 1e6
 
 
 async def test_first_look_is_the_regular_one_and_comes_at_once() -> None:
-    alarm = Alarm(NEVER_S)
-    assert await alarm.wait() is True
+    wakeup = Wakeup(NEVER_S)
+    assert await wakeup.wait() is True
 
 
-async def test_bell_wakes_between_regular_looks_also_if_it_rang_before() -> None:
-    alarm = Alarm(NEVER_S)
-    await alarm.wait()
-    alarm.ring()
-    alarm.ring()
-    assert await alarm.wait() is False
-    waiting = asyncio.create_task(alarm.wait())
+async def test_notification_wakes_between_regular_looks_also_if_it_rang_before() -> None:
+    wakeup = Wakeup(NEVER_S)
+    await wakeup.wait()
+    wakeup.notify()
+    wakeup.notify()
+    assert await wakeup.wait() is False
+    waiting = asyncio.create_task(wakeup.wait())
     await asyncio.sleep(0)
     assert not waiting.done()
-    alarm.ring()
+    wakeup.notify()
     assert await waiting is False
 
 
-async def test_bells_do_not_put_off_the_regular_look() -> None:
-    alarm = Alarm(0.01)
-    await alarm.wait()
+async def test_notifications_do_not_put_off_the_regular_look() -> None:
+    wakeup = Wakeup(0.01)
+    await wakeup.wait()
     looks: list[bool] = []
     while not any(looks):
-        alarm.ring()
-        looks.append(await alarm.wait())
+        wakeup.notify()
+        looks.append(await wakeup.wait())
         await asyncio.sleep(0.001)
 
 

@@ -45,9 +45,7 @@ class HandWorker:
         report = pb.Report(attempt=_ref(claim), kind=kind, at=1.7e9, exit_code=exit_code)
         return (await self._report(claim, report, None)).verdicts[0].kind
 
-    async def give_back(
-        self, claim: Claim, payload: pb.Payload
-    ) -> "pb.ReportVerdict.Kind.ValueType":
+    async def requeue(self, claim: Claim, payload: pb.Payload) -> "pb.ReportVerdict.Kind.ValueType":
         """Tell that the attempt was not begun, and return the verdict; its claim stands."""
         report = pb.Report(attempt=_ref(claim), kind=pb.RETURNED, queued_at=payload.queued_at)
         return (await self._report(claim, report, None)).verdicts[0].kind
@@ -59,41 +57,41 @@ class HandWorker:
         *,
         kind: "pb.ReportKind.ValueType" = pb.SUCCEEDED,
         before: pb.Place | None = None,
-    ) -> list[pb.Grant]:
+    ) -> list[pb.EagerTask]:
         """Report one end, offering to take ``room`` tasks behind it; return those granted."""
         report = pb.Report(attempt=_ref(claim), kind=kind, at=1.7e9)
-        offer = pb.HandOn(group=claim.entry.group, room=room, before=before)
-        answer = await self._report(claim, report, offer)
+        eager = pb.EagerRequest(group=claim.entry.group, room=room, before=before)
+        answer = await self._report(claim, report, eager)
         assert answer.verdicts[0].kind == pb.ReportVerdict.COMMITTED
-        return list(answer.grants)
+        return list(answer.eager_tasks)
 
     async def report_together(
         self, claims: Sequence[Claim], room: int
-    ) -> tuple[list["pb.ReportVerdict.Kind.ValueType"], list[pb.Grant]]:
+    ) -> tuple[list["pb.ReportVerdict.Kind.ValueType"], list[pb.EagerTask]]:
         """Report successes in one call, to the owner of the first; return verdicts and grants."""
         reports = [pb.Report(attempt=_ref(each), kind=pb.SUCCEEDED, at=1.7e9) for each in claims]
         request = pb.ReportRequest(
             worker_id=self.id,
             reports=reports,
-            hand_on=pb.HandOn(group=claims[0].entry.group, room=room),
+            eager=pb.EagerRequest(group=claims[0].entry.group, room=room),
         )
         address = await self._address(claims[0].entry.partition)
         stub = self._channels.master(address)
         answer = await call(address, stub.Report(request, timeout=DEADLINE_S))
-        return [verdict.kind for verdict in answer.verdicts], list(answer.grants)
+        return [verdict.kind for verdict in answer.verdicts], list(answer.eager_tasks)
 
-    async def hand_on(self, claim: Claim, grants: Sequence[pb.Grant]) -> list[Claim]:
+    async def transfer(self, claim: Claim, grants: Sequence[pb.EagerTask]) -> list[Claim]:
         """Let the claim become those of the tasks that were granted behind it."""
         numbers = [grant.attempt.task_instance_id for grant in grants]
         entries = [replace(claim.entry, task_instance_id=number) for number in numbers]
         new = [Claim(entry, self.id, 0, claim.generation) for entry in entries]
-        assert await self.queue.hand_on({claim: new}) == set(new)
+        assert await self.queue.transfer({claim: new}) == set(new)
         return new
 
     async def _report(
-        self, claim: Claim, report: pb.Report, offer: pb.HandOn | None
+        self, claim: Claim, report: pb.Report, eager: pb.EagerRequest | None
     ) -> pb.ReportResponse:
-        request = pb.ReportRequest(worker_id=self.id, reports=[report], hand_on=offer)
+        request = pb.ReportRequest(worker_id=self.id, reports=[report], eager=eager)
         while True:
             address = await self._address(claim.entry.partition)
             answer = await call(

@@ -1,9 +1,9 @@
-"""Guards: processes above the launcher that kill what it leaves, or the launcher if it hangs.
+"""Watchdogs: processes above the launcher that kill what it leaves, or the launcher if it hangs.
 
-There are two, each the parent of the next: *sentinel*, *guardian*, launcher. All are subreapers,
+There are two, each the parent of the next: *outer*, *inner*, launcher. All are subreapers,
 so whatever loses its parents comes to the innermost one that lives, which kills it. Any two of the
 agent and these three may die in the same instant, and so may all three: then the agent is the
-subreaper of last resort (``launching.py``). A guard need not know anything about attempts.
+subreaper of last resort (``launching.py``). A watchdog need not know anything about attempts.
 
 A launcher that does not act on its lease (it is stopped, or hangs in the kernel) is killed by a
 guard shortly after: the moment is in memory that they share. All times are those of
@@ -22,16 +22,17 @@ from contextlib import suppress
 from shoal.worker.supervisor import proctree
 from shoal.worker.supervisor.clock import boottime
 
-SENTINEL, GUARDIAN = "task-sentinel", "shoal-guardian"  # names of the processes
+OUTER, INNER = "task-watchdog", "shoal-watchdog"  # names of the processes
 #: The launcher may take the patience of its agent to kill everything at the end of the lease; the
-#: guardian steps in after that, and the sentinel after twice as long.
-PATIENCE = {GUARDIAN: 1, SENTINEL: 2}
-#: How often a guard looks for a lease while there is none, and whether that it knows ends sooner.
+#: inner watchdog steps in after that, and the outer watchdog after twice as long.
+PATIENCE = {INNER: 1, OUTER: 2}
+#: How often a watchdog looks for a lease while there is none, and whether that it knows ends
+#: sooner.
 LOOK_EVERY_S, LOOK_AGAIN_S = 0.2, 1.0
 
 
 class LeaseBoard:
-    """What guards must know of the launcher. It writes, they read; made before they fork."""
+    """What watchdogs must know of the launcher. It writes, they read; made before they fork."""
 
     def __init__(self) -> None:
         self._shared = mmap.mmap(-1, mmap.PAGESIZE)
@@ -53,7 +54,7 @@ class LeaseBoard:
         struct.pack_into("d", self._shared, 0, 0.0)
 
     def due(self, patience: int) -> float | None:
-        """Return when a guard steps in that waits ``patience`` times as long; None: not now."""
+        """Return when a watchdog steps in that waits ``patience`` times as long; None: not now."""
         deadline = float(struct.unpack_from("d", self._shared, 0)[0])
         patience_s = float(struct.unpack_from("d", self._shared, 16)[0])
         return deadline + patience * patience_s if deadline else None
@@ -63,10 +64,10 @@ class LeaseBoard:
         return int(struct.unpack_from("q", self._shared, 8)[0])
 
 
-def guard(child: int, board: LeaseBoard, patience: int) -> int:
+def watch(child: int, board: LeaseBoard, patience: int) -> int:
     """Wait for ``child``, then kill everything that is left. Returns its exit status."""
     status = _wait(child, board, patience)
-    # If a guard below us has died, the launcher is still ending in good order: it has seen that.
+    # If a watchdog below us has died, the launcher is still ending in good order: it has seen that.
     launcher = board.launcher_pid
     if launcher != child and launcher in proctree.own_children():
         _wait(launcher, board, patience)

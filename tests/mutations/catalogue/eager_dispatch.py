@@ -2,16 +2,16 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
-_MASTER = "master/shoal/master/dispatch/hand_on.py"
+_MASTER = "master/shoal/master/dispatch/eager_dispatch.py"
 _SWEEP = "master/shoal/master/services/sweep.py"
 _RPC = "master/shoal/master/dispatch/rpc.py"
-_WORKER = "worker/shoal/worker/intake/hand_on.py"
+_WORKER = "worker/shoal/worker/intake/eager_dispatch.py"
 _REPORTING = "worker/shoal/worker/results/reporting.py"
-_QUEUE = "coordination/shoal/coordination/queue/handing_on.py"
-_OF_MASTER = "tests/unit/master/test_hand_on.py"
-_OF_MASTERS = "tests/integration/master/test_handing_on.py"
-_OF_WORKER = "tests/unit/worker/test_hand_on.py"
-_OF_QUEUE = "tests/integration/coordination/test_queue_handing_on.py"
+_QUEUE = "coordination/shoal/coordination/queue/transfer.py"
+_OF_MASTER = "tests/unit/master/test_eager_dispatch.py"
+_OF_MASTERS = "tests/integration/master/test_eager_dispatch.py"
+_OF_WORKER = "tests/unit/worker/test_eager_dispatch.py"
+_OF_QUEUE = "tests/integration/coordination/test_queue_transfer.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
     mutation(
@@ -46,8 +46,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.ONE_LIVE_ATTEMPT,
         _MASTER,
         (
-            "if ended is None or ended.state is not TaskState.SUCCEEDED or offer",
-            "if ended is None or offer",
+            "if ended is None or ended.state is not TaskState.SUCCEEDED or eager",
+            "if ended is None or eager",
         ),
         (f"{_OF_MASTER}::test_behind_a_failure_nothing_is_taken",),
     ),
@@ -56,7 +56,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.PROGRESS,
         _MASTER,
         (
-            "if offer.before is None or (run.priority, run.id, priority, own) < offer.before",
+            "if eager.before is None or (run.priority, run.id, priority, own) < eager.before",
             "",
         ),
         (f"{_OF_MASTER}::test_nothing_overtakes_what_waits_in_the_queue",),
@@ -65,7 +65,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "more is handed on than there is room for",
         Promise.ROOM,
         _MASTER,
-        ("        offer.room_left,\n", "        len(run.attempts),\n"),
+        ("        eager.room_left,\n", "        len(run.attempts),\n"),
         (f"{_OF_MASTER}::test_no_more_is_taken_than_there_is_room_for",),
     ),
     mutation(
@@ -86,7 +86,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "an end is reported before the claim of its own stands",
         Promise.ONE_LIVE_ATTEMPT,
         _REPORTING,
-        ("not self._hand_on.is_coming(number)", "number > 0"),
+        ("not self._eager_dispatch.is_coming(number)", "number > 0"),
         (f"{_OF_WORKER}::test_end_waits_until_the_claim_of_its_own_has_come",),
     ),
     mutation(

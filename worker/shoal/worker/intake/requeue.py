@@ -3,7 +3,7 @@
 First their master stores that they are QUEUED again (or ended, if they were to end), then their
 entries go back into the queue in the transaction that ends our claim. Until then they are ours
 and nobody else's; if we die before that, the master's sweeper finds them without claim and entry.
-Whoever has been handed to the launcher is never given back, unless the launcher has answered that
+Whoever has been handed to the launcher is never requeued, unless the launcher has answered that
 it has no room to start it: then nothing of it has run, nor will.
 """
 
@@ -15,16 +15,16 @@ import structlog
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.intake.start_line import Waiting
+from shoal.worker.intake.prefetch import Waiting
 from shoal.worker.results.reporting import Reporter
 
 log = structlog.get_logger()
 
 
-class Returns:
+class Requeuer:
     """The attempts that are on their way back. Belongs to the event loop; runs in ``tasks``.
 
-    ``put_back`` gets those whose masters want them queued, ``drop_claims`` the others.
+    ``requeue`` gets those whose masters want them queued, ``drop_claims`` the others.
     """
 
     def __init__(
@@ -34,15 +34,15 @@ class Returns:
         reporter: Reporter,
         tasks: asyncio.TaskGroup,
         *,
-        put_back: Callable[[Sequence[Attempt]], None],
+        requeue: Callable[[Sequence[Attempt]], None],
         drop_claims: Callable[[Sequence[Attempt]], None],
     ) -> None:
         self._worker_id, self._attempts, self._reporter = worker_id, attempts, reporter
-        self._tasks, self._put_back, self._drop_claims = tasks, put_back, drop_claims
+        self._tasks, self._requeue, self._drop_claims = tasks, requeue, drop_claims
         self._asked: dict[tuple[int, float], Attempt] = {}  # by task instance and queued_at
 
-    def give_back(self, unwanted: Sequence[Waiting]) -> None:
-        """Return attempts that have left the start line."""
+    def requeue(self, unwanted: Sequence[Waiting]) -> None:
+        """Return attempts that have left the prefetch buffer."""
         reports = []
         for attempt, payload, _ in unwanted:
             self._attempts.end(attempt)
@@ -50,7 +50,7 @@ class Returns:
             reports.append(
                 pb.Report(attempt=attempt.ref, kind=pb.RETURNED, queued_at=payload.queued_at)
             )
-        log.info("tasks given back", task_instances=[attempt.id for attempt, _, _ in unwanted])
+        log.info("tasks requeued", task_instances=[attempt.id for attempt, _, _ in unwanted])
         self._tasks.create_task(self._report(reports))
 
     def settled(self, report: pb.Report, committed: bool) -> None:
@@ -59,7 +59,7 @@ class Returns:
         if attempt is None:
             return  # of a session that was lost meanwhile
         self._attempts.forget(attempt)
-        (self._put_back if committed else self._drop_claims)([attempt])
+        (self._requeue if committed else self._drop_claims)([attempt])
 
     def give_up(self) -> None:
         """Forget all: the session with our claims is lost, and their masters see to them."""
@@ -69,7 +69,7 @@ class Returns:
         self._asked.clear()
 
     async def _report(self, reports: Sequence[pb.Report]) -> None:
-        failpoints.hit("return.before_report")
+        failpoints.hit("requeue.before_report")
         for report in reports:
             if (report.attempt.task_instance_id, report.queued_at) in self._asked:
                 self._reporter.add(self._worker_id, report)

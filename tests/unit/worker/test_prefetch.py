@@ -8,19 +8,19 @@ import pytest
 from shoal.coordination import Claim, Entry
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.intake import pace, start_line
-from shoal.worker.intake.start_line import StartLine, Waiting
+from shoal.worker.intake import prefetch, throughput
+from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
 from tests.waiting import eventually
 
 
 class Site:
-    """A start line, and what comes out of it."""
+    """A prefetch buffer, and what comes out of it."""
 
     def __init__(self, slots: int = 1) -> None:
         self.attempts = Attempts(slots)
         self.begun: list[int] = []
-        self.given_back: list[int] = []
-        self.line = StartLine(self.attempts, self._begin, self._give_back)
+        self.requeued: list[int] = []
+        self.line = PrefetchBuffer(self.attempts, self._begin, self._requeue)
 
     def claim(self, numbers: Iterable[int]) -> list[Attempt]:
         """Claim tasks; the smaller number comes first in the queue."""
@@ -47,23 +47,23 @@ class Site:
         assert payload.task_instance_id == attempt.id
         self.begun.append(attempt.id)
 
-    def _give_back(self, unwanted: Sequence[Waiting]) -> None:
+    def _requeue(self, unwanted: Sequence[Waiting]) -> None:
         for waiting in unwanted:
-            self.given_back.append(waiting.attempt.id)
+            self.requeued.append(waiting.attempt.id)
             self.attempts.end(waiting.attempt)
 
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is given back because of the time."""
-    monkeypatch.setattr(start_line, "PATIENCE_S", 1e6)
+    monkeypatch.setattr(prefetch, "PATIENCE_S", 1e6)
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every attempt counts as short, and as one of just now."""
-    monkeypatch.setattr(pace, "SHORT_S", 1e6)
-    monkeypatch.setattr(pace, "WINDOW_S", 1e6)
+    monkeypatch.setattr(throughput, "SHORT_S", 1e6)
+    monkeypatch.setattr(throughput, "WINDOW_S", 1e6)
 
 
 @pytest.mark.usefixtures("patient")
@@ -92,12 +92,12 @@ async def test_who_leaves_the_line_is_not_begun_and_holds_up_nobody() -> None:
 
 
 async def test_who_waits_too_long_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start_line, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(prefetch, "PATIENCE_S", 0.01)
     site = Site()
     site.enter(1, 2, 3)
-    await eventually(lambda: site.given_back == [2, 3])
+    await eventually(lambda: site.requeued == [2, 3])
     site.enter(4)
-    await eventually(lambda: site.given_back == [2, 3, 4])
+    await eventually(lambda: site.requeued == [2, 3, 4])
     site.end(1)
     assert site.begun == [1]
 
@@ -105,8 +105,8 @@ async def test_who_waits_too_long_is_given_back(monkeypatch: pytest.MonkeyPatch)
 async def test_nobody_is_given_back_at_once_by_who_stood_still(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(start_line, "PATIENCE_S", 0.0)
-    monkeypatch.setattr(start_line, "LATE_S", -1.0)  # every look comes too late
+    monkeypatch.setattr(prefetch, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(prefetch, "LATE_S", -1.0)  # every look comes too late
     site = Site()
     site.enter(1, 2)
     looks = 0
@@ -119,7 +119,7 @@ async def test_nobody_is_given_back_at_once_by_who_stood_still(
 
     monkeypatch.setattr(site.line, "_look_in", count)
     await eventually(lambda: looks > 3)
-    assert site.given_back == []
+    assert site.requeued == []
     site.line.close()
 
 
@@ -128,10 +128,10 @@ async def test_closed_line_gives_back_who_waits_and_who_comes() -> None:
     site = Site()
     site.enter(1, 2)
     site.line.close()
-    assert site.given_back == [2]
+    assert site.requeued == [2]
     site.end(1)
     site.enter(3)
-    assert site.given_back == [2, 3]
+    assert site.requeued == [2, 3]
     assert site.begun == [1]
 
 
@@ -157,18 +157,18 @@ async def test_worker_claims_again_when_it_is_worth_while_or_a_slot_would_stand_
     for number in range(100):  # as many as are remembered
         site.enter(number)
         site.end(number)
-    assert site.attempts.wanted == 1 + pace.MOST_OF_A_SLOT
-    site.enter(*range(100, 100 + 1 + pace.MOST_OF_A_SLOT))
-    for ended in range(pace.MOST_OF_A_SLOT):
-        worth_while = ended >= pace.MOST_OF_A_SLOT / 2
+    assert site.attempts.wanted == 1 + throughput.MOST_OF_A_SLOT
+    site.enter(*range(100, 100 + 1 + throughput.MOST_OF_A_SLOT))
+    for ended in range(throughput.MOST_OF_A_SLOT):
+        worth_while = ended >= throughput.MOST_OF_A_SLOT / 2
         assert site.attempts.wanted == (ended if worth_while else 0)
         site.end(100 + ended)
 
 
 @pytest.mark.usefixtures("patient")
 async def test_long_tasks_bring_nothing_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "SHORT_S", 0.0)
-    monkeypatch.setattr(pace, "WINDOW_S", 1e6)
+    monkeypatch.setattr(throughput, "SHORT_S", 0.0)
+    monkeypatch.setattr(throughput, "WINDOW_S", 1e6)
     site = Site()
     site.enter(1)
     site.end(1)

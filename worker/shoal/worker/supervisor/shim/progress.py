@@ -19,7 +19,7 @@ STARTING, RUNNING, ENDED, ALONE = range(4)
 _STAGE, _WARNED, _PID, _STATUS, _ENDED_AT, _MAX_RSS_KB, _CPU_S, _STARTED, _STARTED_AT = range(9)
 
 
-class Slate:
+class ProgressPage:
     """The launcher begins and warns, the shim writes all else. Made before the shim is forked.
 
     ``started`` is in seconds since the Unix epoch, what is named ``*_at`` in monotonic seconds.

@@ -34,7 +34,7 @@ PAUSE_S = 0.05  # between repetitions, while somebody else has a claim that we a
 Moves = Mapping[Claim, Sequence[Claim]]  # which claim becomes which; the new have no epoch yet
 
 
-class HandingOn:
+class ClaimTransfer:
     """The claims of one session that are on their way from one task to others."""
 
     def __init__(self, session: ZkSession, claiming: Claiming) -> None:

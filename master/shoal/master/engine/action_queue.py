@@ -16,7 +16,7 @@ log = structlog.get_logger()
 MOST_ACTIONS = 2_000  # performed by one call, unless they are of a single run
 
 
-class Outbox:
+class ActionQueue:
     """Has actions performed in the order in which their decisions were stored.
 
     One call at a time: what comes meanwhile goes out together with the next ones. What is of a

@@ -9,8 +9,8 @@ from shoal.core.decide import decide
 from shoal.core.runs.events import TaskClaimed, TaskEnded
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import TaskSignal, TaskState
-from shoal.master.dispatch.hand_on import behind, held_before, taken_by
-from shoal.master.engine.batch import Offer
+from shoal.master.dispatch.eager_dispatch import behind, held_before, taken_by
+from shoal.master.engine.batch import EagerRequest
 from shoal.master.engine.perform import queue_entry
 from tests.unit.core.driving import Driver, spec
 
@@ -25,8 +25,8 @@ FAN: dict[str, dict[str, Any]] = {
 }
 
 
-def offer(room: int = 10, before: Place | None = None) -> Offer:
-    return Offer("w", "default", room, before)
+def eager(room: int = 10, before: Place | None = None) -> EagerRequest:
+    return EagerRequest("w", "default", room, before)
 
 
 def id_of(run: Run, task: str) -> int:
@@ -35,7 +35,7 @@ def id_of(run: Run, task: str) -> int:
     return found
 
 
-def end(run: Run, task: str, signal: TaskSignal, to: Offer) -> list[str]:
+def end(run: Run, task: str, signal: TaskSignal, to: EagerRequest) -> list[str]:
     """Let "w" run ``task`` to its end; return which tasks it takes."""
     number = id_of(run, task)
     run.apply(decide(run, TaskClaimed(number, "w", run.created_at)))
@@ -49,16 +49,16 @@ def fan() -> Run:
 
 
 def test_what_stands_right_behind_is_taken_in_the_order_of_the_queue() -> None:
-    assert end(fan(), "a", TaskSignal.SUCCEED, offer()) == ["high", "b", "c", "low"]
+    assert end(fan(), "a", TaskSignal.SUCCEED, eager()) == ["high", "b", "c", "low"]
 
 
 def test_no_more_is_taken_than_there_is_room_for() -> None:
-    assert end(fan(), "a", TaskSignal.SUCCEED, offer(2)) == ["high", "b"]
-    assert end(fan(), "a", TaskSignal.SUCCEED, offer(0)) == []
+    assert end(fan(), "a", TaskSignal.SUCCEED, eager(2)) == ["high", "b"]
+    assert end(fan(), "a", TaskSignal.SUCCEED, eager(0)) == []
 
 
 def test_several_ends_share_the_room() -> None:
-    to = offer(5)
+    to = eager(5)
     assert len(end(fan(), "a", TaskSignal.SUCCEED, to)) == 4
     to.taken = {999: 4}  # of another end in the same report
     assert end(fan(), "a", TaskSignal.SUCCEED, to) == ["high"]
@@ -72,18 +72,18 @@ def test_several_ends_share_the_room() -> None:
 def test_nothing_overtakes_what_waits_in_the_queue(first: str, taken: list[str]) -> None:
     run = fan()
     before = queue_entry(run, run.attempts[first]).place
-    assert end(run, "a", TaskSignal.SUCCEED, offer(before=before)) == taken
+    assert end(run, "a", TaskSignal.SUCCEED, eager(before=before)) == taken
 
 
 def test_an_instance_of_higher_priority_comes_first() -> None:
     run = fan()
-    assert end(run, "a", TaskSignal.SUCCEED, offer(before=(run.priority - 1, 999, 4, 9999))) == []
+    assert end(run, "a", TaskSignal.SUCCEED, eager(before=(run.priority - 1, 999, 4, 9999))) == []
 
 
 def test_behind_a_failure_nothing_is_taken() -> None:
     """Its task may be run again while what it has set off still runs."""
     run = Driver(spec({"a": {}, "b": {"depends_on": ["a"], "run_when": "any_failed"}})).run
-    assert end(run, "a", TaskSignal.FAIL, offer()) == []
+    assert end(run, "a", TaskSignal.FAIL, eager()) == []
     assert run.attempts["b"].state is TaskState.QUEUED
     run.apply(decide(run, TaskClaimed(id_of(run, "b"), "w", run.created_at)))
     assert list(behind(run, id_of(run, "a"), "w")) == []
@@ -91,28 +91,28 @@ def test_behind_a_failure_nothing_is_taken() -> None:
 
 def test_what_waits_for_other_tasks_too_is_not_taken() -> None:
     run = Driver(spec({"a": {}, "x": {}, "b": {"depends_on": ["a", "x"]}})).run
-    assert end(run, "a", TaskSignal.SUCCEED, offer()) == []
-    assert end(run, "x", TaskSignal.SUCCEED, offer()) == ["b"]
+    assert end(run, "a", TaskSignal.SUCCEED, eager()) == []
+    assert end(run, "x", TaskSignal.SUCCEED, eager()) == ["b"]
 
 
 def test_what_was_queued_before_is_not_taken() -> None:
     tasks = {"a": {}, "x": {}, "b": {"depends_on": ["a", "x"], "run_when": "one_success"}}
     run = Driver(spec(tasks)).run
-    assert end(run, "a", TaskSignal.SUCCEED, offer(0)) == []
-    assert end(run, "x", TaskSignal.SUCCEED, offer()) == []
+    assert end(run, "a", TaskSignal.SUCCEED, eager(0)) == []
+    assert end(run, "x", TaskSignal.SUCCEED, eager()) == []
 
 
 def test_a_repeated_report_takes_nothing_new() -> None:
     run = fan()
-    end(run, "a", TaskSignal.SUCCEED, offer(0))
+    end(run, "a", TaskSignal.SUCCEED, eager(0))
     number = id_of(run, "a")
     again = decide(run, TaskEnded(number, TaskSignal.SUCCEED, run.created_at, worker="w"))
-    assert taken_by(offer(), run, number, again) == []
+    assert taken_by(eager(), run, number, again) == []
 
 
 def test_what_a_worker_holds_behind_an_attempt() -> None:
     run = fan()
-    end(run, "a", TaskSignal.SUCCEED, offer())
+    end(run, "a", TaskSignal.SUCCEED, eager())
     for task, worker in (("b", "w"), ("c", "somebody else"), ("high", "w")):
         run.apply(decide(run, TaskClaimed(id_of(run, task), worker, run.created_at)))
     assert {each.task for each in behind(run, id_of(run, "a"), "w")} == {"b", "high"}
