@@ -120,11 +120,8 @@ async def test_repeated_hand_on_spares_the_claim_that_somebody_has_made_since(
     assert len(await queue.claim("default", 1, "another")) == 1
     zk_proxy.drop()
     zk_proxy.heal()
-    # A hand-on that repeats itself for ever goes on when it is cancelled by a timeout.
-    done, _ = await asyncio.wait({moving}, timeout=DEADLINE_S)
-    moving.cancel()
-    assert done
-    assert moving.result() == set(new)
+    async with asyncio.timeout(DEADLINE_S):
+        assert await moving == set(new)
     assert await queue.claims() == {0: "another", 10: "w"}
 
 

@@ -73,10 +73,10 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_OF_QUEUE}::test_claim_that_was_deleted_and_made_by_another_is_left_alone[released]",),
     ),
     mutation(
-        "a claim is handed on again although that was done",
+        "a claim is transferred again although that was done",
         Promise.PROGRESS,
         f"{_QUEUE}/transfer.py",
-        ("if in_doubt and (found", "if False and (found"),
+        ("lambda: self._look(old, new))):", "lambda: self._look(old, new))) and False:"),
         (
             "tests/integration/coordination/test_queue_transfer.py::"
             "test_repeated_hand_on_spares_the_claim_that_somebody_has_made_since",
