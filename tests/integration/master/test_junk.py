@@ -146,6 +146,29 @@ async def test_open_run_that_cannot_be_read_is_set_aside_and_goes_on_when_it_is_
         assert not master.done()
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        ("outputs", "[1]", "column outputs: [1] is not an object"),
+        ("outputs", '{"x":1}', 'column outputs: {"x":1} holds values that are no texts'),
+        ("detail", '"text"', 'column detail: "text" is not an object'),
+    ],
+)
+async def test_open_run_with_json_of_another_kind_is_set_aside(
+    bench: Bench, column: str, value: str, reason: str
+) -> None:
+    instance = await _open(bench, await bench.publish(TASKS))
+    where = {"workflow_instance_id": instance.id, "task": "a"}
+    await junk(bench, tables.task_instance, column, value, **where)
+    async with bench.master(scan_interval_s=60.0):
+        assert reason in (await set_aside(bench, Kind.INSTANCE, instance.id)).reason
+        await junk(bench, tables.task_instance, column, "{}", **where)
+        done = await bench.command(CommandType.RECOVER, instance.workflow_id, "again", instance)
+        assert done.state is CommandState.DONE, done.reason
+        async with (await bench.worker("w")).working():
+            assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
+
+
 async def test_next_owner_tries_again_what_was_set_aside(bench: Bench) -> None:
     workflow = await bench.publish(TASKS)
     instance = await _open(bench, workflow)

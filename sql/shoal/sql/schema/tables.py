@@ -62,7 +62,7 @@ project = Table(
     _row_id(),
     Column("name", Line(100), nullable=False, unique=True),
     Column("description", Prose, nullable=False),
-    Column("parameters", Json, nullable=False, server_default="{}"),  # the outermost of all
+    Column("parameters", Json(dict), nullable=False, server_default="{}"),  # the outermost of all
     Column("created_at", UtcDateTime, nullable=False),
     sqlite_autoincrement=True,
 )
@@ -88,7 +88,9 @@ calendar = Table(
     Column("project_id", ForeignKey("project.id"), nullable=False),
     Column("name", Line(100), nullable=False),
     Column("description", Prose, nullable=False),
-    Column("days", Json, nullable=False),  # YYYY-MM-DD, ascending: days without fire times
+    Column(
+        "days", Json(list, texts=True), nullable=False
+    ),  # YYYY-MM-DD, ascending: days without fire times
     Column("updated_at", UtcDateTime, nullable=False),
     UniqueConstraint("project_id", "name"),
     sqlite_autoincrement=True,
@@ -139,7 +141,7 @@ workflow_version = Table(
     metadata,
     Column("workflow_id", ForeignKey("workflow.id"), primary_key=True, autoincrement=False),
     Column("version", Integer, primary_key=True, autoincrement=False),
-    Column("spec", Json, nullable=False),
+    Column("spec", Json(dict), nullable=False),
     Column("digest", Line(64), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
 )
@@ -156,17 +158,17 @@ command = Table(
     Column("workflow_id", ForeignKey("workflow.id"), nullable=False),
     Column("instance_id", BigInteger),
     Column("version", Integer),
-    Column("parameters", Json, nullable=False),
+    Column("parameters", Json(dict), nullable=False),
     Column("logical_time", UtcDateTime),
     Column("timezone", Line(100)),
     Column("priority", Integer),
     Column("schedule_id", BigInteger),
     Column("requested_by", Line(255), nullable=False),
-    Column("selection", Json),
+    Column("selection", Json(dict)),
     Column("task", Line(100)),
-    Column("parent", Json),
+    Column("parent", Json(dict)),
     Column("backfill_id", BigInteger),
-    Column("detail", Json),
+    Column("detail", Json(dict)),
     Column("state", Line(20), nullable=False),
     Column("reason", Prose),
     Column("result_instance_id", BigInteger),
@@ -223,16 +225,16 @@ workflow_instance = Table(
     Column("reason", Prose),
     Column("partition", Integer, nullable=False),
     Column("priority", Integer, nullable=False),
-    Column("parameters", Json, nullable=False),
+    Column("parameters", Json(dict), nullable=False),
     Column("logical_time", UtcDateTime, nullable=False),
     Column("timezone", Line(100), nullable=False),
     Column("command_id", ForeignKey("command.id"), nullable=False, unique=True),
     Column("rerun_of", BigInteger),
     Column("run_number", Integer, nullable=False),
     Column("schedule_id", BigInteger),
-    Column("startup", Json),  # the parameters given at the launch, among ``parameters``
-    Column("selection", Json),
-    Column("parent", Json),
+    Column("startup", Json(dict)),  # the parameters given at the launch, among ``parameters``
+    Column("selection", Json(dict)),
+    Column("parent", Json(dict)),
     Column("parent_task_id", BigInteger),  # of ``parent``, for look-ups
     Column("backfill_id", BigInteger),
     Column("created_at", UtcDateTime, nullable=False),
@@ -321,8 +323,8 @@ task_instance = Table(
     Column("forced", Boolean, nullable=False, server_default=false()),
     Column("doomed", Line(20)),
     Column("warned_at", UtcDateTime),
-    Column("outputs", Json),
-    Column("detail", Json),
+    Column("outputs", Json(dict, texts=True)),
+    Column("detail", Json(dict)),
     # Only of tasks that need a slot: PROJECT/NAME of the group, and the place in its line.
     Column("concurrency_group", Line(201)),
     Column("workflow_priority", Integer),
@@ -379,14 +381,14 @@ schedule = Table(
     Column("partition", Integer, nullable=False),
     Column("cron", Line(255), nullable=False),
     Column("timezone", Line(100), nullable=False),
-    Column("parameters", Json, nullable=False),
+    Column("parameters", Json(dict), nullable=False),
     Column("enabled", Boolean, nullable=False),
     Column("priority", Integer),
     Column("on_gap", Line(10)),
     Column("on_overlap", Line(10)),
     Column("starts_at", UtcDateTime),
     Column("ends_at", UtcDateTime),
-    Column("exclude", Json),  # days, YYYY-MM-DD
+    Column("exclude", Json(list, texts=True)),  # days, YYYY-MM-DD
     Column("calendar", Line(100)),
     Column("missed", Line(10), nullable=False, server_default="last"),
     Column("missed_window", Float),  # seconds
@@ -416,7 +418,7 @@ backfill = Table(
     Column("command_id", ForeignKey("command.id"), unique=True, nullable=False),
     Column("state", Line(20), nullable=False),
     Column("reason", Prose),
-    Column("request", Json, nullable=False),  # as it was asked for: range, order, parallel …
+    Column("request", Json(dict), nullable=False),  # as it was asked for: range, order, parallel …
     Column("requested_by", Line(255), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),
@@ -457,7 +459,7 @@ event = Table(
     Column("project", Line(100), nullable=False),
     Column("workflow_instance_id", BigInteger),
     Column("task_instance_id", BigInteger),
-    Column("data", Json, nullable=False),
+    Column("data", Json(dict), nullable=False),
     sqlite_autoincrement=True,
 )
 Index(None, event.c.workflow_instance_id, event.c.id)

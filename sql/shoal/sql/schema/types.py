@@ -1,6 +1,7 @@
 """Column types that behave the same on every database."""
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -102,10 +103,17 @@ class JsonText(str):
 
 
 class Json(TypeDecorator[Any]):
-    """JSON values as text: no database's own JSON rules come into play. None is NULL."""
+    """JSON values as text: no database's own JSON rules come into play. None is NULL.
+
+    ``kind``: what a value has to be, ``dict`` or ``list``. ``texts``: its values have to be texts.
+    """
 
     impl = Text
     cache_ok = True
+
+    def __init__(self, kind: type[dict[str, Any]] | type[list[Any]], *, texts: bool = False):
+        super().__init__()
+        self.kind, self.texts = kind, texts
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         if value is None:
@@ -116,6 +124,16 @@ class Json(TypeDecorator[Any]):
         if value is None:
             return None
         try:
-            return json.loads(value)
+            found = json.loads(value)
         except (TypeError, ValueError, RecursionError) as error:
             return Unreadable(error)
+        if not isinstance(found, self.kind):
+            name = "an object" if self.kind is dict else "a list"
+            return Unreadable(ValueError(f"{value:.50} is not {name}"))
+        if self.texts and not all(isinstance(each, str) for each in _values(found)):
+            return Unreadable(ValueError(f"{value:.50} holds values that are no texts"))
+        return found
+
+
+def _values(found: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return found.values() if isinstance(found, dict) else found
