@@ -64,6 +64,7 @@ class Outcome:
 class _Injected:
     fault: Fault
     began_s: float
+    lifted_s: float = 0.0
     healed_s: float = 0.0
 
 
@@ -124,6 +125,7 @@ async def _one(
             await fault.begin(cluster)
             await fault.hold(cluster)
         finally:
+            injected.lifted_s = now_s()
             if fault.target:
                 await fault.heal(cluster)
     except Skipped as why:
@@ -152,7 +154,7 @@ def _record(
         taken_over_s=fault.taken_over_s if alone else None,
         frozen_pids=fault.frozen_pids,
         alone=alone,
-        lifted_s=one.healed_s,
+        lifted_s=one.lifted_s,
         costs_workers=fault.costs_workers,
         spoils_disk=fault.spoils_disk,
     )

@@ -27,7 +27,8 @@ class FaultRecord:
     frozen_pids: frozenset[int] = frozenset()
     # Whether no other fault was there at the same time. If one was, times are not this one's own.
     alone: bool = True
-    # When its own cause was gone, which may be before ``healed_s`` if it came with another fault.
+    # When its own cause began to go: what waits for that may go on before all is whole, and before
+    # ``healed_s``, the end of the last of several faults at once.
     lifted_s: float | None = None
     # Whether attempts may be LOST by it. Otherwise each one that is was given up without reason.
     costs_workers: bool = True

@@ -1,13 +1,21 @@
 """A plan follows from its seed, treats all kinds alike, and combines only what can be combined."""
 
+import asyncio
+import random
 from collections import Counter
+from typing import cast
 
 import pytest
 
 from shoal.runtime import failpoints
+from tests.chaos import plan
+from tests.chaos.cluster import Cluster
 from tests.chaos.faults.catalogue import FAULTS, POINTS, chosen
+from tests.chaos.faults.fault import Fault
 from tests.chaos.faults.processes import KillMaster, KillTwoMasters
-from tests.chaos.plan import draw
+from tests.chaos.observer import View
+from tests.chaos.plan import Outcome, draw
+from tests.chaos.records import now_s
 
 
 def described(seed: int, count: int) -> list[tuple[float, float, list[tuple[str, object]]]]:
@@ -60,3 +68,28 @@ def test_names_and_their_beginnings_choose_faults() -> None:
     assert chosen("") == FAULTS
     with pytest.raises(ValueError, match="no fault is called 'kil-master'"):
         chosen("kill-api,kil-master")
+
+
+async def test_fault_counts_as_lifted_when_its_healing_begins() -> None:
+    """A quorum is back before the servers that make it have all answered."""
+    outcome = Outcome()
+    fault = SlowToHeal(random.Random(1))
+    before = now_s()
+    one = await plan._one(cast("Cluster", None), fault, cast("View", None), 0.0, outcome)
+    assert one is not None
+    assert before <= one.lifted_s <= fault.healing_s < one.healed_s
+
+
+class SlowToHeal(Fault):
+    name = "slow-to-heal"
+    healing_s = 0.0
+
+    async def begin(self, cluster: Cluster) -> None:
+        self.target = "nothing"
+
+    async def heal(self, cluster: Cluster) -> None:
+        self.healing_s = now_s()
+        await asyncio.sleep(0.01)
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        return True, ""
