@@ -23,6 +23,7 @@ from shoal.worker.execution.launching import (
     LaunchFailed,
 )
 from shoal.worker.results.spool import Spool
+from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.clock import boottime
 from shoal.worker.supervisor.watchdog import LOOK_EVERY_S
 from tests.integration.worker.agent_kit import children
@@ -79,6 +80,7 @@ async def test_nothing_survives_an_agent_that_is_killed(
         ("b", Outcome.KILLED, "the worker agent ended"),
     }
     assert [each.context for each in records] == [{"epoch": 3}] * 2
+    assert {each.cause for each in records} == {EndCause.SHUTDOWN}
 
 
 WATCHERS = ("agent", "outer watchdog", "inner watchdog", "launcher")
@@ -171,6 +173,7 @@ async def test_a_killed_guard_ends_its_launcher_in_good_order(
     assert not site.survivors()
     assert record.outcome is Outcome.KILLED
     assert record.reason == "a watchdog of the launcher process ended"
+    assert record.cause is EndCause.SHUTDOWN
     await eventually(lambda: launcher.pid != old)
     assert (await (await launcher.launch(site.request("b", "true"))).wait()).exit_code == 0
 

@@ -11,6 +11,7 @@ import pytest
 
 from shoal.worker.execution.attempt import Outcome
 from shoal.worker.execution.launching import Launcher, LaunchFailed
+from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.clock import boottime
 from tests.integration.worker.attempt_site import Site, alive
 from tests.waiting import DEADLINE_S, eventually
@@ -52,6 +53,7 @@ async def test_no_process_survives_a_kill(
 
     assert not site.survivors()
     assert (record.outcome, record.reason) == (Outcome.KILLED, "stopped by the user")
+    assert record.cause is EndCause.KILL
     assert record.signal is not None
 
 
@@ -273,6 +275,7 @@ async def test_a_timeout_ends_the_attempt_as_failed(launcher: Launcher, site: Si
     assert site.log(name).count(b"ready\n") == 2
     assert not site.survivors()
     assert (record.outcome, record.timed_out) == (Outcome.FAILED, True)
+    assert record.cause is EndCause.TIMEOUT
     assert record.reason == f"timed out after {timeout_s} s"
     assert record.finished_at - record.started_at >= timeout_s + 0.2
 
@@ -297,8 +300,10 @@ async def test_a_lease_that_runs_out_kills_everything_and_refuses_more(
     assert not site.survivors()
     assert record.outcome is Outcome.KILLED
     assert record.reason == "worker lost its ZooKeeper session"
-    with pytest.raises(LaunchFailed, match="lost its ZooKeeper session"):
+    assert record.cause is EndCause.LEASE_LOST
+    with pytest.raises(LaunchFailed, match="lost its ZooKeeper session") as refusal:
         await launcher.launch(site.request("b", "true"))
+    assert refusal.value.cause is EndCause.LEASE_LOST
     launcher.extend_lease(boottime() + 600)
     assert (await (await launcher.launch(site.request("b", "true"))).wait()).exit_code == 0
 
@@ -344,3 +349,4 @@ async def test_closing_ends_all_attempts_and_reports_them(site: Site) -> None:
     assert not site.survivors()
     assert site.log("a") == b"ready\ncleaned\n"
     assert {record.reason for record in records} == {"the worker is stopping"}
+    assert {record.cause for record in records} == {EndCause.SHUTDOWN}

@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 from shoal.worker.execution.attempt import ExitRecord, Outcome
 from shoal.worker.execution.launching import Launcher, LauncherUnavailable, LaunchFailed
 from shoal.worker.results.spool import Spool
+from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.shims import MOST_IDLE
 from tests.integration.worker.agent_kit import children
 from tests.integration.worker.attempt_site import Site, parent_of
@@ -47,7 +48,7 @@ async def test_success_is_stored_before_it_is_reported(launcher: Launcher, site:
 async def test_an_exit_code_fails_the_attempt(launcher: Launcher, site: Site) -> None:
     record = await run(launcher, site.request("a", "sh", "-c", "exit 41"))
     assert (record.outcome, record.exit_code) == (Outcome.FAILED, 41)
-    assert record.reason == "exit code 41"
+    assert (record.reason, record.cause) == ("exit code 41", EndCause.EXITED)
 
 
 async def test_death_by_a_signal_fails_the_attempt(launcher: Launcher, site: Site) -> None:
@@ -57,6 +58,7 @@ async def test_death_by_a_signal_fails_the_attempt(launcher: Launcher, site: Sit
         None,
         signal.SIGSEGV,
     )
+    assert record.cause is EndCause.SIGNALLED
 
 
 async def test_ten_megabytes_in_a_burst_are_all_in_the_log(launcher: Launcher, site: Site) -> None:

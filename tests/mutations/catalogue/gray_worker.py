@@ -65,7 +65,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "tasks fail where there is no room for a process",
         Promise.PROGRESS,
         f"{_WORKER}/supervisor/launcher.py",
-        ("starved=error.errno in NO_ROOM", "starved=False"),
+        ("starved = error.errno in NO_ROOM", "starved = False"),
         (f"{_STARTING}::test_worker_without_descriptors_hands_tasks_back_and_recovers",),
     ),
     mutation(

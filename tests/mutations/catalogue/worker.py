@@ -20,6 +20,26 @@ _TELL_END = 'log.info(\n            "task ended",\n'
 
 MUTATIONS: tuple[Mutation, ...] = (
     mutation(
+        "an interrupted attempt counts as killed by request",
+        Promise.NOTHING_LOST,
+        "worker/shoal/worker/results/results.py",
+        ("return record.cause in INTERRUPTIONS", "return False"),
+        (
+            "tests/unit/worker/test_attempt.py::"
+            "test_cause_of_an_end_is_in_its_record_and_alone_decides[LEASE_LOST]",
+        ),
+    ),
+    mutation(
+        "a kill by request that an earlier version stored is dropped",
+        Promise.NOTHING_LOST,
+        "worker/shoal/worker/execution/attempt.py",
+        (
+            "EndCause.KILL if reason.startswith(_OLD_KILL_MARK) else EndCause.INTERRUPT",
+            "EndCause.INTERRUPT",
+        ),
+        ("tests/unit/worker/test_attempt.py::test_record_of_an_earlier_version_is_understood",),
+    ),
+    mutation(
         "the worker's lease outlasts its session",
         Promise.SELF_FENCE,
         "worker/shoal/worker/agent.py",

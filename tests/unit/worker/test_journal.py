@@ -12,7 +12,7 @@ from shoal.worker.results.spool import Spool
 from shoal.worker.supervisor.shim.journal import LONGEST, SIZE, Journal, pending, settle
 from shoal.worker.supervisor.shim.records import End, store
 
-END = End(1.0, 0.1, 0, 1000, 0.01, None, False, [])
+END = End(1.0, 0.1, 0, 1000, 0.01, None, "", [])
 
 
 def record(number: int, size: int = 0) -> bytes:

@@ -50,7 +50,7 @@ def test_name_is_on_the_disk_before_the_record_counts_as_stored(
     log = tmp_path / "7.log"
     log.write_text("of an empty log there is nothing to lose")
     launch = {"id": "7", "log_path": str(log), "record_path": str(folder / "7.json")}
-    message = json.loads(store(launch, End(1.0, 0.1, 0, 1000, 0.01, None, False, [])))
+    message = json.loads(store(launch, End(1.0, 0.1, 0, 1000, 0.01, None, "", [])))
     assert message["durable"]
     assert steps == ["data 7.log", "sync .7.json.tmp", "name 7.json", "sync spool"]
 
@@ -65,7 +65,7 @@ def test_log_without_content_is_not_waited_for(
         os.write(log, b"nobody can read this any more")
         path.unlink()
     launch = {"id": "7", "log_path": str(path), "record_path": str(tmp_path / "7.json")}
-    message = json.loads(store(launch, End(1.0, 0.1, 0, 1000, 0.01, None, False, []), log))
+    message = json.loads(store(launch, End(1.0, 0.1, 0, 1000, 0.01, None, "", []), log))
     os.close(log)
     assert message["record"]["log_bytes"] == 0
     assert "data 7.log" not in steps

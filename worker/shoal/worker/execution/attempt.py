@@ -7,13 +7,15 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
+from shoal.worker.supervisor.causes import EndCause
+
 ATTEMPT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
 class Outcome(StrEnum):
     SUCCEEDED = "SUCCEEDED"  # exit code 0
     FAILED = "FAILED"  # another exit code, a signal, or the timeout
-    KILLED = "KILLED"  # because somebody asked for it, the lease ran out or the agent ended
+    KILLED = "KILLED"  # by request, because the lease ran out, or because the agent ended
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class ExitRecord:
     Exactly one of ``exit_code`` and ``signal`` is set. ``started_at`` and ``finished_at`` are
     seconds since the Unix epoch. ``max_rss_kb`` is the largest resident size of any single process
     that was waited for (never below that of a shim, about 10 MB), ``cpu_s`` the sum of all.
+    Decisions depend on ``cause``; ``reason`` is text for people.
     ``log_bytes`` is the size of the log at the end. ``output_count`` says how many outputs there
     are; the launcher writes them into the file only, not into its message. ``durable`` is not in
     the file: False if the file could not be written (disk full …); the reason says why then.
@@ -96,6 +99,7 @@ class ExitRecord:
 
     id: str
     outcome: Outcome
+    cause: EndCause
     exit_code: int | None
     signal: int | None
     reason: str
@@ -115,6 +119,27 @@ class ExitRecord:
         """Build it from what the launcher wrote. Raises ValueError if that is something else."""
         try:
             outcome = Outcome(record["outcome"])
-            return cls(**{**record, "outcome": outcome, "durable": durable})
+            known = record if "cause" in record else _with_cause(record, outcome)
+            cause = EndCause(known["cause"])
+            return cls(**{**known, "outcome": outcome, "cause": cause, "durable": durable})
         except (KeyError, TypeError) as error:
             raise ValueError(f"not an exit record: {error}") from error
+
+
+#: Began the reason of each kill that was a result, when records had no ``cause``.
+_OLD_KILL_MARK = "on request: "
+
+
+def _with_cause(record: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
+    """Return a record of an earlier version, which had no ``cause``, as one of this version."""
+    reason = str(record["reason"])
+    if record["timed_out"]:
+        cause = EndCause.TIMEOUT
+    elif outcome is Outcome.KILLED:
+        cause = EndCause.KILL if reason.startswith(_OLD_KILL_MARK) else EndCause.INTERRUPT
+        reason = reason.removeprefix(_OLD_KILL_MARK)
+    elif record["signal"] is not None:
+        cause = EndCause.SIGNALLED
+    else:
+        cause = EndCause.NOT_STARTED if record["exit_code"] is None else EndCause.EXITED
+    return {**record, "cause": cause, "reason": reason}

@@ -10,9 +10,9 @@
 Messages are JSON objects, one per line, over a socket pair.
 
 ======================  ====================================================================
-to the launcher         ``launch`` (the fields of LaunchRequest), ``kill`` id reason grace_s,
+to the launcher         ``launch`` (the fields of LaunchRequest), ``kill`` id cause reason grace_s,
                         ``lease`` deadline patience_s, ``try``, ``shutdown`` reason grace_s
-from the launcher       ``ready`` pid, ``started`` id pid at, ``failed`` id error starved,
+from the launcher       ``ready`` pid, ``started`` id pid at, ``failed`` id cause error,
                         ``exited`` durable record pid place; of a short attempt that alone;
                         ``tried`` error
 ======================  ====================================================================
@@ -36,6 +36,7 @@ import structlog
 from shoal.core.errors import ShoalError
 from shoal.worker.execution.attempt import ExitRecord, LaunchRequest
 from shoal.worker.execution.line_protocol import Lines
+from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.shim.descriptors import LIMIT_VARIABLE
 from shoal.worker.supervisor.watchdog import kill_children
 
@@ -51,8 +52,8 @@ log = structlog.get_logger()
 class LaunchFailed(ShoalError):
     """The program of an attempt could not be started. Nothing of it runs."""
 
-    def __init__(self, attempt_id: str, why: str) -> None:
-        self.id, self.why = attempt_id, why
+    def __init__(self, attempt_id: str, why: str, cause: EndCause = EndCause.NOT_STARTED) -> None:
+        self.id, self.why, self.cause = attempt_id, why, cause
         super().__init__(f"attempt {attempt_id} could not be started: {why}")
 
 
@@ -60,6 +61,9 @@ class NoRoomToStart(LaunchFailed):
     """This machine has no descriptor, process or memory left for it. Nothing of it runs."""
 
     retriable: ClassVar[bool] = True
+
+    def __init__(self, attempt_id: str, why: str) -> None:
+        super().__init__(attempt_id, why, EndCause.STARVED)
 
 
 class LauncherDied(ShoalError):
@@ -212,7 +216,7 @@ class Launcher:
             await self._send({**request.message(), "journaled": self._on_stored is not None})
             await launched._started()
         except asyncio.CancelledError:
-            self._write({"type": "kill", "id": request.id, "reason": "cancelled", "grace_s": 0.0})
+            self._write(_kill(request.id, EndCause.INTERRUPT, "cancelled", 0.0))
             raise
         return launched
 
@@ -224,17 +228,17 @@ class Launcher:
         if (launched := self._attempts.get(attempt_id)) is not None:
             await launched._begun.wait()
 
-    async def kill(self, attempt_id: str, reason: str, grace_s: float) -> bool:
+    async def kill(
+        self, attempt_id: str, reason: str, grace_s: float, cause: EndCause = EndCause.KILL
+    ) -> bool:
         """Ask all processes of the attempt to end (TERM), kill them after ``grace_s`` seconds.
 
         Returns whether the attempt was still running; ``wait`` tells when it has ended. The first
-        reason stays in the record; a later call can only shorten the grace period.
+        cause and reason stay in the record; a later call can only shorten the grace period.
         """
         known = attempt_id in self._attempts
         if known:
-            await self._send(
-                {"type": "kill", "id": attempt_id, "reason": reason, "grace_s": grace_s}
-            )
+            await self._send(_kill(attempt_id, cause, reason, grace_s))
         return known
 
     async def try_to_start(self) -> str | None:
@@ -365,8 +369,12 @@ class Launcher:
                 self._attempts[message["id"]]._set_started(message["pid"], message["at"])
             case "failed":
                 launched = self._attempts.pop(message["id"])
-                failure = NoRoomToStart if message["starved"] else LaunchFailed
-                launched._set_end(failure(launched.id, message["error"]))
+                cause, why = EndCause(message["cause"]), message["error"]
+                launched._set_end(
+                    NoRoomToStart(launched.id, why)
+                    if cause is EndCause.STARVED
+                    else LaunchFailed(launched.id, why, cause)
+                )
             case "tried":
                 trial = self._trials.pop(0)
                 if not trial.done():
@@ -420,3 +428,13 @@ class Launcher:
         self._write(message)
         assert self._lines is not None
         await self._lines.room()
+
+
+def _kill(attempt_id: str, cause: EndCause, reason: str, grace_s: float) -> dict[str, Any]:
+    return {
+        "type": "kill",
+        "id": attempt_id,
+        "cause": cause,
+        "reason": reason,
+        "grace_s": grace_s,
+    }

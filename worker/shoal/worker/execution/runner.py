@@ -43,7 +43,6 @@ from shoal.worker.logs.limit import LogLimit
 from shoal.worker.logs.notes import append_line, in_file_only
 from shoal.worker.results.reporting import Reporter
 from shoal.worker.results.results import (
-    KILL_MARK,
     as_json,
     describe,
     reason_for_people,
@@ -54,14 +53,13 @@ from shoal.worker.results.results import (
     without_process,
 )
 from shoal.worker.results.spool import Spool
-from shoal.worker.supervisor.launcher import LEASE_LOST
+from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
 from shoal.worker.supervisor.shim.child import NO_ROOM
 from shoal.worker.supervisor.shim.masking import Masker
 
 log = structlog.get_logger()
 
 CLAIM_GONE = "its claim is gone"
-SHUTTING_DOWN = "the launcher is shutting down"  # how it begins to say so
 
 
 @dataclass(frozen=True)
@@ -144,19 +142,19 @@ class Runner:
         if attempt.granted and not self._prefetched.leave(attempt):
             await self._end_unwanted(attempt)
         else:  # nothing has begun: it is over already
-            await self._conclude(attempt, Outcome.KILLED, KILL_MARK + attempt.kill_reason)
+            await self._conclude_killed(attempt, attempt.kill_reason)
 
     async def interrupt_all(self, reason: str, grace_s: float) -> None:
         """End all live attempts without results; return when nothing of them is alive."""
         begun = [a for a in self._attempts.live if not self._interrupt_unbegun(a, reason)]
         for attempt in begun:
-            await self._end_process(attempt, reason, grace_s)
+            await self._interrupt_process(attempt, reason, grace_s)
         await self._attempts.idle()
 
     def interrupt(self, attempt: Attempt, reason: str) -> None:
         """End a live attempt without a result, soon."""
         if not self._interrupt_unbegun(attempt, reason):
-            self._tasks.create_task(self._end_process(attempt, reason, 0.0))
+            self._tasks.create_task(self._interrupt_process(attempt, reason, 0.0))
 
     def _interrupt_unbegun(self, attempt: Attempt, reason: str) -> bool:
         """Have the attempt end without a result; tell whether it has, as nothing has begun."""
@@ -213,14 +211,14 @@ class Runner:
         elif attempt.interrupted is not None or _is_interruption(error):
             await self._abandon(attempt, attempt.interrupted or str(error))
         elif attempt.kill_reason is not None:
-            await self._conclude(attempt, Outcome.KILLED, KILL_MARK + attempt.kill_reason)
+            await self._conclude_killed(attempt, attempt.kill_reason)
         elif isinstance(error, NoRoomToStart):
             await self._requeue(attempt, payload, error.why)
         elif error is not None:
             await self._fail(attempt, payload, error)
         else:
             outcome = Outcome.SUCCEEDED if code == 0 else Outcome.FAILED
-            await self._conclude(attempt, outcome, f"exit code {code}", code)
+            await self._conclude(attempt, outcome, EndCause.EXITED, f"exit code {code}", code)
 
     async def _work(self, attempt: Attempt, payload: pb.Payload) -> Exit:
         """Let the task type do its work."""
@@ -291,7 +289,7 @@ class Runner:
         if not launched.is_over:  # else its end tells when it began
             self._report_start(attempt)
         if attempt.over.is_set():  # its task type gave up meanwhile, and that was the result
-            await self._end_process(attempt, "its task type had given up", 0.0)
+            await self._interrupt_process(attempt, "its task type had given up", 0.0)
         elif attempt.unwanted is not None:  # since we handed it over
             await self._end_unwanted(attempt)
         record = await launched.wait()
@@ -328,8 +326,7 @@ class Runner:
         if attempt.unwanted is None and not isinstance(error, LauncherDied):
             attempt.deserted = "its task type left the process alone"
             attempt.deserted += f": {describe(error)}" if error is not None else ""
-            reason = KILL_MARK + attempt.deserted
-            await self._end_process(attempt, reason, self._around.kill_grace_s)
+            await self._kill_process(attempt, attempt.deserted)
         try:
             record = await attempt.launched.wait()
         except LauncherDied as died:
@@ -377,16 +374,25 @@ class Runner:
             await asyncio.to_thread(append_line, self._log_path(payload), f"shoal: {reason}")
         except OSError as trouble:
             log.warning("log not written", task_instance=attempt.id, error=str(trouble))
-        await self._conclude(attempt, Outcome.FAILED, reason)
+        await self._conclude(attempt, Outcome.FAILED, EndCause.NOT_STARTED, reason)
+
+    async def _conclude_killed(self, attempt: Attempt, reason: str) -> None:
+        await self._conclude(attempt, Outcome.KILLED, EndCause.KILL, reason)
 
     async def _conclude(
-        self, attempt: Attempt, outcome: Outcome, reason: str, exit_code: int | None = None
+        self,
+        attempt: Attempt,
+        outcome: Outcome,
+        cause: EndCause,
+        reason: str,
+        exit_code: int | None = None,
     ) -> None:
         """Store and report the result of an attempt that has no process."""
         if attempt.over.is_set():
             return
         self._attempts.end(attempt)
-        record = without_process(self._around.worker_id, attempt, outcome, reason, exit_code)
+        worker_id = self._around.worker_id
+        record = without_process(worker_id, attempt, outcome, cause, reason, exit_code)
         try:
             await asyncio.to_thread(self._around.spool.write, record.id, as_json(record))
         except OSError as error:
@@ -418,7 +424,7 @@ class Runner:
         if attempt.interrupted is not None:
             await self._abandon(attempt, attempt.interrupted)
         elif attempt.kill_reason is not None:
-            await self._conclude(attempt, Outcome.KILLED, KILL_MARK + attempt.kill_reason)
+            await self._conclude_killed(attempt, attempt.kill_reason)
         else:
             self._requeuer.requeue([Waiting(attempt, payload, time.monotonic())])
 
@@ -428,15 +434,24 @@ class Runner:
 
     async def _end_unwanted(self, attempt: Attempt) -> None:
         if attempt.interrupted is not None:
-            await self._end_process(attempt, attempt.interrupted, 0.0)
+            await self._interrupt_process(attempt, attempt.interrupted, 0.0)
         elif attempt.kill_reason is not None:
-            reason = KILL_MARK + attempt.kill_reason
-            await self._end_process(attempt, reason, self._around.kill_grace_s)
+            await self._kill_process(attempt, attempt.kill_reason)
 
-    async def _end_process(self, attempt: Attempt, reason: str, grace_s: float) -> None:
+    async def _interrupt_process(self, attempt: Attempt, reason: str, grace_s: float) -> None:
+        """End the process; its end is no result."""
+        await self._end_process(attempt, EndCause.INTERRUPT, reason, grace_s)
+
+    async def _kill_process(self, attempt: Attempt, reason: str) -> None:
+        """End the process; its end is a result."""
+        await self._end_process(attempt, EndCause.KILL, reason, self._around.kill_grace_s)
+
+    async def _end_process(
+        self, attempt: Attempt, cause: EndCause, reason: str, grace_s: float
+    ) -> None:
         attempt.cancel_work()
         if attempt.launched is not None:
-            await self._launcher.kill(str(attempt.id), reason, grace_s)
+            await self._launcher.kill(str(attempt.id), reason, grace_s, cause)
 
     def _log_path(self, payload: pb.Payload) -> Path:
         return self._around.store.path(
@@ -452,6 +467,6 @@ def _is_interruption(error: BaseException | None) -> bool:
         case LauncherDied() | LauncherUnavailable():
             return True
         case LaunchFailed():
-            return error.why == LEASE_LOST or error.why.startswith(SHUTTING_DOWN)
+            return error.cause in INTERRUPTIONS
         case _:
             return False

@@ -2,8 +2,7 @@
 
 A record is a result unless the attempt was *interrupted*: killed because the worker lost its
 session, was stopped, or died. Such an attempt says nothing about its task; its claim goes, and the
-master declares it LOST. To tell the two apart after a restart, too, every kill that somebody asked
-for carries ``KILL_MARK`` in the reason that the launcher stores.
+master declares it LOST. The cause in the record tells the two apart, after a restart, too.
 """
 
 import time
@@ -20,9 +19,9 @@ from shoal.worker.execution.attempt import ExitRecord, Outcome
 from shoal.worker.execution.context import OUTPUT_FILE
 from shoal.worker.execution.launching import LaunchFailed
 from shoal.worker.results.spool import Spool
+from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
 from shoal.worker.supervisor.shim.outputs import BadOutput, collect
 
-KILL_MARK = "on request: "
 LONGEST_REASON = 2000  # characters
 
 _KINDS = {
@@ -44,13 +43,19 @@ def record_context(worker_id: str, attempt: Attempt) -> dict[str, Any]:
 
 
 def without_process(
-    worker_id: str, attempt: Attempt, outcome: Outcome, reason: str, exit_code: int | None = None
+    worker_id: str,
+    attempt: Attempt,
+    outcome: Outcome,
+    cause: EndCause,
+    reason: str,
+    exit_code: int | None = None,
 ) -> ExitRecord:
     """Return the record of an attempt that ended without a process."""
     now = time.time()
     return ExitRecord(
         id=str(attempt.id),
         outcome=outcome,
+        cause=cause,
         exit_code=exit_code,
         signal=None,
         reason=reason,
@@ -65,7 +70,7 @@ def without_process(
 
 def as_json(record: ExitRecord) -> dict[str, Any]:
     """Return ``record`` as the launcher writes it."""
-    fields = {**vars(record), "outcome": record.outcome.value}
+    fields = {**vars(record), "outcome": record.outcome.value, "cause": record.cause.value}
     fields |= {"context": dict(record.context), "outputs": dict(record.outputs)}
     del fields["durable"]
     return fields
@@ -73,7 +78,7 @@ def as_json(record: ExitRecord) -> dict[str, Any]:
 
 def was_interrupted(record: ExitRecord) -> bool:
     """Return whether the attempt ended without a result."""
-    return record.outcome is Outcome.KILLED and not record.reason.startswith(KILL_MARK)
+    return record.cause in INTERRUPTIONS
 
 
 def result(record: ExitRecord) -> tuple[str, pb.Report]:
@@ -118,7 +123,7 @@ def with_outputs(record: ExitRecord, attempt: Attempt, spool: Spool) -> ExitReco
 def reason_for_people(record: ExitRecord) -> str:
     """Return why the attempt ended as it did."""
     # A path in it may hold bytes that are no UTF-8, which no message can carry.
-    reason = record.reason.removeprefix(KILL_MARK).encode("utf-8", "replace").decode("utf-8")
+    reason = record.reason.encode("utf-8", "replace").decode("utf-8")
     return reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
 
 

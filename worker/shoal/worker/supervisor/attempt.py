@@ -25,6 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from shoal.worker.supervisor.causes import EndCause
     from shoal.worker.supervisor.shim.masking import Filter
     from shoal.worker.supervisor.shim.progress import ProgressPage
     from shoal.worker.supervisor.shims import ShimHandle
@@ -50,9 +51,9 @@ class Attempt:
         self.timeout_s = float(timeout_s) if isinstance(timeout_s, int | float) else None
         grace_s = launch.get("timeout_grace_s", 0.0)
         self.timeout_grace_s = float(grace_s) if isinstance(grace_s, int | float) else 0.0
-        self.timed_out = False
-        #: Why it is being ended; None while nobody wants that.
-        self.kill_reason: str | None = None
+        #: Why it is being ended; None while it may run. The reason is text for people.
+        self.kill_cause: EndCause | None = None
+        self.kill_reason = ""
         self.kill_at: float | None = None
         self.kill_sent = False
         #: Whether its shim has died, so that it is the launcher's.
@@ -80,7 +81,7 @@ class Attempt:
     @property
     def next_deadline(self) -> float | None:
         """When this attempt needs attention next, if nothing happens before."""
-        if self.kill_reason is not None:
+        if self.kill_cause is not None:
             return None if self.kill_sent else self.kill_at
         if self.timeout_s is None or self.progress.stage >= ENDED:
             return None
@@ -94,7 +95,7 @@ class Attempt:
         """Nothing of it is alive, and its shim did not live to say so."""
         if self.progress.stage < ENDED:
             self.progress.end(signal.SIGKILL, time.monotonic())  # nobody has seen another end
-        self.end = end_of(self.progress, self.kill_reason, self.timed_out, self._notes)
+        self.end = end_of(self.progress, self.kill_cause, self.kill_reason, self._notes)
 
     def detach(self, shim: ShimHandle) -> bytes:
         """Leave the rest, storing how it ended, to another shim. Returns the command."""

@@ -27,6 +27,7 @@ import signal
 import time
 
 from shoal.worker.supervisor.attempt import Attempt
+from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.clock import LOOK_AGAIN_S, boottime
 from shoal.worker.supervisor.link import AgentLink
 from shoal.worker.supervisor.reaper import Reaper
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 AGENT_GONE = "the worker agent ended"
 WATCHDOG_GONE = "a watchdog of the launcher process ended"
-LEASE_LOST = "worker lost its ZooKeeper session"
+NO_LEASE = "worker lost its ZooKeeper session"
 IGNORED_SIGNALS = (
     # A terminal's Ctrl-C or a service manager's TERM is the agent's business: it drains first.
     signal.SIGTERM,
@@ -154,17 +155,17 @@ class Launcher:
     def _check_deadlines(self, now: float) -> None:
         if self._lease is not None and boottime() >= self._lease and not self._lease_lost:
             self._lease_lost = True
-            self._end_all(LEASE_LOST, 0.0)
+            self._end_all(EndCause.LEASE_LOST, NO_LEASE, 0.0)
         while self._deadlines and self._deadlines[0][0] <= now:
             attempt = self._attempts.get(heapq.heappop(self._deadlines)[1])
             due = None if attempt is None else attempt.next_deadline
             if attempt is None or due is None or due > now:
                 continue  # over, or put off since
-            if attempt.kill_reason is None:
+            if attempt.kill_cause is None:
                 reason = f"timed out after {attempt.timeout_s:g} s"
-                self._end(attempt, reason, attempt.timeout_grace_s, timed_out=True)
+                self._end(attempt, EndCause.TIMEOUT, reason, attempt.timeout_grace_s)
             else:
-                self._end(attempt, attempt.kill_reason, 0.0)
+                self._end(attempt, attempt.kill_cause, attempt.kill_reason, 0.0)
 
     # -- the agent's messages ---------------------------------------------------------------
 
@@ -182,7 +183,8 @@ class Launcher:
             elif kind == "kill":
                 attempt = self._attempts.get(str(message["id"]))
                 if attempt is not None:  # else its end has crossed the message
-                    self._end(attempt, str(message["reason"]), float(message["grace_s"]))
+                    cause, reason = EndCause(message["cause"]), str(message["reason"])
+                    self._end(attempt, cause, reason, float(message["grace_s"]))
             elif kind == "lease":
                 self._lease = float(message["deadline"])
                 self._lease_lost = False
@@ -194,18 +196,20 @@ class Launcher:
 
     def _close(self, reason: str, grace_s: float = 0.0) -> None:
         self._closing = self._closing or reason
-        self._end_all(reason, grace_s)
+        self._end_all(EndCause.SHUTDOWN, reason, grace_s)
 
     # -- start ------------------------------------------------------------------------------
 
     def _launch(self, message: dict[str, object], line: bytes) -> None:
         attempt_id = str(message["id"])
         if self._closing is not None:
-            self._fail(attempt_id, f"the launcher is shutting down: {self._closing}")
+            why = f"the launcher is shutting down: {self._closing}"
+            self._fail(attempt_id, EndCause.SHUTDOWN, why)
         elif self._lease is not None and boottime() >= self._lease:
-            self._fail(attempt_id, LEASE_LOST)
+            self._fail(attempt_id, EndCause.LEASE_LOST, NO_LEASE)
         elif attempt_id in self._attempts:
-            self._fail(attempt_id, f"attempt {attempt_id} is running already")
+            why = f"attempt {attempt_id} is running already"
+            self._fail(attempt_id, EndCause.NOT_STARTED, why)
         else:
             output: Filter | None = None
             try:
@@ -216,7 +220,9 @@ class Launcher:
                     output.finish()
                 self._shims.discard_idle()  # what they hold may be what is missing
                 why = f"cannot start another process: {error.strerror}"
-                self._fail(attempt_id, why, starved=error.errno in NO_ROOM)
+                starved = error.errno in NO_ROOM
+                cause = EndCause.STARVED if starved else EndCause.NOT_STARTED
+                self._fail(attempt_id, cause, why)
                 return
             finally:
                 if output is not None:
@@ -236,8 +242,8 @@ class Launcher:
     def _spare(self, shim: ShimHandle) -> None:
         self._reaper.spare(shim.pid, lambda _status: self._lose(shim))
 
-    def _fail(self, attempt_id: str, error: str, *, starved: bool = False) -> None:
-        self._link.send({"type": "failed", "id": attempt_id, "error": error, "starved": starved})
+    def _fail(self, attempt_id: str, cause: EndCause, error: str) -> None:
+        self._link.send({"type": "failed", "id": attempt_id, "cause": cause, "error": error})
 
     def _try_to_start(self) -> None:
         """Tell whether an attempt could be started now."""
@@ -250,26 +256,24 @@ class Launcher:
 
     # -- end --------------------------------------------------------------------------------
 
-    def _end_all(self, reason: str, grace_s: float) -> None:
+    def _end_all(self, cause: EndCause, reason: str, grace_s: float) -> None:
         for attempt in self._attempts.values():
-            self._end(attempt, reason, grace_s)
+            self._end(attempt, cause, reason, grace_s)
 
-    def _end(
-        self, attempt: Attempt, reason: str, grace_s: float, *, timed_out: bool = False
-    ) -> None:
+    def _end(self, attempt: Attempt, cause: EndCause, reason: str, grace_s: float) -> None:
         """Ask all processes of the attempt to end; after ``grace_s`` they are killed.
 
-        The first reason stays; a later, shorter grace period wins.
+        The first cause and its reason stay; a later, shorter grace period wins.
         """
         if attempt.orphaned or not attempt.alive:
             return  # what is left is being killed already
         stage, kill_at = attempt.progress.stage, time.monotonic() + grace_s
-        if attempt.kill_reason is not None:
+        if attempt.kill_cause is not None:
             attempt.kill_at = min(kill_at, attempt.kill_at or kill_at)
         elif stage == ENDED:
             grace_s = 0  # ended by itself; its shim should have left the rest to us by now
         else:
-            attempt.kill_reason, attempt.kill_at, attempt.timed_out = reason, kill_at, timed_out
+            attempt.kill_cause, attempt.kill_reason, attempt.kill_at = cause, reason, kill_at
             if stage == RUNNING and grace_s > 0:
                 self._warn(attempt)
             else:
@@ -280,7 +284,7 @@ class Launcher:
         self._schedule(attempt)
 
     def _warn(self, attempt: Attempt) -> None:
-        why = {"kill_reason": attempt.kill_reason, "timed_out": attempt.timed_out}
+        why = {"cause": attempt.kill_cause, "kill_reason": attempt.kill_reason}
         line = json.dumps({"type": "end", "why": why}).encode() + b"\n"
         self._shims.command(attempt.shim, line)
         attempt.progress.warn()

@@ -7,6 +7,7 @@ import os
 import stat
 from collections import namedtuple
 
+from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.shim.journal import LONGEST, sync_folder
 from shoal.worker.supervisor.shim.masking import Masker
 from shoal.worker.supervisor.shim.outputs import BadOutput, collect
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 SUCCEEDED, FAILED, KILLED = "SUCCEEDED", "FAILED", "KILLED"
 
 #: How an attempt ended. ``started`` is in seconds since the Unix epoch, ``status`` the wait status
-#: of its main process, ``kill_reason`` None if nobody wanted it to end, ``notes`` are sentences
-#: for the reason of the record.
-End = namedtuple("End", "started took_s status max_rss_kb cpu_s kill_reason timed_out notes")
+#: of its main process, ``kill_cause`` an EndCause, None if it was not killed, and ``notes`` are
+#: sentences for the reason of the record.
+End = namedtuple("End", "started took_s status max_rss_kb cpu_s kill_cause kill_reason notes")
 
 
 def masks_of(launch: Mapping[str, object]) -> list[str]:
@@ -43,10 +44,11 @@ def record_of(launch: Mapping[str, object], end: End) -> dict[str, object]:
     return {
         "id": launch["id"],
         "outcome": _outcome(end, exit_code),
+        "cause": end.kill_cause or (EndCause.SIGNALLED if signal_number else EndCause.EXITED),
         "exit_code": exit_code,
         "signal": signal_number or None,
         "reason": "; ".join([_reason(end, exit_code, signal_number), *end.notes]),
-        "timed_out": end.timed_out,
+        "timed_out": end.kill_cause == EndCause.TIMEOUT,
         "started_at": end.started,
         "finished_at": end.started + end.took_s,
         "max_rss_kb": end.max_rss_kb,
@@ -56,15 +58,15 @@ def record_of(launch: Mapping[str, object], end: End) -> dict[str, object]:
 
 
 def _outcome(end: End, exit_code: int | None) -> str:
-    if end.timed_out:
+    if end.kill_cause == EndCause.TIMEOUT:
         return FAILED
-    if end.kill_reason is not None:
+    if end.kill_cause is not None:
         return KILLED
     return SUCCEEDED if exit_code == 0 else FAILED
 
 
 def _reason(end: End, exit_code: int | None, signal_number: int) -> str:
-    if end.kill_reason is not None:
+    if end.kill_cause is not None:
         return str(end.kill_reason)
     if signal_number:
         return f"ended by signal {signal_number}"

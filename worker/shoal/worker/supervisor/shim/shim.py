@@ -23,6 +23,7 @@ import sys
 import time
 
 from shoal.worker.supervisor import proctree
+from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.shim.child import CannotStart, Program, open_output, start
 from shoal.worker.supervisor.shim.descriptors import lower_limit
 from shoal.worker.supervisor.shim.journal import Journal
@@ -163,7 +164,7 @@ class Shim:
             "type": "failed",
             "id": launch["id"],
             "error": str(error),
-            "starved": error.starved,
+            "cause": EndCause.STARVED if error.starved else EndCause.NOT_STARTED,
         }
         self._report(LAST, json.dumps(failed).encode())
 
@@ -197,19 +198,22 @@ class Shim:
 
 def end_of(
     progress: ProgressPage,
-    kill_reason: str | None = None,
-    timed_out: bool = False,
+    cause: str | None = None,
+    kill_reason: str = "",
     notes: Sequence[str] = (),
 ) -> End:
-    """Return how the attempt ended of which the progress tells."""
+    """Return how the attempt ended of which the progress tells.
+
+    ``cause``: that of the kill; None if it was not killed.
+    """
     return End(
         progress.started,
         progress.took_s,
         progress.status,
         progress.max_rss_kb,
         progress.cpu_s,
+        cause,
         kill_reason,
-        timed_out,
         notes,
     )
 
