@@ -22,6 +22,8 @@ from shoal.core.runs.states import (
     next_task_state,
     next_workflow_state,
 )
+from shoal.worker.lifecycle import TRANSITIONS as ATTEMPT_TRANSITIONS
+from shoal.worker.lifecycle import AttemptState
 
 PAGE = Path(__file__).parents[3] / "docs" / "states.md"
 
@@ -30,7 +32,8 @@ def diagram(table: Mapping[tuple[Any, Any], Any], start: StrEnum) -> str:
     """A Mermaid state diagram of a transition table."""
     lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {start}"]
     lines += [f"    {state} --> {after}: {signal}" for (state, signal), after in table.items()]
-    leaves = [state for state in type(start) if not any(s is state for s, _ in table)]
+    left = {before for (before, _), after in table.items() if after is not before}
+    leaves = [state for state in type(start) if state not in left]
     lines += [f"    {state} --> [*]" for state in leaves]
     return "\n".join([*lines, "```"])
 
@@ -41,8 +44,9 @@ def page() -> str:
         [
             "# States",
             "",
-            "Made from the tables in `core/shoal/core/runs/states.py`; do not edit. After changes",
-            "run `SHOAL_UPDATE_DOCS=1 .venv/bin/pytest tests/unit/core/test_states.py`.",
+            "Made from the tables in `core/shoal/core/runs/states.py` and",
+            "`worker/shoal/worker/lifecycle.py`; do not edit. After changes run",
+            "`SHOAL_UPDATE_DOCS=1 .venv/bin/pytest tests/unit/core/test_states.py`.",
             "",
             "## Workflow instance",
             "",
@@ -54,6 +58,13 @@ def page() -> str:
             "WAITING; an attempt in a final state never changes again.",
             "",
             diagram(TASK_TRANSITIONS, TaskState.WAITING),
+            "",
+            "## Attempt on its worker",
+            "",
+            "What the worker knows of an attempt between its claim and the moment in which it",
+            "forgets it. Masters store the states above.",
+            "",
+            diagram(ATTEMPT_TRANSITIONS, AttemptState.CLAIMED),
             "",
         ]
     )
@@ -103,6 +114,7 @@ def test_every_state_can_be_reached_and_left_towards_an_end() -> None:
     for table, start, ends in (
         (TASK_TRANSITIONS, TaskState.WAITING, FINISHED_TASK),
         (WORKFLOW_TRANSITIONS, WorkflowState.QUEUED, FINISHED_WORKFLOW),
+        (ATTEMPT_TRANSITIONS, AttemptState.CLAIMED, {AttemptState.FORGOTTEN}),
     ):
         reached = _closure({start}, {(s, a) for (s, _), a in table.items()})
         assert reached == set(type(start))

@@ -13,6 +13,7 @@ from shoal.proto.errors import PeerUnavailable
 from shoal.worker.attempts import Attempt
 from shoal.worker.intake import fetching
 from shoal.worker.intake.fetching import CALLS_AT_ONCE, Fetcher
+from shoal.worker.lifecycle import AttemptEvent
 from shoal.worker.masters import Masters
 from tests.waiting import eventually
 
@@ -84,7 +85,7 @@ async def test_what_is_over_is_not_asked_for() -> None:
             fetcher.fetch([each])
             await asyncio.sleep(0)
         await eventually(lambda: len(master.calls) == CALLS_AT_ONCE)
-        attempts[-1].over.set()
+        attempts[-1].apply(AttemptEvent.END)
         master.open.set()
         await eventually(lambda: len(granted) == CALLS_AT_ONCE + 1)
     assert attempts[-1].id not in {number for call in master.calls for number in call}
@@ -97,7 +98,7 @@ async def test_payload_that_comes_when_the_attempt_is_over_is_not_taken() -> Non
     async with fetcher_from(master, granted) as fetcher:
         fetcher.fetch([first, second])
         await eventually(lambda: master.calls)
-        first.over.set()
+        first.apply(AttemptEvent.END)
         master.open.set()
         await eventually(lambda: second.granted)
     assert granted == [1]

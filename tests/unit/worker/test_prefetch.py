@@ -10,6 +10,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts import Attempt, Attempts
 from shoal.worker.intake import prefetch, throughput
 from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
+from shoal.worker.lifecycle import AttemptEvent
 from tests.waiting import eventually
 
 
@@ -35,6 +36,7 @@ class Site:
         """Claim tasks and let them come to the line, in this order."""
         entering = self.claim(numbers)
         for attempt in entering:
+            attempt.apply(AttemptEvent.GRANT)
             self.line.add(attempt, pb.Payload(task_instance_id=attempt.id))
         return entering
 

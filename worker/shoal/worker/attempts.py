@@ -1,9 +1,4 @@
-"""The attempts that this worker holds a claim on, from claim to verdict.
-
-::
-
-    claimed ──payload──▶ in line ──slot──▶ preparing ──▶ running ──▶ over ──committed──▶ (forgotten)
-       └────────────────────┴── refused, requeued, session lost ──▶ (forgotten)
+"""The attempts that this worker holds a claim on. Their states are in ``lifecycle.py``.
 
 Everything here belongs to the event loop; the claimer adds, the runner moves, the log service and
 the kill service read.
@@ -19,6 +14,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.worker.errors import AttemptEnded
 from shoal.worker.execution.launching import Launched
 from shoal.worker.intake.throughput import Throughput
+from shoal.worker.lifecycle import HOLDS_SLOT, AttemptEvent, AttemptState, next_state
 
 
 class Attempt:
@@ -28,23 +24,21 @@ class Attempt:
         self.claim = claim
         self.id = claim.entry.task_instance_id
         self.claimed_at = time.monotonic()
-        self.granted = False  # a master has sent the payload
-        self.committed = False  # a master has stored its end: nobody will be given it again
-        self.has_slot = False
+        self._state = AttemptState.CLAIMED
+        self.granted = False  # a master has sent the payload; stays true after the end
+        self.committed = False  # a master has stored its end: no worker will be granted it again
         self.began_at = 0.0  # when it got its slot, in monotonic seconds
-        self.kill_reason: str | None = None  # somebody wants it ended: the result is KILLED
+        self.kill_reason: str | None = None  # a request to end it: the result is KILLED
         self.interrupted: str | None = None  # why it ends without any result: it will be LOST
-        self.deserted: str | None = None  # its task type gave up while the process ran: FAILED
-        self.launching = False  # handed to the launcher, which has not answered yet
-        self.launched: Launched | None = None
+        self.type_failure: str | None = None  # its task type left its live process: FAILED
+        self.launched: Launched | None = None  # its process, since it has started
         self.work: asyncio.Task[object] | None = None  # while its task type is at work
-        self.given_up = False  # its task type was stopped before it had started a process
         self.work_dir: Path | None = None
         self.log_path: Path | None = None  # while a process may write to it
-        self.result_log: Path | None = None  # of its process, also when that is over
-        self.masks: list[str] = []  # what of its secrets nobody may see
+        self.result_log: Path | None = None  # of its process, also when that has ended
+        self.masks: list[str] = []  # texts of its secrets that must not be shown
         self.log_dropped = 0  # bytes that the limit has cost it so far
-        self.over = asyncio.Event()  # no process of it lives or will: its log is complete
+        self.over = asyncio.Event()  # set with END: its log is complete
 
     @property
     def ref(self) -> pb.AttemptRef:
@@ -56,19 +50,32 @@ class Attempt:
         )
 
     @property
-    def unwanted(self) -> str | None:
-        """Why it shall not start any more, None if it may."""
+    def state(self) -> AttemptState:
+        return self._state
+
+    def apply(self, event: AttemptEvent) -> None:
+        """Change the state. Raises IllegalTransition, and changes nothing then."""
+        self._state = next_state(self._state, event)
+        if event is AttemptEvent.GRANT:
+            self.granted = True
+        elif event is AttemptEvent.END:
+            self.over.set()
+
+    @property
+    def end_reason(self) -> str | None:
+        """Why it must not start any more, None if it may."""
         return self.interrupted or self.kill_reason
 
-    def require_wanted(self) -> None:
-        """Raise AttemptEnded if the attempt shall not start any more."""
-        if self.unwanted is not None:
-            raise AttemptEnded(self.id, self.unwanted)
+    def require_startable(self) -> None:
+        """Raise AttemptEnded if the attempt must not start any more."""
+        if self.end_reason is not None:
+            raise AttemptEnded(self.id, self.end_reason)
 
     def cancel_work(self) -> None:
-        """Stop a task type that has not started its process. Otherwise the process must end."""
-        if self.work is not None and self.launched is None and not self.launching:
-            self.given_up = True
+        """Cancel a task type that has not started its process. Otherwise the process must end."""
+        before_launch = self._state in (AttemptState.PREPARING, AttemptState.CANCELLING)
+        if before_launch and self.work is not None:
+            self.apply(AttemptEvent.CANCEL)
             self.work.cancel()
 
 
@@ -139,22 +146,25 @@ class Attempts:
         return attempt
 
     def take_slot(self, attempt: Attempt) -> None:
-        """Give ``attempt`` a slot until it is over. Look first whether one is free."""
+        """Give ``attempt`` a slot until it has ended. One has to be free."""
         assert self.slot_is_free
-        attempt.has_slot, attempt.began_at = True, time.monotonic()
+        attempt.apply(AttemptEvent.TAKE_SLOT)
+        attempt.began_at = time.monotonic()
         self._occupied += 1
         self._note()
 
     def end(self, attempt: Attempt) -> None:
-        """Note that nothing of the attempt is alive: its slot is free."""
-        if not attempt.over.is_set():
-            attempt.over.set()
-            self._live -= 1
-            if attempt.has_slot:
-                self._occupied -= 1
-                self._throughput.note_end(attempt.began_at)
-                self.on_free_slot()
-            self._note()
+        """Note that nothing of the attempt is alive: its slot is free. Repeating it is harmless."""
+        if attempt.over.is_set():
+            return
+        held_slot = attempt.state in HOLDS_SLOT
+        attempt.apply(AttemptEvent.END)
+        self._live -= 1
+        if held_slot:
+            self._occupied -= 1
+            self._throughput.note_end(attempt.began_at)
+            self.on_free_slot()
+        self._note()
 
     def keep_slot(self, task_instance_id: int) -> None:
         """Claim nothing for the slot in which it was, until ``let_go``."""
@@ -171,6 +181,7 @@ class Attempts:
         self.end(attempt)
         if self._held.get(attempt.id) is attempt:
             del self._held[attempt.id]
+            attempt.apply(AttemptEvent.FORGET)
             self.on_forget(attempt)
             self._note()
 

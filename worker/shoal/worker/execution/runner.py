@@ -28,6 +28,7 @@ from shoal.worker.execution.cleaning import Cleaner
 from shoal.worker.execution.context import AttemptContext, Prepared, prepare
 from shoal.worker.execution.disk_work import DiskWork
 from shoal.worker.execution.launching import (
+    Launched,
     Launcher,
     LauncherDied,
     LauncherUnavailable,
@@ -38,6 +39,7 @@ from shoal.worker.execution.secret_forms import forms
 from shoal.worker.execution.starting import Starting
 from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
 from shoal.worker.intake.requeue import Requeuer
+from shoal.worker.lifecycle import AttemptEvent, AttemptState
 from shoal.worker.logs.files import LogStore
 from shoal.worker.logs.limit import LogLimit
 from shoal.worker.logs.notes import append_line, in_file_only
@@ -140,7 +142,7 @@ class Runner:
             return
         attempt.kill_reason = attempt.kill_reason or reason
         if attempt.granted and not self._prefetched.leave(attempt):
-            await self._end_unwanted(attempt)
+            await self._end_as_requested(attempt)
         else:  # nothing has begun: it is over already
             await self._conclude_killed(attempt, attempt.kill_reason)
 
@@ -197,14 +199,15 @@ class Runner:
         try:
             code = (await self._work(attempt, payload)).code
         except asyncio.CancelledError:
-            if not attempt.given_up and task is not None and task.cancelling():
+            cancelled = attempt.state is AttemptState.CANCELLING
+            if not cancelled and task is not None and task.cancelling():
                 raise  # with the whole worker
-            error = asyncio.CancelledError("given up")
+            error = asyncio.CancelledError("cancelled")
         except Exception as raised:  # noqa: BLE001 - whatever a task type raises fails its task
             error = raised
         finally:
             attempt.work = None
-        if attempt.launching:  # by a task of its type's own: there may be a process any moment
+        if attempt.state is AttemptState.LAUNCHING:  # in an asyncio task of its type's own
             await self._launcher.answered(str(attempt.id))
         if attempt.launched is not None:
             await self._see_process_out(attempt, error)
@@ -222,7 +225,7 @@ class Runner:
 
     async def _work(self, attempt: Attempt, payload: pb.Payload) -> Exit:
         """Let the task type do its work."""
-        attempt.require_wanted()
+        attempt.require_startable()
         around = self._around
         work_dir = attempt.work_dir = around.work_root / str(attempt.id)
         attempt.masks = forms(payload.secrets.values())
@@ -274,27 +277,37 @@ class Runner:
             outputs_from_log=payload.outputs_from_log,
             masks=attempt.masks,
         )
-        attempt.require_wanted()
-        attempt.launching, attempt.log_path = True, request.log_path
-        attempt.result_log = request.log_path
-        try:
-            failpoints.hit("launch.before_start")
-            launched = attempt.launched = await self._launcher.launch(
-                request, require=lambda: self._require_claim(attempt)
-            )
-            self._starting.succeeded()
-            failpoints.hit("launch.after_start")
-        finally:
-            attempt.launching = False
+        attempt.require_startable()
+        launched = await self._launch(attempt, request)
         if not launched.is_over:  # else its end tells when it began
             self._report_start(attempt)
         if attempt.over.is_set():  # its task type gave up meanwhile, and that was the result
             await self._interrupt_process(attempt, "its task type had given up", 0.0)
-        elif attempt.unwanted is not None:  # since we handed it over
-            await self._end_unwanted(attempt)
+        elif attempt.end_reason is not None:  # since we handed it over
+            await self._end_as_requested(attempt)
         record = await launched.wait()
         await self._take_record(attempt, record)
         return Exit(record.exit_code, record.signal)
+
+    async def _launch(self, attempt: Attempt, request: LaunchRequest) -> Launched:
+        """Have the process started. Raises LaunchFailed, LauncherDied or LauncherUnavailable."""
+        if attempt.state in (AttemptState.LAUNCHING, AttemptState.RUNNING):
+            raise LaunchFailed(request.id, "an attempt with this id is running already")
+        attempt.apply(AttemptEvent.LAUNCH)
+        attempt.log_path = attempt.result_log = request.log_path
+        try:
+            failpoints.hit("launch.before_start")
+            launched = await self._launcher.launch(
+                request, require=lambda: self._require_claim(attempt)
+            )
+        except BaseException:
+            attempt.apply(AttemptEvent.NOT_START)
+            raise
+        attempt.apply(AttemptEvent.START)
+        attempt.launched = launched
+        self._starting.succeeded()
+        failpoints.hit("launch.after_start")
+        return launched
 
     def _require_claim(self, attempt: Attempt) -> None:
         """Raise AttemptEnded unless the attempt may start in the present session.
@@ -303,7 +316,7 @@ class Runner:
         """
         if not self._is_present(attempt.claim):
             attempt.interrupted = attempt.interrupted or CLAIM_GONE
-        attempt.require_wanted()
+        attempt.require_startable()
         self._renew_lease()
 
     def _report_start(self, attempt: Attempt) -> None:
@@ -323,10 +336,10 @@ class Runner:
                 log.warning("task type failed after its process", error=describe(error))
             return
         assert attempt.launched is not None
-        if attempt.unwanted is None and not isinstance(error, LauncherDied):
-            attempt.deserted = "its task type left the process alone"
-            attempt.deserted += f": {describe(error)}" if error is not None else ""
-            await self._kill_process(attempt, attempt.deserted)
+        if attempt.end_reason is None and not isinstance(error, LauncherDied):
+            attempt.type_failure = "its task type left the process alone"
+            attempt.type_failure += f": {describe(error)}" if error is not None else ""
+            await self._kill_process(attempt, attempt.type_failure)
         try:
             record = await attempt.launched.wait()
         except LauncherDied as died:
@@ -344,8 +357,8 @@ class Runner:
         if was_interrupted(record):
             await self._abandon(attempt, record.reason)
             return
-        if attempt.deserted is not None:
-            record = replace(record, outcome=Outcome.FAILED, reason=attempt.deserted)
+        if attempt.type_failure is not None:
+            record = replace(record, outcome=Outcome.FAILED, reason=attempt.type_failure)
         elif record.output_count:
             record = await asyncio.to_thread(with_outputs, record, attempt, self._around.spool)
             if attempt.over.is_set():
@@ -430,9 +443,9 @@ class Runner:
 
     async def _stop_superseded(self, attempt: Attempt) -> None:
         attempt.interrupted = attempt.interrupted or "the master has given this attempt up"
-        await self._end_unwanted(attempt)
+        await self._end_as_requested(attempt)
 
-    async def _end_unwanted(self, attempt: Attempt) -> None:
+    async def _end_as_requested(self, attempt: Attempt) -> None:
         if attempt.interrupted is not None:
             await self._interrupt_process(attempt, attempt.interrupted, 0.0)
         elif attempt.kill_reason is not None:

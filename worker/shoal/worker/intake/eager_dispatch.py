@@ -22,6 +22,7 @@ from shoal.coordination.errors import CoordinationError
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt, Attempts
+from shoal.worker.lifecycle import AttemptEvent
 
 log = structlog.get_logger()
 
@@ -141,7 +142,7 @@ class EagerDispatch:
             moves[before].append(attempt.claim)
             self._coming.add(attempt.id)
             if grant.HasField("payload"):
-                attempt.granted = True
+                attempt.apply(AttemptEvent.GRANT)
                 self._start(attempt, grant.payload)
             else:
                 to_fetch.append(attempt)

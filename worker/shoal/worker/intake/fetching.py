@@ -18,6 +18,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import RpcError
 from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt
+from shoal.worker.lifecycle import AttemptEvent
 from shoal.worker.masters import Masters, delay_s
 
 log = structlog.get_logger()
@@ -127,7 +128,7 @@ class Fetcher:
                 continue  # killed while we asked
             verdict = verdicts.get(attempt.id, pb.FetchVerdict())
             if verdict.HasField("payload"):
-                attempt.granted = True
+                attempt.apply(AttemptEvent.GRANT)
                 self._on_payload(attempt, verdict.payload)
             elif verdict.refusal.kind == pb.Refusal.SUPERSEDED:
                 log.info("task superseded", task_instance=attempt.id, why=verdict.refusal.reason)
