@@ -70,6 +70,22 @@ async def test_no_more_run_at_once_than_there_are_slots_and_in_the_order_of_the_
     assert pb.RETURNED not in {report.kind for report in master.reports}
 
 
+async def test_setting_switches_it_off(
+    master: FakeMaster, cluster: ClusterSettings, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    async with InProcessWorker(cluster, slots=1, prefetch=0):
+        for number in await master.submit_many(AHEAD, "SHELL", SHORT):
+            await master.table.ended(number)
+        first, *others = await master.submit_many(4, "SHELL", {"script": until(go)})
+        await master.table.wait(first, "RUNNING")
+        assert await master.queue.claimed(others) == set()
+        go.touch()
+        for number in (first, *others):
+            await master.table.ended(number)
+    assert max(master.fetches) == 1
+
+
 @pytest.mark.usefixtures("patient")
 async def test_task_that_is_more_important_starts_before_those_that_wait_already(
     master: FakeMaster, cluster: ClusterSettings, tmp_path: Path

@@ -95,6 +95,16 @@ async def test_chain_runs_without_the_queue_and_leaves_no_claim(
     assert min(eager.room for eager in master.requests) >= 1
 
 
+async def test_setting_switches_it_off(master: HandingMaster, cluster: ClusterSettings) -> None:
+    async with InProcessWorker(cluster, eager_dispatch=False):
+        first, second = await master.chain(2, "true")
+        await master.begin(first)
+        await master.table.ended(first)
+        await master.unclaimed(first)
+    assert master.requests == []
+    assert master.table.tasks[second].report is None  # nothing was taken, though it was granted
+
+
 async def test_grant_whose_answer_was_lost_comes_again_and_runs_once(
     master: HandingMaster, worker: InProcessWorker, tmp_path: Path
 ) -> None:

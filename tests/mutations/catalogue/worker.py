@@ -290,8 +290,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         _RUNNER,
         (
             "if attempt.granted and not self._prefetched.leave(attempt):\n"
-            "            await self._end_unwanted(attempt)",
-            "if attempt.granted:\n            await self._end_unwanted(attempt)",
+            "            await self._end_as_requested(attempt)",
+            "if attempt.granted:\n            await self._end_as_requested(attempt)",
         ),
         (f"{_TESTS}/test_agent_ahead.py::test_task_that_is_killed_while_it_waits_has_no_process",),
     ),

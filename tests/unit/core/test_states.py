@@ -22,8 +22,8 @@ from shoal.core.runs.states import (
     next_task_state,
     next_workflow_state,
 )
-from shoal.worker.lifecycle import TRANSITIONS as ATTEMPT_TRANSITIONS
-from shoal.worker.lifecycle import AttemptState
+from shoal.worker.execution.lifecycle import TRANSITIONS as ATTEMPT_TRANSITIONS
+from shoal.worker.execution.lifecycle import AttemptState
 
 PAGE = Path(__file__).parents[3] / "docs" / "states.md"
 
@@ -45,7 +45,7 @@ def page() -> str:
             "# States",
             "",
             "Made from the tables in `core/shoal/core/runs/states.py` and",
-            "`worker/shoal/worker/lifecycle.py`; do not edit. After changes run",
+            "`worker/shoal/worker/execution/lifecycle.py`; do not edit. After changes run",
             "`SHOAL_UPDATE_DOCS=1 .venv/bin/pytest tests/unit/core/test_states.py`.",
             "",
             "## Workflow instance",

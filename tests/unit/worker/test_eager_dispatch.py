@@ -133,7 +133,9 @@ class Site:
             fetch=lambda attempts: self.fetched.extend(each.id for each in attempts),
             interrupt=lambda attempt, _reason: self.interrupted.append(attempt.id),
         )
-        self.reporter = Reporter(cast("Masters", master), self._settled, self.eager_dispatch)
+        self.reporter = Reporter(cast("Masters", master))
+        self.reporter.subscribe(self._settled)
+        self.reporter.attach(self.eager_dispatch)
         for number in sorted(queue.held):
             if number < 10:  # the others will come
                 self.attempts.end(self.hold(number))
@@ -144,7 +146,6 @@ class Site:
     def _settled(self, report: pb.Report, _committed: bool) -> None:
         if (attempt := self.attempts.get(report.attempt.task_instance_id)) is not None:
             self.attempts.forget(attempt)
-            self.eager_dispatch.forgotten(attempt)
 
 
 @asynccontextmanager

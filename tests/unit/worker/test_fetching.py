@@ -11,9 +11,9 @@ from shoal.coordination import Claim, Entry
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import PeerUnavailable
 from shoal.worker.attempts import Attempt
+from shoal.worker.execution.lifecycle import AttemptEvent
 from shoal.worker.intake import fetching
 from shoal.worker.intake.fetching import CALLS_AT_ONCE, Fetcher
-from shoal.worker.lifecycle import AttemptEvent
 from shoal.worker.masters import Masters
 from tests.waiting import eventually
 

@@ -7,7 +7,7 @@ import pytest
 from shoal.coordination import Claim, Entry
 from shoal.core.runs.states import IllegalTransition
 from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.lifecycle import (
+from shoal.worker.execution.lifecycle import (
     HOLDS_SLOT,
     TRANSITIONS,
     AttemptEvent,

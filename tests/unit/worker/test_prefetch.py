@@ -8,17 +8,17 @@ import pytest
 from shoal.coordination import Claim, Entry
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts import Attempt, Attempts
+from shoal.worker.execution.lifecycle import AttemptEvent
 from shoal.worker.intake import prefetch, throughput
 from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
-from shoal.worker.lifecycle import AttemptEvent
 from tests.waiting import eventually
 
 
 class Site:
     """A prefetch buffer, and what comes out of it."""
 
-    def __init__(self, slots: int = 1) -> None:
-        self.attempts = Attempts(slots)
+    def __init__(self, slots: int = 1, prefetch: int = throughput.MOST) -> None:
+        self.attempts = Attempts(slots, prefetch)
         self.begun: list[int] = []
         self.requeued: list[int] = []
         self.line = PrefetchBuffer(self.attempts, self._begin, self._requeue)
@@ -165,6 +165,18 @@ async def test_worker_claims_again_when_it_is_worth_while_or_a_slot_would_stand_
         worth_while = ended >= throughput.MOST_OF_A_SLOT / 2
         assert site.attempts.wanted == (ended if worth_while else 0)
         site.end(100 + ended)
+
+
+@pytest.mark.usefixtures("patient", "quick")
+@pytest.mark.parametrize(("prefetch", "wanted"), [(0, 1), (3, 4)])
+async def test_never_more_is_claimed_ahead_than_the_setting_allows(
+    prefetch: int, wanted: int
+) -> None:
+    site = Site(prefetch=prefetch)
+    for number in range(100):
+        site.enter(number)
+        site.end(number)
+    assert (site.attempts.wanted, site.attempts.room) == (wanted, wanted)
 
 
 @pytest.mark.usefixtures("patient")

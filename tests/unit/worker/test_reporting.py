@@ -1,7 +1,7 @@
 """Reports: which ones go, and together with which others."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import cast
 
@@ -37,9 +37,11 @@ class OneMaster:
 
 
 @asynccontextmanager
-async def reporter_to(master: OneMaster) -> AsyncIterator[Reporter]:
+async def reporter_to(
+    master: OneMaster, in_no_hurry: Callable[[], bool] = lambda: False
+) -> AsyncIterator[Reporter]:
     """A reporter at work."""
-    reporter = Reporter(cast("Masters", master), lambda _report, _committed: None)
+    reporter = Reporter(cast("Masters", master), in_no_hurry=in_no_hurry)
     running = asyncio.create_task(reporter.run())
     try:
         yield reporter
@@ -93,9 +95,9 @@ async def test_the_start_of_a_longer_task_is_reported(monkeypatch: pytest.Monkey
 async def test_ends_are_gathered_only_while_the_worker_has_enough_to_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    master = OneMaster()
-    async with reporter_to(master) as reporter:
-        reporter.in_no_hurry = lambda: True
+    master, busy = OneMaster(), asyncio.Event()
+    busy.set()
+    async with reporter_to(master, busy.is_set) as reporter:
         clock = Clock()
         monkeypatch.setattr(reporting, "time", clock)
         for number in (1, 2, 3):
@@ -108,7 +110,7 @@ async def test_ends_are_gathered_only_while_the_worker_has_enough_to_do(
         reporter.add("w", report(4, pb.SUCCEEDED))
         reporter.add("w", report(5, pb.RETURNED))
         await eventually(lambda: len(reporter) == 1)
-        reporter.in_no_hurry = lambda: False
+        busy.clear()
         reporter.add("w", report(6, pb.SUCCEEDED))
         await eventually(lambda: len(reporter) == 1)
     assert [[number for number, _ in call] for call in master.calls] == [[1, 2, 3], [5], [6]]

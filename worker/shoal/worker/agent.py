@@ -26,7 +26,7 @@ from shoal.worker.intake.reachability import Reachability
 from shoal.worker.intake.unanswered import give_up_unanswered
 from shoal.worker.logs.keeping import LogKeeper
 from shoal.worker.logs.limit import LogLimit
-from shoal.worker.masters import CALL_TIMEOUT_S, Masters
+from shoal.worker.masters import Masters
 from shoal.worker.results.reporting import Reporter
 from shoal.worker.settings import WorkerSettings
 
@@ -42,6 +42,11 @@ RELEASE_PAUSE_S = 0.1  # nobody waits for a finished task's claim: those of a wh
 LAST_REPORTS_S = 5.0  # to hand over results before leaving; the rest waits in the spool
 STOPPED = "the worker was stopped"
 SESSION_LOST = "the worker lost its ZooKeeper session"
+
+
+def fetch_patience_s(settings: WorkerSettings, session: ZkSession) -> float:
+    """Return how long a claim may be without an answer of a master, in seconds."""
+    return settings.fetch_patience_s or FETCH_PATIENCE * session.timeout_s
 
 
 class Agent:
@@ -72,7 +77,7 @@ class Agent:
         self._masters, self._reachability = masters, reachability
         self._starting = starting
         self._news = asyncio.Event()  # the member's data has changed, its load apart
-        self._about = about  # what never changes of the member's data
+        self._about = {"address": "", **about}  # what never changes of the member's data
         self._leased_until = -1.0  # as the launcher knows it; ``boottime`` seconds
         self._dropped: list[Attempt] = []  # whose claims are to be released
         self._releasing = False
@@ -80,6 +85,12 @@ class Agent:
         self._claiming: asyncio.Task[None] | None = None
         self._claims_no_more = False
         self._requeuing = False
+        reachability.subscribe(self._reachability_changed)
+        starting.subscribe(self.publish_soon)
+
+    def serve_at(self, address: str) -> None:
+        """Note the address of the worker's server for the member's data."""
+        self._about = {**self._about, "address": address}
 
     def renew_lease(self) -> None:
         """Let attempts live as long as our session is proven to."""
@@ -122,16 +133,13 @@ class Agent:
         ``ready`` is set when the worker is registered.
         """
         self.renew_lease()
-        # Nobody waits longer for an answer, and the next ones need not wait behind it.
-        self._masters.fetch_timeout_s = min(CALL_TIMEOUT_S, self._fetch_patience_s)
+        patience_s = fetch_patience_s(self._settings, self._session)
         unsubscribe = self._session.on_state(self._session_changed)
         loops = (
             reporter.run(),
             self._keep_lease(),
             self._log_limit.watch(),
-            give_up_unanswered(
-                self._attempts, self._masters, self._fetch_patience_s, runner.refuse
-            ),
+            give_up_unanswered(self._attempts, self._masters, patience_s, runner.refuse),
         )
         lasting = [self._tasks.create_task(loop) for loop in loops]
         try:
@@ -146,9 +154,9 @@ class Agent:
                     self._tasks.create_task(self._publish_load(member)),
                     self._tasks.create_task(self._publish_news(member)),
                     self._tasks.create_task(
-                        self._disk.watch(lambda: self._tell_of_disk(member, runner))
+                        self._disk.watch(lambda: self._disk_changed(member, runner))
                     ),
-                    self._tasks.create_task(self._log_keeper.watch(self.tell_soon)),
+                    self._tasks.create_task(self._log_keeper.watch(self.publish_soon)),
                 ]
                 await stop.wait()
                 log.info("worker stopping", running=self._attempts.occupied)
@@ -226,9 +234,10 @@ class Agent:
         if state is SessionState.LOST:
             self.renew_lease()  # there is none: everything ends now
 
-    @property
-    def _fetch_patience_s(self) -> float:
-        return self._settings.fetch_patience_s or FETCH_PATIENCE * self._session.timeout_s
+    def _reachability_changed(self) -> None:
+        """Masters have fallen silent, or answer again."""
+        self._queue.leave_out(self._reachability.partitions)
+        self.publish_soon()
 
     async def _keep_lease(self) -> None:
         while True:
@@ -283,7 +292,7 @@ class Agent:
             data["unreachable"] = masters
         return data
 
-    def tell_soon(self) -> None:
+    def publish_soon(self) -> None:
         """Have others see that ``member_data`` has changed."""
         self._news.set()
 
@@ -293,7 +302,7 @@ class Agent:
             self._news.clear()
             await member.update(self.member_data)
 
-    async def _tell_of_disk(self, member: Membership, runner: Runner) -> None:
+    async def _disk_changed(self, member: Membership, runner: Runner) -> None:
         """Room on the disks has come or gone."""
         if self._disk.shortage:
             runner.requeue_waiting()

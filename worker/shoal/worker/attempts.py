@@ -1,4 +1,4 @@
-"""The attempts that this worker holds a claim on. Their states are in ``lifecycle.py``.
+"""The attempts that this worker holds a claim on. Their states are in ``execution/lifecycle.py``.
 
 Everything here belongs to the event loop; the claimer adds, the runner moves, the log service and
 the kill service read.
@@ -13,8 +13,8 @@ from shoal.coordination import Claim
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.errors import AttemptEnded
 from shoal.worker.execution.launching import Launched
-from shoal.worker.intake.throughput import Throughput
-from shoal.worker.lifecycle import HOLDS_SLOT, AttemptEvent, AttemptState, next_state
+from shoal.worker.execution.lifecycle import HOLDS_SLOT, AttemptEvent, AttemptState, next_state
+from shoal.worker.intake.throughput import MOST, Throughput
 
 
 class Attempt:
@@ -82,20 +82,28 @@ class Attempt:
 class Attempts:
     """All held attempts, by task-instance id, and the slots: never more are taken than there are.
 
-    ``on_free_slot`` is called when a slot has become free, ``on_forget`` with who is forgotten.
+    ``prefetch``: at most so many are claimed beyond the slots.
     """
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, prefetch: int = MOST) -> None:
         self._slots = slots
         self._held: dict[int, Attempt] = {}
         self._live = 0  # not over
         self._occupied = 0  # slots
-        self._throughput = Throughput(slots)
+        self._throughput = Throughput(slots, prefetch)
         self._kept: set[int] = set()  # task instances in whose slots others are likely to follow
         self._changed = asyncio.Event()
         self._wanting = asyncio.Event()
-        self.on_free_slot: Callable[[], None] = lambda: None
-        self.on_forget: Callable[[Attempt], None] = lambda _: None
+        self._on_free_slot: list[Callable[[], None]] = []
+        self._on_forget: list[Callable[[Attempt], None]] = []
+
+    def when_slot_is_free(self, callback: Callable[[], None]) -> None:
+        """Have ``callback`` called whenever a slot has become free."""
+        self._on_free_slot.append(callback)
+
+    def when_forgotten(self, callback: Callable[[Attempt], None]) -> None:
+        """Have ``callback`` called with each attempt that is not held any more."""
+        self._on_forget.append(callback)
 
     def __iter__(self) -> Iterator[Attempt]:
         return iter(list(self._held.values()))
@@ -163,7 +171,8 @@ class Attempts:
         if held_slot:
             self._occupied -= 1
             self._throughput.note_end(attempt.began_at)
-            self.on_free_slot()
+            for notify in self._on_free_slot:
+                notify()
         self._note()
 
     def keep_slot(self, task_instance_id: int) -> None:
@@ -182,7 +191,8 @@ class Attempts:
         if self._held.get(attempt.id) is attempt:
             del self._held[attempt.id]
             attempt.apply(AttemptEvent.FORGET)
-            self.on_forget(attempt)
+            for notify in self._on_forget:
+                notify(attempt)
             self._note()
 
     def _note(self) -> None:

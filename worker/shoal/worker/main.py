@@ -1,52 +1,27 @@
 """A worker process: put the parts together, run until told to stop, leave in order."""
 
 import asyncio
-import os
 import secrets
 import signal
-import socket
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
-from datetime import UTC, datetime
-from typing import Any
 
-import grpc.aio
 import structlog
 
-from shoal.coordination import Membership, Owners, TaskQueue, TreeKeeper, ZkSession, prepare
-from shoal.coordination.cluster import layout
+from shoal.coordination import TreeKeeper, ZkSession, prepare
 from shoal.coordination.starting import connect_when_there
 from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
-from shoal.proto.shoal_pb2_grpc import (
-    add_LogServiceServicer_to_server,
-    add_WorkerServiceServicer_to_server,
-)
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.agent import Agent
-from shoal.worker.attempts import Attempts
+from shoal.worker.assembly import Foundation, Parts, Worker
 from shoal.worker.execution.attempt import ExitRecord
 from shoal.worker.execution.launching import Launcher
-from shoal.worker.execution.runner import Runner, Surroundings
-from shoal.worker.execution.starting import Starting
 from shoal.worker.home.home import WorkerHome
 from shoal.worker.intake.capacity import fitting_slots, raise_descriptor_limit
-from shoal.worker.intake.claims import Claimer
-from shoal.worker.intake.disk import DiskGuard
-from shoal.worker.intake.eager_dispatch import EagerDispatch
-from shoal.worker.intake.fetching import Fetcher
-from shoal.worker.intake.reachability import Reachability
-from shoal.worker.logs.asking import Asking
-from shoal.worker.logs.files import LogStore
-from shoal.worker.logs.keeping import LogKeeper
-from shoal.worker.logs.limit import LogLimit
-from shoal.worker.logs.service import LogService
-from shoal.worker.masters import Masters
 from shoal.worker.results.reporting import Reporter
 from shoal.worker.results.results import result, was_interrupted
 from shoal.worker.results.spool import Spool
-from shoal.worker.service import WorkerService
 from shoal.worker.settings import WorkerSettings
 from shoal.worker.supervisor.proctree import become_subreaper
 
@@ -135,8 +110,34 @@ async def _run(
     ready: asyncio.Event,
 ) -> None:
     worker_id = f"{home.name}-{secrets.token_hex(4)}"  # unique for each start
+    session = await _connect(cluster, worker_id)
+    stack.push_async_exit(session)
+    partitions = await prepare(session, cluster.partitions)
+    await stack.enter_async_context(TreeKeeper(session, partitions))
     tls = TlsFiles.of(cluster)
-    session = await connect_when_there(
+    channels = await stack.enter_async_context(Channels(tls))
+    # Entered last, closed first: the processes are dead before the session with the claims ends.
+    await stack.enter_async_context(launcher)
+    base = Foundation(settings, home, worker_id, session, partitions, channels, launcher, spool)
+    parts = Parts(base)
+    async with asyncio.TaskGroup() as tasks:
+        worker = Worker(base, parts, tasks, stop)
+        server, address = await start_server(tls, worker.register, settings.host, settings.port)
+        try:
+            await report_leftovers(spool, worker.reporter)
+            await parts.disk.look()  # before the first claim
+            member, claimer = worker.member(address), worker.claimer()
+            await worker.agent.run(
+                member, claimer, worker.reporter, worker.runner, stop, at_once, ready
+            )
+        finally:
+            worker.close()
+            await server.stop(_STOP_GRACE_S)
+
+
+async def _connect(cluster: ClusterSettings, worker_id: str) -> ZkSession:
+    """Return an open session, as soon as ZooKeeper is there."""
+    return await connect_when_there(
         lambda: ZkSession(
             cluster.zookeeper,
             session_timeout_s=cluster.session_timeout_s,
@@ -144,135 +145,6 @@ async def _run(
             credential=cluster.zookeeper_credential,
         )
     )
-    stack.push_async_exit(session)
-    partitions = await prepare(session, cluster.partitions)
-    await stack.enter_async_context(TreeKeeper(session, partitions))
-    channels = await stack.enter_async_context(Channels(tls))
-    # Entered last, closed first: the processes are dead before the session with the claims ends.
-    await stack.enter_async_context(launcher)
-    queue, attempts = TaskQueue(session), Attempts(settings.slots)
-    masters = Masters(Owners(session), channels)
-    log_limit = LogLimit(attempts, settings.log_limit_mb)
-    store = LogStore(home.folders.logs, log_limit.limit)
-    folders = (home.folders.work, home.folders.logs, home.folders.spool)
-    disk = DiskGuard(folders, settings.min_free_mb)
-    surroundings = Surroundings(
-        worker_id=worker_id,
-        work_root=home.folders.work,
-        store=store,
-        spool=spool,
-        worker_env=dict(os.environ),
-        env_pass=settings.env_pass,
-        kill_grace_s=settings.kill_grace_s,
-    )
-    log_keeper = LogKeeper(
-        store.root,
-        home.folders.work,
-        home.folders.spool,
-        attempts,
-        Asking(masters, partitions),
-        settings.log_retention_days,
-        settings.min_free_mb,
-        home.former_logs,
-    )
-    about = _about(settings, home)
-    async with asyncio.TaskGroup() as tasks:
-        reachability = Reachability(
-            masters, tasks, cluster.partitions, lambda: _leave_to_others(reachability, queue, agent)
-        )
-        starting = Starting(launcher, tasks, lambda: _pause(starting, runner, agent))
-        agent = Agent(
-            settings,
-            session,
-            queue,
-            launcher,
-            attempts,
-            tasks,
-            disk,
-            log_limit,
-            masters,
-            reachability,
-            starting,
-            log_keeper,
-            about,
-        )
-        eager_dispatch = EagerDispatch(
-            session,
-            queue,
-            attempts,
-            tasks,
-            group=settings.group,
-            worker_id=worker_id,
-            room=lambda: (
-                None if stop.is_set() or disk.shortage or starting.shortage else attempts.room
-            ),
-            start=lambda attempt, payload: runner.start(attempt, payload),
-            fetch=lambda granted: fetcher.fetch(granted),
-            interrupt=lambda attempt, reason: runner.interrupt(attempt, reason),
-        )
-        attempts.on_forget = eager_dispatch.forgotten
-        reporter = Reporter(
-            masters, lambda report, committed: runner.settled(report, committed), eager_dispatch
-        )
-        reporter.in_no_hurry = lambda: attempts.has_enough
-        runner = Runner(
-            surroundings,
-            attempts,
-            launcher,
-            reporter,
-            tasks,
-            log_limit,
-            starting,
-            renew_lease=agent.renew_lease,
-            is_present=lambda claim: claim.generation == session.generation,
-            drop_claims=agent.drop_claims,
-            requeue=agent.requeue,
-        )
-        fetcher = Fetcher(tasks, masters, worker_id, runner.start, runner.refuse)
-        claimer = Claimer(
-            session,
-            queue,
-            masters,
-            attempts,
-            disk,
-            reachability,
-            starting,
-            group=settings.group,
-            worker_id=worker_id,
-            on_payload=runner.start,
-            on_refused=runner.refuse,
-        )
-
-        service = WorkerService(worker_id, queue, attempts, runner, eager_dispatch)
-
-        def register(server: grpc.aio.Server) -> None:
-            add_WorkerServiceServicer_to_server(service, server)
-            add_LogServiceServicer_to_server(LogService(store, attempts), server)
-
-        server, address = await start_server(tls, register, settings.host, settings.port)
-        about["address"] = address
-        try:
-            await report_leftovers(spool, reporter)
-            await disk.look()  # before the first claim
-            member = Membership(session, layout.WORKERS, worker_id, agent.member_data)
-            await agent.run(member, claimer, reporter, runner, stop, at_once, ready)
-        finally:
-            reachability.close()
-            starting.close()
-            await server.stop(_STOP_GRACE_S)
-
-
-def _pause(starting: Starting, runner: Runner, agent: Agent) -> None:
-    """Room for processes has come or gone."""
-    if starting.shortage:
-        runner.requeue_waiting()
-    agent.tell_soon()
-
-
-def _leave_to_others(reachability: Reachability, queue: TaskQueue, agent: Agent) -> None:
-    """Masters have fallen silent, or answer again."""
-    queue.leave_out(reachability.partitions)
-    agent.tell_soon()
 
 
 async def report_leftovers(spool: Spool, reporter: Reporter) -> None:
@@ -290,18 +162,6 @@ async def report_leftovers(spool: Spool, reporter: Reporter) -> None:
         else:
             log.info("result from before the restart", task_instance=entry.id)
             reporter.add(*reported)
-
-
-def _about(settings: WorkerSettings, home: WorkerHome) -> dict[str, Any]:
-    return {
-        "address": "",
-        "group": settings.group,
-        "slots": settings.slots,
-        "name": home.name,  # the same after a restart, unlike the id
-        "host": socket.gethostname(),
-        "pid": os.getpid(),
-        "started_at": datetime.now(UTC).isoformat(),
-    }
 
 
 @contextmanager

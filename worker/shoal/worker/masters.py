@@ -29,18 +29,35 @@ def delay_s(tries: int) -> float:
 
 
 class Masters:
-    """Find owners, call them, and look again when they do not answer.
+    """Find owners, call them, and read the owner again when they do not answer.
 
-    ``on_answer`` and ``on_silence`` hear of every call's outcome, with the address.
+    ``fetch_timeout_s``: how long a call for payloads waits for its answer.
     """
 
-    def __init__(self, owners: Owners, channels: Channels) -> None:
+    def __init__(
+        self, owners: Owners, channels: Channels, fetch_timeout_s: float = CALL_TIMEOUT_S
+    ) -> None:
         self._owners, self._channels = owners, channels
         self._calls: dict[str, int] = defaultdict(int)  # in flight, by address
         self._silent: set[str] = set()  # addresses that did not answer
-        self.fetch_timeout_s = CALL_TIMEOUT_S
-        self.on_answer: Callable[[str], None] = lambda _: None
-        self.on_silence: Callable[[str], None] = lambda _: None
+        self._fetch_timeout_s = fetch_timeout_s
+        self._on_answer: list[Callable[[str], None]] = []
+        self._on_silence: list[Callable[[str], None]] = []
+
+    def subscribe(
+        self, *, on_answer: Callable[[str], None], on_silence: Callable[[str], None]
+    ) -> None:
+        """Have one of the two called after every call, with the master's address."""
+        self._on_answer.append(on_answer)
+        self._on_silence.append(on_silence)
+
+    def _answered(self, address: str) -> None:
+        for notify in self._on_answer:
+            notify(address)
+
+    def _unanswered(self, address: str) -> None:
+        for notify in self._on_silence:
+            notify(address)
 
     async def addresses(self, partitions: Iterable[int]) -> dict[int, str]:
         """Return the owner's address for each of ``partitions`` that has one now."""
@@ -68,7 +85,7 @@ class Masters:
         """Ask for payloads. Raises PeerUnavailable, PeerRefused."""
         return await self._call(
             address,
-            lambda: self._channels.master(address).Fetch(request, timeout=self.fetch_timeout_s),
+            lambda: self._channels.master(address).Fetch(request, timeout=self._fetch_timeout_s),
         )
 
     async def report(self, address: str, request: pb.ReportRequest) -> pb.ReportResponse:
@@ -81,7 +98,7 @@ class Masters:
         """The owners of ``partitions`` have left us without an answer for too long."""
         owners = [self._owners.known(partition) for partition in partitions]
         for address in {owner.address for owner in owners if owner}:
-            self.on_silence(address)
+            self._unanswered(address)
 
     async def probe(self, address: str, timeout_s: float) -> None:
         """Ask for nothing, to see whether the master answers. Raises PeerUnavailable.
@@ -92,13 +109,13 @@ class Masters:
             async with self._channels.another_to_master(address) as stub:
                 await call(address, stub.Fetch(pb.FetchRequest(), timeout=timeout_s))
         except PeerUnavailable:
-            self.on_silence(address)
+            self._unanswered(address)
             raise
         except PeerRefused:
             pass  # that is an answer, too
         # The connection that fell silent may be dead; closing it would cancel the calls on it.
         self._channels.renew(address)
-        self.on_answer(address)
+        self._answered(address)
 
     async def standing(self, address: str, request: pb.StandingRequest) -> pb.StandingResponse:
         """Ask how instances stand; any master knows. Raises PeerUnavailable, PeerRefused."""
@@ -111,14 +128,14 @@ class Masters:
             answer = await call(address, start())
         except PeerUnavailable:
             self._silent.add(address)
-            self.on_silence(address)
+            self._unanswered(address)
             raise
         except PeerRefused:
-            self.on_answer(address)
+            self._answered(address)
             raise
         else:
             self._silent.discard(address)
-            self.on_answer(address)
+            self._answered(address)
             return answer
         finally:
             self._calls[address] -= 1

@@ -49,6 +49,11 @@ class WorkerSettings(BaseSettings):
     log_limit_mb: int = Field(default=256, ge=0)
     # Logs go when their instance ended longer ago, and with it in any case; 0: with it alone.
     log_retention_days: float = Field(default=90.0, ge=0)
+    # Of short tasks so many are claimed beyond the slots, which share the requests of a claim; 0:
+    # tasks are claimed for free slots alone.
+    prefetch: int = Field(default=64, ge=0, le=10_000)
+    # Take the tasks behind one that has succeeded with the answer to its report, without the queue.
+    eager_dispatch: bool = True
     # No further tasks while less is free on the disk of a folder above; MiB, 0: never mind. The
     # oldest logs go while less than twice this is free.
     min_free_mb: int = Field(default=200, ge=0)

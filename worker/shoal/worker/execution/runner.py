@@ -35,11 +35,11 @@ from shoal.worker.execution.launching import (
     LaunchFailed,
     NoRoomToStart,
 )
+from shoal.worker.execution.lifecycle import AttemptEvent, AttemptState
 from shoal.worker.execution.secret_forms import forms
 from shoal.worker.execution.starting import Starting
 from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
 from shoal.worker.intake.requeue import Requeuer
-from shoal.worker.lifecycle import AttemptEvent, AttemptState
 from shoal.worker.logs.files import LogStore
 from shoal.worker.logs.limit import LogLimit
 from shoal.worker.logs.notes import append_line, in_file_only
@@ -116,6 +116,8 @@ class Runner:
             drop_claims=drop_claims,
         )
         self._prefetched = PrefetchBuffer(attempts, self._begin, self._requeuer.requeue)
+        reporter.subscribe(self._settled)
+        starting.subscribe(self._starting_changed)
 
     # -- from outside -----------------------------------------------------------------------
 
@@ -171,7 +173,11 @@ class Runner:
         self._requeuer.give_up()
         await self.interrupt_all(reason, 0.0)
 
-    def settled(self, report: pb.Report, committed: bool) -> None:
+    def _starting_changed(self) -> None:
+        if self._starting.shortage:
+            self.requeue_waiting()
+
+    def _settled(self, report: pb.Report, committed: bool) -> None:
         """A master has answered ``report``."""
         attempt = self._attempts.get(report.attempt.task_instance_id)
         if report.kind == pb.RETURNED:

@@ -20,17 +20,24 @@ ENOUGH = 64  # starts in a row after which there is no limit
 
 
 class Starting:
-    """Belongs to the event loop; runs in ``tasks``. ``on_change``: ``shortage`` came or went."""
+    """Belongs to the event loop; runs in ``tasks``."""
 
-    def __init__(
-        self, launcher: Launcher, tasks: asyncio.TaskGroup, on_change: Callable[[], None]
-    ) -> None:
-        self._launcher, self._tasks, self._on_change = launcher, tasks, on_change
+    def __init__(self, launcher: Launcher, tasks: asyncio.TaskGroup) -> None:
+        self._launcher, self._tasks = launcher, tasks
+        self._on_change: list[Callable[[], None]] = []
         self.shortage: str | None = None  # why nothing can be started, in words
         self.limit: int | None = None  # how many to claim at once; None: any number
         self._possible = asyncio.Event()
         self._possible.set()
         self._trying: asyncio.Task[None] | None = None
+
+    def subscribe(self, on_change: Callable[[], None]) -> None:
+        """Have ``on_change`` called when ``shortage`` has come or gone."""
+        self._on_change.append(on_change)
+
+    def _changed(self) -> None:
+        for notify in self._on_change:
+            notify()
 
     def failed(self, why: str) -> None:
         """An attempt could not be started for want of room."""
@@ -41,7 +48,7 @@ class Starting:
         self.shortage = why
         self._possible.clear()
         self._trying = self._tasks.create_task(self._try_until_possible())
-        self._on_change()
+        self._changed()
 
     def succeeded(self) -> None:
         """An attempt has started."""
@@ -68,4 +75,4 @@ class Starting:
         log.info("processes can be started again: claiming tasks")
         self.shortage = None
         self._possible.set()
-        self._on_change()
+        self._changed()

@@ -5,20 +5,18 @@ then waits in the prefetch buffer for the next slot (prefetch.py).
 """
 
 import asyncio
-from collections.abc import Callable
 
 import structlog
 
 from shoal.coordination import TaskQueue, ZkSession
 from shoal.coordination.errors import CoordinationError, SessionLost
-from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt, Attempts
 from shoal.worker.execution.starting import Starting
 from shoal.worker.intake.disk import DiskGuard
 from shoal.worker.intake.fetching import Fetcher
 from shoal.worker.intake.reachability import Reachability
-from shoal.worker.masters import Masters, delay_s
+from shoal.worker.masters import delay_s
 
 log = structlog.get_logger()
 
@@ -29,15 +27,14 @@ SILENCE_PAUSE_S = 0.5  # between claims while masters do not answer: others go f
 class Claimer:
     """Fills free slots for the life of one session: ``run`` until it is cancelled.
 
-    ``on_payload`` takes over an attempt that was granted, ``on_refused`` one that nobody wants to
-    run any more.
+    ``fetcher`` asks for what to run; its calls end with ``run``.
     """
 
     def __init__(
         self,
         session: ZkSession,
         queue: TaskQueue,
-        masters: Masters,
+        fetcher: Fetcher,
         attempts: Attempts,
         disk: DiskGuard,
         reachability: Reachability,
@@ -45,28 +42,23 @@ class Claimer:
         *,
         group: str,
         worker_id: str,
-        on_payload: Callable[[Attempt, pb.Payload], None],
-        on_refused: Callable[[Attempt], None],
     ) -> None:
-        self._session, self._queue, self._masters = session, queue, masters
+        self._session, self._queue, self._fetcher = session, queue, fetcher
         self._attempts, self._disk, self._reachability = attempts, disk, reachability
         self._starting = starting
         self._group, self._worker_id = group, worker_id
-        self._on_payload, self._on_refused = on_payload, on_refused
 
     async def run(self) -> None:
         """Claim and fetch. Returns when the session is lost."""
         try:
-            async with asyncio.TaskGroup() as fetches:
-                fetcher = Fetcher(
-                    fetches, self._masters, self._worker_id, self._on_payload, self._on_refused
-                )
-                await self._claim(fetcher)
-        except* SessionLost as lost:
-            log.info("claims ended with the session", error=str(lost.exceptions[0]))
+            await self._claim()
+        except SessionLost as lost:
+            log.info("claims ended with the session", error=str(lost))
+        finally:
+            self._fetcher.cancel()
 
-    async def _claim(self, fetcher: Fetcher) -> None:
-        """Claim until the session is lost. Raises SessionLost, which ends all fetching, too."""
+    async def _claim(self) -> None:
+        """Claim until the session is lost. Raises SessionLost."""
         tries = 0
         while True:
             try:
@@ -82,7 +74,7 @@ class Claimer:
             else:
                 tries = 0
                 if attempts:
-                    fetcher.fetch(attempts)
+                    self._fetcher.fetch(attempts)
 
     async def _claim_some(self) -> list[Attempt]:
         """Claim what there is room for. Wait for room, or for an entry if the queue is empty."""

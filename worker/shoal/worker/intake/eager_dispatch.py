@@ -22,7 +22,7 @@ from shoal.coordination.errors import CoordinationError
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.lifecycle import AttemptEvent
+from shoal.worker.execution.lifecycle import AttemptEvent
 
 log = structlog.get_logger()
 
@@ -35,8 +35,7 @@ class EagerDispatch:
 
     ``room`` tells how many tasks the worker has use for, None if it is to take nothing at all.
     ``start`` runs an attempt that was granted with its payload, ``fetch`` asks for the payloads
-    of others, ``interrupt`` ends one whose claim is not ours. ``forgotten`` has to be called with
-    every attempt that is not held any more.
+    of others, ``interrupt`` ends one whose claim is not ours.
     """
 
     def __init__(
@@ -62,7 +61,12 @@ class EagerDispatch:
         self._looking: asyncio.Task[None] | None = None
         self._offered = 0  # tasks that masters may grant with the answers that are awaited
         self._likely = False  # the latest answer brought something
-        self.on_come: Callable[[], None] = lambda: None  # when claims have come
+        self._on_come: list[Callable[[], None]] = []
+        attempts.when_forgotten(self._forgotten)
+
+    def subscribe(self, on_come: Callable[[], None]) -> None:
+        """Have ``on_come`` called when claims have come, or will not."""
+        self._on_come.append(on_come)
 
     # -- reports ----------------------------------------------------------------------------
 
@@ -83,7 +87,7 @@ class EagerDispatch:
         self._past.close(ref)
         self._attempts.let_go(ref.task_instance_id)
 
-    def forgotten(self, attempt: Attempt) -> None:
+    def _forgotten(self, attempt: Attempt) -> None:
         """The worker does not hold ``attempt`` any more."""
         self._past.note(attempt.ref)
 
@@ -181,7 +185,8 @@ class EagerDispatch:
         failpoints.hit("eager.after_multi")
         new = {claim for some in moves.values() for claim in some}
         self._coming -= {claim.task_instance_id for claim in new}
-        self.on_come()
+        for notify in self._on_come:
+            notify()
         for claim in new - standing:
             attempt = self._attempts.get(claim.task_instance_id)
             lives = claim.generation == self._session.generation  # else all of it dies anyway

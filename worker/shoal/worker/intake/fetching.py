@@ -10,7 +10,8 @@ calls to the same master are under way waits and goes with the next one together
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 import structlog
 
@@ -18,7 +19,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import RpcError
 from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt
-from shoal.worker.lifecycle import AttemptEvent
+from shoal.worker.execution.lifecycle import AttemptEvent
 from shoal.worker.masters import Masters, delay_s
 
 log = structlog.get_logger()
@@ -37,7 +38,7 @@ class _Line:
 
 
 class Fetcher:
-    """Asks for the payloads of attempts, for the life of one session. Its tasks are in ``tasks``.
+    """Asks for the payloads of attempts. Its calls run in ``tasks``.
 
     ``on_payload`` takes over an attempt that was granted, ``on_refused`` one that nobody wants to
     run any more. What is over meanwhile is not asked for again.
@@ -54,10 +55,22 @@ class Fetcher:
         self._tasks, self._masters, self._worker_id = tasks, masters, worker_id
         self._on_payload, self._on_refused = on_payload, on_refused
         self._lines: defaultdict[tuple[str, int], _Line] = defaultdict(_Line)  # address, tries
+        self._running: set[asyncio.Task[None]] = set()
 
     def fetch(self, attempts: Sequence[Attempt]) -> None:
         """Ask the owners for the payloads of ``attempts``, until they have decided."""
-        self._tasks.create_task(self._line_up(attempts, 0))
+        self._spawn(self._line_up(attempts, 0))
+
+    def cancel(self) -> None:
+        """Ask no more for any of the present attempts: all without a payload are given up."""
+        for task in self._running:
+            task.cancel()
+        self._lines.clear()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._tasks.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
 
     async def _line_up(self, attempts: Sequence[Attempt], tries: int) -> None:
         """Let each wait for a call to its owner; without one, look again later."""
@@ -83,7 +96,7 @@ class Fetcher:
         while line.waiting and line.calls < CALLS_AT_ONCE:
             some, line.waiting = line.waiting[:size], line.waiting[size:]
             line.calls += 1
-            self._tasks.create_task(self._ask(address, some, tries))
+            self._spawn(self._ask(address, some, tries))
         if not line.calls:
             del self._lines[address, tries]
 
@@ -109,7 +122,7 @@ class Fetcher:
             some = [attempt.id for attempt in left[:20]]
             log.warning("claimed tasks wait for a master", task_instances=some, reason=why)
         await asyncio.sleep(delay_s(tries))  # a pause between repetitions
-        self._tasks.create_task(self._line_up(left, tries + 1))
+        self._spawn(self._line_up(left, tries + 1))
 
     async def _request(
         self, address: str, attempts: Sequence[Attempt]

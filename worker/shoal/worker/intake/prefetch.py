@@ -47,7 +47,7 @@ class PrefetchBuffer:
         self._order: list[tuple[Entry, int]] = []  # a heap; who has left is still in it
         self._timer: asyncio.TimerHandle | None = None  # while somebody waits
         self._closed = False
-        attempts.on_free_slot = self._begin_next
+        attempts.when_slot_is_free(self._begin_next)
 
     def add(self, attempt: Attempt, payload: pb.Payload) -> None:
         """Begin with ``attempt`` as soon as there is a slot for it."""

@@ -23,19 +23,11 @@ PROBE_TIMEOUT_S = 2.0  # a sound master answers an empty request within millisec
 
 
 class Reachability:
-    """The breakers of one worker. Belongs to its loop; probes run in ``tasks``.
+    """The breakers of one worker. Belongs to its loop; probes run in ``tasks``."""
 
-    ``on_change`` is called when ``partitions`` or ``masters`` has changed.
-    """
-
-    def __init__(
-        self,
-        masters: Masters,
-        tasks: asyncio.TaskGroup,
-        partitions: int,
-        on_change: Callable[[], None],
-    ) -> None:
-        self._masters, self._tasks, self._on_change = masters, tasks, on_change
+    def __init__(self, masters: Masters, tasks: asyncio.TaskGroup, partitions: int) -> None:
+        self._masters, self._tasks = masters, tasks
+        self._on_change: list[Callable[[], None]] = []
         self._count = partitions
         self._breakers: dict[str, Breaker] = {}  # of masters that left a call unanswered
         self._owned: dict[str, frozenset[int]] = {}  # by those whose breakers are not closed
@@ -43,7 +35,11 @@ class Reachability:
         self._closed = False
         self._all_owned = 0  # partitions that had an owner, when we looked last
         self._changed = asyncio.Event()
-        masters.on_answer, masters.on_silence = self._answered, self._unanswered
+        masters.subscribe(on_answer=self._answered, on_silence=self._unanswered)
+
+    def subscribe(self, on_change: Callable[[], None]) -> None:
+        """Have ``on_change`` called when ``partitions`` or ``masters`` has changed."""
+        self._on_change.append(on_change)
 
     @property
     def masters(self) -> list[str]:
@@ -138,4 +134,5 @@ class Reachability:
             self._owned[address] = owned
         self._changed.set()
         self._changed = asyncio.Event()
-        self._on_change()
+        for notify in self._on_change:
+            notify()

@@ -5,15 +5,18 @@ from collections import deque
 
 WINDOW_S = 0.1  # what ended within this time is likely to be matched in the next
 SHORT_S = 0.25  # who holds a slot for longer tells nothing about the next moment
-MOST = 64
+MOST = 64  # attempts ahead, unless the settings say otherwise
 MOST_OF_A_SLOT = 8
 
 
 class Throughput:
-    """Remembers the latest short attempts of a worker with ``slots`` slots."""
+    """Remembers the latest short attempts of a worker with ``slots`` slots.
 
-    def __init__(self, slots: int) -> None:
-        self._ends: deque[float] = deque(maxlen=min(MOST, MOST_OF_A_SLOT * slots))
+    ``ahead`` never exceeds ``most``.
+    """
+
+    def __init__(self, slots: int, most: int = MOST) -> None:
+        self._ends: deque[float] = deque(maxlen=min(most, MOST_OF_A_SLOT * slots))
 
     def note_end(self, began_at: float) -> None:
         """Count an attempt that ends now; it had its slot since ``began_at`` (monotonic s)."""

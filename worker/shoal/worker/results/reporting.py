@@ -58,23 +58,28 @@ class Reporter:
     """Holds all unanswered reports. ``run`` sends them; everything belongs to its loop."""
 
     def __init__(
-        self, masters: Masters, on_settled: OnSettled, eager_dispatch: EagerDispatch | None = None
+        self, masters: Masters, *, in_no_hurry: Callable[[], bool] = lambda: False
     ) -> None:
-        """``eager_dispatch``: takes what is granted with the answers; None: nothing is."""
-        self._masters, self._on_settled, self._eager_dispatch = masters, on_settled, eager_dispatch
+        self._masters, self._in_no_hurry = masters, in_no_hurry
+        self._on_settled: list[OnSettled] = []
+        self._eager_dispatch: EagerDispatch | None = None
         self._items: dict[tuple[int, bool], _Item] = {}
-        self.in_no_hurry: Callable[[], bool] = lambda: False
         self._gathering_until = -math.inf  # monotonic seconds
         self._busy: set[str] = set()  # masters with a call under way
         self._news = asyncio.Event()
         self._empty = asyncio.Event()
         self._empty.set()
-        self._timer: asyncio.TimerHandle | None = (
-            None  # notifications ``_news`` when something is due
-        )
+        self._timer: asyncio.TimerHandle | None = None  # sets ``_news`` when something is due
         self._timer_at = math.inf  # monotonic seconds
-        if eager_dispatch is not None:
-            eager_dispatch.on_come = self._news.set
+
+    def subscribe(self, on_settled: OnSettled) -> None:
+        """Have ``on_settled`` called with each report that a master has answered for good."""
+        self._on_settled.append(on_settled)
+
+    def attach(self, eager_dispatch: EagerDispatch) -> None:
+        """From now on ``eager_dispatch`` takes what is granted with the answers."""
+        self._eager_dispatch = eager_dispatch
+        eager_dispatch.subscribe(self._news.set)
 
     def __len__(self) -> int:
         return len(self._items)
@@ -96,7 +101,7 @@ class Reporter:
         now = time.monotonic()
         if report.kind == pb.STARTED:
             return now + START_HELD_S
-        if report.kind == pb.RETURNED or not self.in_no_hurry():
+        if report.kind == pb.RETURNED or not self._in_no_hurry():
             return 0.0
         if self._gathering_until <= now:
             self._gathering_until = now + GATHER_S
@@ -206,7 +211,8 @@ class Reporter:
         if verdict in SETTLED:
             if self._items.get(item.key) is item:
                 self._remove(item.key)
-            self._on_settled(item.report, verdict == _V.COMMITTED)
+            for notify in self._on_settled:
+                notify(item.report, verdict == _V.COMMITTED)
         elif verdict == _V.NOT_OWNER:
             self._postpone([item], "the master does not own the partition any more")
         else:

@@ -1,0 +1,224 @@
+"""The parts of one worker, put together in the order of their dependencies.
+
+Two parts that need one another are joined by a subscription: the one that is built later
+subscribes to the earlier one. Nothing else is set from outside.
+"""
+
+import asyncio
+import os
+import socket
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import grpc.aio
+
+from shoal.coordination import Membership, Owners, TaskQueue, ZkSession
+from shoal.coordination.cluster import layout
+from shoal.proto.channels import Channels
+from shoal.proto.shoal_pb2_grpc import (
+    add_LogServiceServicer_to_server,
+    add_WorkerServiceServicer_to_server,
+)
+from shoal.worker.agent import Agent, fetch_patience_s
+from shoal.worker.attempts import Attempts
+from shoal.worker.execution.launching import Launcher
+from shoal.worker.execution.runner import Runner, Surroundings
+from shoal.worker.execution.service import WorkerService
+from shoal.worker.execution.starting import Starting
+from shoal.worker.home.home import WorkerHome
+from shoal.worker.intake.claims import Claimer
+from shoal.worker.intake.disk import DiskGuard
+from shoal.worker.intake.eager_dispatch import EagerDispatch
+from shoal.worker.intake.fetching import Fetcher
+from shoal.worker.intake.reachability import Reachability
+from shoal.worker.logs.asking import Asking
+from shoal.worker.logs.files import LogStore
+from shoal.worker.logs.keeping import LogKeeper
+from shoal.worker.logs.limit import LogLimit
+from shoal.worker.logs.service import LogService
+from shoal.worker.masters import CALL_TIMEOUT_S, Masters
+from shoal.worker.results.reporting import Reporter
+from shoal.worker.results.spool import Spool
+from shoal.worker.settings import WorkerSettings
+
+
+@dataclass(frozen=True)
+class Foundation:
+    """What the parts of a worker stand on: all of it is open. ``partitions``: of the cluster."""
+
+    settings: WorkerSettings
+    home: WorkerHome
+    worker_id: str
+    session: ZkSession
+    partitions: int
+    channels: Channels
+    launcher: Launcher
+    spool: Spool
+
+
+class Parts:
+    """Parts that need no other task of the worker, and no callbacks."""
+
+    def __init__(self, base: Foundation) -> None:
+        settings, folders = base.settings, base.home.folders
+        self.queue = TaskQueue(base.session)
+        self.attempts = Attempts(settings.slots, settings.prefetch)
+        # No call is waited for longer than that: later ones need not wait behind it.
+        timeout_s = min(CALL_TIMEOUT_S, fetch_patience_s(settings, base.session))
+        self.masters = Masters(Owners(base.session), base.channels, timeout_s)
+        self.log_limit = LogLimit(self.attempts, settings.log_limit_mb)
+        self.store = LogStore(folders.logs, self.log_limit.limit)
+        watched = (folders.work, folders.logs, folders.spool)
+        self.disk = DiskGuard(watched, settings.min_free_mb)
+        self.log_keeper = LogKeeper(
+            self.store.root,
+            folders.work,
+            folders.spool,
+            self.attempts,
+            Asking(self.masters, base.partitions),
+            settings.log_retention_days,
+            settings.min_free_mb,
+            base.home.former_logs,
+        )
+
+
+class Worker:
+    """One worker whose loops run in ``tasks``; ``stop`` is set when it is to leave."""
+
+    def __init__(
+        self, base: Foundation, parts: Parts, tasks: asyncio.TaskGroup, stop: asyncio.Event
+    ) -> None:
+        self.base, self.parts = base, parts
+        attempts = parts.attempts
+        self.reachability = Reachability(parts.masters, tasks, base.partitions)
+        self.starting = Starting(base.launcher, tasks)
+        self.agent = _agent(base, parts, tasks, self.reachability, self.starting)
+        self.reporter = Reporter(parts.masters, in_no_hurry=lambda: attempts.has_enough)
+        self.runner = _runner(base, parts, tasks, self.starting, self.agent, self.reporter)
+        self.fetcher = Fetcher(
+            tasks, parts.masters, base.worker_id, self.runner.start, self.runner.refuse
+        )
+        self.eager_dispatch = EagerDispatch(
+            base.session,
+            parts.queue,
+            attempts,
+            tasks,
+            group=base.settings.group,
+            worker_id=base.worker_id,
+            room=lambda: None if self._takes_nothing(stop) else attempts.room,
+            start=self.runner.start,
+            fetch=self.fetcher.fetch,
+            interrupt=self.runner.interrupt,
+        )
+        if base.settings.eager_dispatch:
+            self.reporter.attach(self.eager_dispatch)
+
+    def _takes_nothing(self, stop: asyncio.Event) -> bool:
+        return bool(stop.is_set() or self.parts.disk.shortage or self.starting.shortage)
+
+    def claimer(self) -> Claimer:
+        """Return what claims tasks for this worker."""
+        return Claimer(
+            self.base.session,
+            self.parts.queue,
+            self.fetcher,
+            self.parts.attempts,
+            self.parts.disk,
+            self.reachability,
+            self.starting,
+            group=self.base.settings.group,
+            worker_id=self.base.worker_id,
+        )
+
+    def member(self, address: str) -> Membership:
+        """Return the worker's membership; ``address`` is that of its server."""
+        self.agent.serve_at(address)
+        base = self.base
+        return Membership(base.session, layout.WORKERS, base.worker_id, self.agent.member_data)
+
+    def register(self, server: grpc.aio.Server) -> None:
+        """Add the worker's services to its server."""
+        parts = self.parts
+        service = WorkerService(
+            self.base.worker_id, parts.queue, parts.attempts, self.runner, self.eager_dispatch
+        )
+        add_WorkerServiceServicer_to_server(service, server)
+        add_LogServiceServicer_to_server(LogService(parts.store, parts.attempts), server)
+
+    def close(self) -> None:
+        """End the probes, which have no end of their own."""
+        self.reachability.close()
+        self.starting.close()
+
+
+def _agent(
+    base: Foundation,
+    parts: Parts,
+    tasks: asyncio.TaskGroup,
+    reachability: Reachability,
+    starting: Starting,
+) -> Agent:
+    return Agent(
+        base.settings,
+        base.session,
+        parts.queue,
+        base.launcher,
+        parts.attempts,
+        tasks,
+        parts.disk,
+        parts.log_limit,
+        parts.masters,
+        reachability,
+        starting,
+        parts.log_keeper,
+        _about(base.settings, base.home),
+    )
+
+
+def _runner(
+    base: Foundation,
+    parts: Parts,
+    tasks: asyncio.TaskGroup,
+    starting: Starting,
+    agent: Agent,
+    reporter: Reporter,
+) -> Runner:
+    session = base.session
+    return Runner(
+        _surroundings(base, parts.store, base.home.folders.work),
+        parts.attempts,
+        base.launcher,
+        reporter,
+        tasks,
+        parts.log_limit,
+        starting,
+        renew_lease=agent.renew_lease,
+        is_present=lambda claim: claim.generation == session.generation,
+        drop_claims=agent.drop_claims,
+        requeue=agent.requeue,
+    )
+
+
+def _surroundings(base: Foundation, store: LogStore, work_root: Path) -> Surroundings:
+    return Surroundings(
+        worker_id=base.worker_id,
+        work_root=work_root,
+        store=store,
+        spool=base.spool,
+        worker_env=dict(os.environ),
+        env_pass=base.settings.env_pass,
+        kill_grace_s=base.settings.kill_grace_s,
+    )
+
+
+def _about(settings: WorkerSettings, home: WorkerHome) -> dict[str, Any]:
+    return {
+        "group": settings.group,
+        "slots": settings.slots,
+        "name": home.name,  # the same after a restart, unlike the id
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "started_at": datetime.now(UTC).isoformat(),
+    }
