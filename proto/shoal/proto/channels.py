@@ -29,7 +29,7 @@ _OPTIONS = [
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     # Reconnect quickly: members come back at the same address only by chance, but their
-    # successors are looked for by asking again.
+    # successors are found by asking again.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2000),
     ("grpc.enable_http_proxy", 0),
@@ -91,7 +91,7 @@ class Channels:
 
     @asynccontextmanager
     async def another_to_master(self, address: str) -> "AsyncIterator[MasterServiceAsyncStub]":
-        """Yield the stub of a master over a connection that nobody else uses, now or later."""
+        """Yield the stub of a master over a connection that no other caller uses, now or later."""
         channel = grpc.aio.secure_channel(address, self._credentials, options=_OPTIONS)
         try:
             yield MasterServiceStub(channel)
@@ -131,5 +131,5 @@ async def call(address: str, pending: Awaitable[T]) -> T:
         caller = asyncio.current_task()
         if caller is None or caller.cancelling():
             raise
-        # Nobody has cancelled us: the channel was closed under the call.
+        # Our call was not cancelled: the channel was closed under the call.
         raise PeerUnavailable(address, "the connection was closed") from error

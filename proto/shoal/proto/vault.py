@@ -1,8 +1,8 @@
 """The key that secrets are encrypted with at rest, and what it does.
 
-The API encrypts, masters decrypt when they tell a worker what to run; the database holds
+The API encrypts, masters decrypt when they send a worker what to run; the database holds
 ciphertext alone. AES-256-GCM with a random nonce for each value; a ciphertext is bound to its
-project and name, so nobody who can write to the database can pass one secret off as another.
+project and name, so a writer to the database cannot pass one secret off as another.
 """
 
 import base64

@@ -42,7 +42,7 @@ class Breaker:
         return self._state is BreakerState.CLOSED
 
     def allows(self, now_s: float) -> bool:
-        """Tell whether a call may be made now; True makes it the probe unless closed."""
+        """Return whether a call may be made now; True makes it the probe unless closed."""
         if self.is_closed:
             return True
         if now_s < self._probe_at:

@@ -1,6 +1,6 @@
 """Named points in the code at which tests may kill, pause or fail a process.
 
-A point costs one look into an empty dictionary unless ``SHOAL_FAILPOINTS`` arms it when the
+A point costs one lookup in an empty dictionary unless ``SHOAL_FAILPOINTS`` arms it when the
 process starts::
 
     SHOAL_FAILPOINTS="claim.after_multi=kill@3;report.before_reply=raise%5"

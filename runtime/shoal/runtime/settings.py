@@ -27,7 +27,7 @@ class ClusterSettings(BaseSettings):
 
     data: Path = Path("~/.shoal")  # folder of this machine's files; expanded by load_settings
     zookeeper: str = "127.0.0.1:2181"  # host:port,host:port/chroot
-    # scheme:secret, as "digest:user:password"; empty: none, and everybody may do everything
+    # scheme:secret, as "digest:user:password"; empty: none, and every client may do everything
     zookeeper_credential: str = Field(default="", pattern=r"^$|^\w+:.+$", repr=False)
     database_url: str = ""  # empty: SQLite in the data folder
     # PostgreSQL: a connection on which nothing comes for so long is given up.

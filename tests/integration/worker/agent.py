@@ -29,7 +29,7 @@ async def main(folder: Path, lease_s: float) -> None:
                 await launcher.launch(site.marked(attempt_id, escape, context={"epoch": 3}))
                 await site.until_ready(attempt_id, 2)
             launcher.extend_lease(boottime() + lease_s)
-            print(launcher.pid, flush=True)  # noqa: T201 - tells the test
+            print(launcher.pid, flush=True)  # noqa: T201 - for the test
             await asyncio.Event().wait()
 
 

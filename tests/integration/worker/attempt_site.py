@@ -1,7 +1,7 @@
 """A place to run attempts in, and a check for survivors that shares nothing with our own walking.
 
-Every process of an attempt inherits a descriptor with a shared lock on one file. Nobody can take
-the exclusive lock while any of them lives, however it has detached or cleared its environment.
+Every process of an attempt inherits a descriptor with a shared lock on one file. The exclusive
+lock cannot be taken while any of them lives, however it has detached or cleared its environment.
 """
 
 import fcntl

@@ -1,4 +1,4 @@
-"""Workers that claim ahead of their slots: in order, never too much at once, and given back."""
+"""Workers that prefetch: in order, never too much at once, and requeued."""
 
 import asyncio
 from pathlib import Path
@@ -29,11 +29,11 @@ def always_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is given back because of the time."""
+    """Nothing is requeued because of the time."""
     monkeypatch.setattr(prefetch, "PATIENCE_S", 1e6)
 
 
-async def line_up(master: FakeMaster, script: str) -> list[int]:
+async def fill_buffer(master: FakeMaster, script: str) -> list[int]:
     """Let a worker of one slot hurry, then meet long tasks; return one that runs, then others.
 
     The others are granted, and wait for the slot.
@@ -114,7 +114,7 @@ async def test_tasks_that_wait_too_long_go_to_another_worker(
 ) -> None:
     go = tmp_path / "go"
     async with InProcessWorker(cluster, slots=1):
-        numbers = await line_up(master, until(go))
+        numbers = await fill_buffer(master, until(go))
         async with InProcessWorker(cluster, name="other", slots=1 + AHEAD):
             for number in numbers:
                 await master.table.wait(number, "RUNNING")
@@ -131,7 +131,7 @@ async def test_task_that_is_killed_while_it_waits_has_no_process(
 ) -> None:
     go = tmp_path / "go"
     async with InProcessWorker(cluster, slots=1):
-        first, *others = await line_up(master, until(go))
+        first, *others = await fill_buffer(master, until(go))
         address = (await the_worker(master.session)).data["address"]
         request = pb.KillRequest(task_instance_ids=others[:2], reason="enough")
         answer = await channels.worker(address).Kill(request)
@@ -152,7 +152,7 @@ async def test_worker_that_stops_gives_back_what_waits(
 ) -> None:
     go = tmp_path / "go"
     async with InProcessWorker(cluster, slots=1, drain_s=DEADLINE_S) as worker:
-        first, *others = await line_up(master, until(go))
+        first, *others = await fill_buffer(master, until(go))
         worker.stop.set()
         entries = [master.table.tasks[number].entry for number in others]
         async with asyncio.timeout(DEADLINE_S):
@@ -171,7 +171,7 @@ async def test_answer_to_a_return_may_be_lost(
 ) -> None:
     go = tmp_path / "go"
     async with InProcessWorker(cluster, slots=1, drain_s=DEADLINE_S) as worker:
-        first, *others = await line_up(master, until(go))
+        first, *others = await fill_buffer(master, until(go))
         master.lose_replies = 1
         worker.stop.set()
         entries = [master.table.tasks[number].entry for number in others]
@@ -181,7 +181,7 @@ async def test_answer_to_a_return_may_be_lost(
         assert master.lose_replies == 0
         go.touch()
         assert (await master.table.ended(first)).state == "SUCCEEDED"
-    # Whoever comes next has them all.
+    # The next worker has them all.
     async with InProcessWorker(cluster, slots=1):
         for number in others:
             assert (await master.table.ended(number)).state == "SUCCEEDED"
@@ -193,7 +193,7 @@ async def test_worker_without_room_on_its_disk_gives_back_what_waits(
 ) -> None:
     go = tmp_path / "go"
     async with InProcessWorker(cluster, slots=1):
-        first, *others = await line_up(master, until(go))
+        first, *others = await fill_buffer(master, until(go))
         monkeypatch.setattr(disk.DiskGuard, "_find_shortage", lambda _: "no room")
         for number in others:
             await master.table.wait(number, "QUEUED")
@@ -207,7 +207,7 @@ async def test_worker_without_room_on_its_disk_gives_back_what_waits(
 
 
 @pytest.mark.usefixtures("patient")
-async def test_claims_of_a_lost_session_are_neither_run_nor_given_back(
+async def test_claims_of_a_lost_session_are_neither_run_nor_requeued(
     master: FakeMaster,
     cluster: ClusterSettings,
     tmp_path: Path,
@@ -216,7 +216,7 @@ async def test_claims_of_a_lost_session_are_neither_run_nor_given_back(
 ) -> None:
     go = tmp_path / "go"
     async with InProcessWorker(cluster_settings(cluster.data, zk_proxied), slots=1):
-        first, *others = await line_up(master, until(go))
+        first, *others = await fill_buffer(master, until(go))
         zk_proxy.freeze()
         for number in (first, *others):
             await master.unclaimed(number)

@@ -83,7 +83,7 @@ async def test_worker_that_is_asked_ends_what_has_no_claim_and_keeps_the_rest(
     channels: Channels,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(agent, "CLAIMS_LOOK_S", NEVER_S)
+    monkeypatch.setattr(agent, "CLAIMS_CHECK_S", NEVER_S)
     async with InProcessWorker(cluster) as worker:
         kept, its_pid = await running(master, cluster)
         doomed, pid = await running(master, cluster)
@@ -233,7 +233,7 @@ async def test_session_that_changes_while_the_worker_drains_ends_its_tasks(
         start_no_more(runner)
 
     monkeypatch.setattr(Runner, "start_no_more", draining)
-    # The check before a launch would hide that nobody has ended it.
+    # The check before a launch would hide that it was not ended.
     monkeypatch.setattr(Runner, "_require_claim", lambda runner, _: runner._renew_lease())
     async with InProcessWorker(cluster_settings(cluster.data, zk_proxied), drain_s=1e6) as worker:
         await the_worker(master.session)

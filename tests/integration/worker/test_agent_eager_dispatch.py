@@ -19,8 +19,8 @@ from tests.waiting import DEADLINE_S, eventually
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
 
-class HandingMaster(FakeMaster):
-    """Hands on what stands ``behind`` a task, when its success is reported."""
+class DispatchingMaster(FakeMaster):
+    """Dispatches what stands ``behind`` a task when its success is reported."""
 
     def __init__(self, *args: Any, **fields: Any) -> None:
         super().__init__(*args, **fields)
@@ -75,13 +75,13 @@ class HandingMaster(FakeMaster):
 
 
 @pytest.fixture
-async def master(cluster: ClusterSettings) -> AsyncIterator[HandingMaster]:
-    async with HandingMaster(cluster.zookeeper, TlsFiles.of(cluster), TaskTable()) as master:
+async def master(cluster: ClusterSettings) -> AsyncIterator[DispatchingMaster]:
+    async with DispatchingMaster(cluster.zookeeper, TlsFiles.of(cluster), TaskTable()) as master:
         yield master
 
 
 async def test_chain_runs_without_the_queue_and_leaves_no_claim(
-    master: HandingMaster, worker: InProcessWorker, tmp_path: Path
+    master: DispatchingMaster, worker: InProcessWorker, tmp_path: Path
 ) -> None:
     ledger = tmp_path / "ledger"
     numbers = await master.chain(6, f"echo $SHOAL_TASK >>'{ledger}'")
@@ -95,7 +95,7 @@ async def test_chain_runs_without_the_queue_and_leaves_no_claim(
     assert min(eager.room for eager in master.requests) >= 1
 
 
-async def test_setting_switches_it_off(master: HandingMaster, cluster: ClusterSettings) -> None:
+async def test_setting_switches_it_off(master: DispatchingMaster, cluster: ClusterSettings) -> None:
     async with InProcessWorker(cluster, eager_dispatch=False):
         first, second = await master.chain(2, "true")
         await master.begin(first)
@@ -106,7 +106,7 @@ async def test_setting_switches_it_off(master: HandingMaster, cluster: ClusterSe
 
 
 async def test_grant_whose_answer_was_lost_comes_again_and_runs_once(
-    master: HandingMaster, worker: InProcessWorker, tmp_path: Path
+    master: DispatchingMaster, worker: InProcessWorker, tmp_path: Path
 ) -> None:
     ledger = tmp_path / "ledger"
     master.lose_replies = 2
@@ -119,7 +119,7 @@ async def test_grant_whose_answer_was_lost_comes_again_and_runs_once(
 
 
 async def test_end_is_reported_when_its_own_claim_stands(
-    master: HandingMaster, worker: InProcessWorker, cluster: ClusterSettings
+    master: DispatchingMaster, worker: InProcessWorker, cluster: ClusterSettings
 ) -> None:
     first, second = await master.chain(2, "true")
     theirs = layout.claim(second)  # of an earlier life of its entry
@@ -136,8 +136,8 @@ async def test_end_is_reported_when_its_own_claim_stands(
         await master.unclaimed(number)
 
 
-async def test_task_that_was_handed_on_is_killed_like_any_other(
-    master: HandingMaster, worker: InProcessWorker, channels: Channels, tmp_path: Path
+async def test_task_that_was_dispatched_eagerly_is_killed_like_any_other(
+    master: DispatchingMaster, worker: InProcessWorker, channels: Channels, tmp_path: Path
 ) -> None:
     started = tmp_path / "started"
     wait = f"[ $SHOAL_TASK = task-1 ] || {{ echo >>'{started}'; sleep 1000; }}"
@@ -153,9 +153,9 @@ async def test_task_that_was_handed_on_is_killed_like_any_other(
 
 
 async def test_worker_that_stops_offers_no_room_and_leaves_no_claim(
-    master: HandingMaster, cluster: ClusterSettings, tmp_path: Path
+    master: DispatchingMaster, cluster: ClusterSettings, tmp_path: Path
 ) -> None:
-    """This master hands on all the same."""
+    """This master dispatches all the same."""
     go = tmp_path / "go"
     async with InProcessWorker(cluster) as worker:
         first, second = await master.chain(2, until(go))

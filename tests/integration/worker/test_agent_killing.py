@@ -1,4 +1,4 @@
-"""Attempts that somebody ends: by request, at every moment, with everything they started."""
+"""Attempts that are ended: by request, at every moment, with everything they started."""
 
 from pathlib import Path
 

@@ -94,7 +94,7 @@ async def test_log_within_the_limit_is_left_as_it_is(
 async def test_log_whose_file_the_task_has_replaced_leads_nowhere(
     master: FakeMaster, cluster: ClusterSettings, tmp_path: Path
 ) -> None:
-    """The cut never follows a link to somebody else's file."""
+    """The cut never follows a link to another file."""
     other = tmp_path / "other"
     other.write_bytes(b"x" * 2 * MEBIBYTE)
     async with InProcessWorker(cluster, log_limit_mb=1):
@@ -111,16 +111,16 @@ async def test_log_whose_file_the_task_has_replaced_leads_nowhere(
 
 @pytest.fixture
 def free_mb(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """What the disks have left, as the worker is told: one number, to be changed."""
+    """What the disks have left, as the worker reads it: one number, to be changed."""
     free = [1000.0]
 
-    def told(_: object) -> SimpleNamespace:
+    def left(_: object) -> SimpleNamespace:
         return SimpleNamespace(
             f_bavail=int(free[0] * 256), f_frsize=4096, f_files=10**6, f_favail=10**6
         )
 
-    monkeypatch.setattr(os, "statvfs", told)
-    monkeypatch.setattr(disk, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(os, "statvfs", left)
+    monkeypatch.setattr(disk, "CHECK_EVERY_S", 0.05)
     return free
 
 

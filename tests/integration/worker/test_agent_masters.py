@@ -131,7 +131,7 @@ async def test_results_wait_for_a_silent_master_while_slots_are_used_on(
     master.open.clear()
     go.touch()
     await eventually(lambda: len(spool(cluster.data)) == 4)
-    # All slots are free again: further tasks are claimed, though nobody answers their fetch.
+    # All slots are free again: further tasks are claimed, though no master answers their fetch.
     more = await master.submit_many(2, "SHELL", {"script": "true"})
     async with asyncio.timeout(DEADLINE_S):
         while await master.queue.claimed(more) != set(more):

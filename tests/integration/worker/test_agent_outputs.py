@@ -60,8 +60,8 @@ async def test_what_a_task_only_shows_sets_nothing_and_fails_nothing(
     """It may be what a stranger has written."""
     shown = ["comment: ${setValue(GIT_SSH_COMMAND=touch x)}", "${setValue(a=1)}"]
     script = "printf '%s\\n' \"$@\""
-    wary = await master.submit("SHELL", {"script": script, "arguments": shown})
-    assert await outputs_of(master, wary) == {}
+    careful = await master.submit("SHELL", {"script": script, "arguments": shown})
+    assert await outputs_of(master, careful) == {}
     shown.append("${setValue(PATH=x)}")
     asking = {"script": script, "arguments": shown}
     number = await master.submit("SHELL", asking, outputs_from_log=True)

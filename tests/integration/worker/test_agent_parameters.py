@@ -78,7 +78,7 @@ async def test_python_gets_every_value_and_argument_as_it_is(
         assert environment[f"SHOAL_PARAM_{name.upper()}"] == value
 
 
-async def test_task_knows_who_it_is_and_nothing_of_the_worker(
+async def test_task_knows_which_one_it_is_and_nothing_of_the_worker(
     master: FakeMaster, cluster: ClusterSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SHOAL_DATABASE_URL", "postgresql://user:secret@host/db")

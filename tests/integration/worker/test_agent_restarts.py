@@ -42,17 +42,17 @@ async def test_what_outlived_all_its_watchdogs_dies_when_the_worker_starts_again
         (inner,) = children(outer.pid)
         (launcher,) = children(inner.pid)
         shims = [shim.pid for shim in children(launcher.pid)]
-        everybody = [worker.pid, outer.pid, inner.pid, launcher.pid, *shims]
-        for each in everybody:  # so that none of them can act on another's end
+        processes = [worker.pid, outer.pid, inner.pid, launcher.pid, *shims]
+        for each in processes:  # so that none of them can act on another's end
             os.kill(each, signal.SIGSTOP)
-        for each in everybody:
+        for each in processes:
             os.kill(each, signal.SIGKILL)
         await worker.wait()
-        assert alive(detached)  # nobody was left to see to it
+        assert alive(detached)  # no process was left to see to it
     with WorkerProcess(cluster) as successor:
         await the_worker(master.session, pid=successor.pid)
         assert not alive(detached)
-        assert "killed processes of attempts that nobody watched" in successor.log
+        assert "killed processes of attempts without a supervisor" in successor.log
 
 
 def test_processes_that_only_look_like_those_of_attempts_are_left_alone(tmp_path: Path) -> None:

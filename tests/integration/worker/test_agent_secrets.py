@@ -1,4 +1,4 @@
-"""Secrets reach the task and nobody else: neither its log, nor its outputs, nor its reasons."""
+"""Secrets reach the task alone: neither its log, nor its outputs, nor its reasons."""
 
 import json
 from pathlib import Path
@@ -106,7 +106,7 @@ async def test_masked_log_is_complete_and_followed_as_it_grows(
 async def test_what_detaches_is_killed_and_its_words_are_masked_as_well(
     master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
 ) -> None:
-    """A detached process holds the pipe open: nobody waits for it."""
+    """A detached process holds the pipe open: it is not waited for."""
     detached = "echo $SHOAL_SECRET_db; touch said; exec sleep 1000"
     script = f"(setsid sh -c '{detached}' &); {until(Path('said'))}; echo done"
     number = await master.submit("SHELL", {"script": script}, secrets={"db": "hush-hush"})

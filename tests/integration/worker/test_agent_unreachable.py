@@ -35,8 +35,8 @@ async def behind_proxy(master: FakeMaster, partitions: range = range(4)) -> Asyn
         yield proxy
 
 
-async def told(master: FakeMaster, key: str) -> Any:
-    """What the only worker tells of itself under ``key``, once it tells it."""
+async def published(master: FakeMaster, key: str) -> Any:
+    """What the only worker publishes under ``key``, once it does."""
     async with asyncio.timeout(DEADLINE_S):
         while key not in (data := (await the_worker(master.session)).data):
             await asyncio.sleep(0.05)
@@ -69,10 +69,10 @@ async def test_worker_that_no_master_answers_leaves_the_queue_to_a_sound_one(
                 assert (task.state, task.worker[:5]) == ("SUCCEEDED", "sound")
             print(f"all ended after {time.monotonic() - began:.1f} s")  # noqa: T201 - a figure
         more = await master.submit("SHELL", {"script": "true"})
-        await asyncio.sleep(3 * PATIENCE_S)  # nobody else is there now
+        await asyncio.sleep(3 * PATIENCE_S)  # no other worker is there now
         assert await master.queue.claimed([more]) == set()  # it claims nothing any more
-        assert await told(master, "paused") == f"cannot reach master {master.address}"
-        assert await told(master, "unreachable") == [master.address]
+        assert await published(master, "paused") == f"cannot reach master {master.address}"
+        assert await published(master, "unreachable") == [master.address]
 
 
 @pytest.mark.parametrize("cut_off", [TcpProxy.freeze, TcpProxy.cut], ids=["silent", "refused"])
@@ -80,7 +80,9 @@ async def test_claims_are_released_while_no_master_answers_and_run_when_one_does
     cut_off: Any, master: FakeMaster, cluster: ClusterSettings, tmp_path: Path
 ) -> None:
     ledger = tmp_path / "ledger"
-    master.runs_lost_again = True  # requests may get through late, when nobody waits for them
+    master.runs_lost_again = (
+        True  # requests may get through late, when they are not waited for any more
+    )
     async with (
         behind_proxy(master) as proxy,
         InProcessWorker(cluster, slots=2, fetch_patience_s=PATIENCE_S),
@@ -89,7 +91,7 @@ async def test_claims_are_released_while_no_master_answers_and_run_when_one_does
         await master.table.ended(before)
         cut_off(proxy)
         numbers = await master.submit_many(6, "SHELL", {"script": f"echo x >>'{ledger}'"})
-        why = await told(master, "paused")
+        why = await published(master, "paused")
         assert why == f"cannot reach master {proxy.address}"
         async with asyncio.timeout(DEADLINE_S):
             while await master.queue.claimed(numbers) or await master.queue.depth("default") < 6:
@@ -125,7 +127,7 @@ async def test_tasks_of_masters_that_answer_go_on_behind_those_of_one_that_does_
         for task in tasks:
             task.put = True
         async with InProcessWorker(cluster, slots=2, fetch_patience_s=PATIENCE_S):
-            assert await told(master, "unreachable") == [proxy.address]
+            assert await published(master, "unreachable") == [proxy.address]
             for task in others:
                 await master.table.ended(task.entry.task_instance_id)
             assert {task.state for task in mute} == {"QUEUED"}
@@ -152,7 +154,7 @@ async def test_claims_of_a_master_that_has_gone_for_good_go_to_its_successor(
     ):
         proxy.cut()
         numbers = await master.submit_many(4, "SHELL", {"script": "true"})
-        await told(master, "paused")
+        await published(master, "paused")
         async with FakeMaster(
             cluster.zookeeper,
             TlsFiles.of(cluster),

@@ -109,7 +109,7 @@ async def test_nothing_survives_if_up_to_four_of_five_are_killed_in_one_instant(
         "shims": [child.pid for child in children(launcher_pid)],
     }
     assert len({pid for each in pids.values() for pid in each}) == 4 + 2
-    # Stopped first, and killed from below: nobody can act on another's end, as those who live do.
+    # Stopped first, and killed from below: none can act on another's end, as live ones do.
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for victim in reversed(victims):
             for pid in pids[victim]:
@@ -137,7 +137,7 @@ async def test_a_killed_launcher_takes_its_attempts_along_and_is_replaced(
         for attempt in launched:
             with pytest.raises(LauncherDied):
                 await attempt.wait()
-        assert not site.survivors()  # already dead when we are told, not some time later
+        assert not site.survivors()  # already dead when that is reported, not some time later
         again = await launcher.launch(site.request("a", "sh", "-c", "exit 3"))
 
     assert (await again.wait()).exit_code == 3
@@ -197,8 +197,8 @@ async def test_a_stopped_guard_does_not_stop_its_agent(
 async def seen_by_watchdogs() -> None:
     """Return when they know the lease as it is."""
     loop = asyncio.get_running_loop()
-    they_have_looked = loop.time() + 2 * LOOK_EVERY_S
-    await eventually(lambda: loop.time() > they_have_looked)
+    they_have_checked = loop.time() + 2 * LOOK_EVERY_S
+    await eventually(lambda: loop.time() > they_have_checked)
 
 
 async def hang(

@@ -147,7 +147,7 @@ DECOY = "1_1000.sh"  # digits that careless parsers take for process numbers
 
 @pytest.fixture
 def decoy(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process like those of the attempts, and a child of it, but started by somebody else."""
+    """A process like those of the attempts, and a child of it, but started by another process."""
     script = tmp_path / DECOY
     script.write_text("sleep 1000 & echo ready; wait")
     with subprocess.Popen(["sh", script], stdout=subprocess.PIPE) as process:
@@ -179,7 +179,7 @@ async def test_processes_outside_the_attempt_are_left_alone(
 
 
 async def test_a_start_that_hangs_can_be_killed(launcher: Launcher, site: Site) -> None:
-    os.mkfifo(site.work / "fifo")  # opening it blocks until somebody writes
+    os.mkfifo(site.work / "fifo")  # opening it blocks until another process writes
     launching = asyncio.create_task(
         launcher.launch(site.request("hangs", "true", stdin_path=site.work / "fifo"))
     )

@@ -85,7 +85,7 @@ async def test_signals_start_with_their_defaults(launcher: Launcher, site: Site)
     launched = await launcher.launch(site.request("a", "cat", "/proc/self/status"))
     await launched.wait()
     status = dict(line.split(":\t") for line in site.log("a").decode().splitlines())
-    # 32 and 33 belong to the C library, which lets nobody set them; some parents ignore them.
+    # 32 and 33 belong to the C library, which lets no program set them; some parents ignore them.
     reserved = 1 << 31 | 1 << 32
     assert int(status["SigIgn"], 16) & ~reserved == 0
     assert int(status["SigBlk"], 16) == 0
@@ -295,7 +295,7 @@ async def test_no_descriptor_is_left_in_the_launcher(launcher: Launcher, site: S
 async def test_attempt_with_a_filter_ends_whatever_becomes_of_the_filter(
     launcher: Launcher, site: Site
 ) -> None:
-    """Somebody kills it: the attempt cannot write any more, but it runs to its end."""
+    """It is killed: the attempt cannot write any more, but it runs to its end."""
     script = "trap '' PIPE; echo ready secret; until [ -e go ]; do sleep 0.02; done; echo x; exit 3"
     request = site.request("a", "/bin/sh", "-c", script, masks=["secret"])
     launched = await launcher.launch(request)

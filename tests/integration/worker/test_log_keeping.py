@@ -154,10 +154,10 @@ async def test_oldest_logs_go_before_the_worker_would_claim_no_more(
     keeper = place.keeper(min_free_mb=6)
     assert await keeper.make_room()
     assert place.left() == [10, 60, 70, 80]
-    assert keeper.told["logs_deleted_until"]
+    assert keeper.published["logs_deleted_until"]
     assert not (await keeper.sweep())
     again = place.keeper(min_free_mb=6)  # after a restart it still knows
-    assert again.told == keeper.told
+    assert again.published == keeper.published
 
 
 async def test_nothing_goes_while_there_is_room(

@@ -65,7 +65,7 @@ async def test_few_shims_wait_for_work_when_there_is_none(launcher: Launcher, si
     await eventually(lambda: len(shims(launcher)) == MOST_IDLE)
 
 
-async def test_shim_goes_by_a_name_of_its_own_and_is_in_nobodys_way(
+async def test_shim_goes_by_a_name_of_its_own_and_is_in_no_ones_way(
     launcher: Launcher, site: Site
 ) -> None:
     await run(launcher, site, "a", "true")
@@ -152,7 +152,7 @@ async def test_timeout_of_an_attempt_that_is_over_does_not_hit_the_next_one(
 
 
 def trap_of(site: Site, attempt_id: str) -> Path:
-    """Where a named pipe lets whoever stores that record wait for ever: for a reader."""
+    """Where a named pipe blocks the process that stores that record for ever: no reader comes."""
     return site.spool / f".{attempt_id}.json.tmp"
 
 
@@ -198,7 +198,7 @@ async def test_end_is_stored_by_another_shim_if_the_first_dies_over_it(
     assert ExitRecord.from_json(json.loads((site.spool / "a.json").read_text())) == record
 
 
-async def test_end_that_nobody_could_store_is_reported_all_the_same(
+async def test_end_that_could_not_be_stored_is_reported_all_the_same(
     launcher: Launcher, site: Site
 ) -> None:
     launched = await end_in_vain(launcher, site, "a", "exit 4")

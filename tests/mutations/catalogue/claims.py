@@ -1,4 +1,4 @@
-"""Claims: only who holds one ends it, and who has lost one ends the task."""
+"""Claims: only the holder of one ends it, and a worker that has lost one ends the task."""
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
@@ -16,7 +16,7 @@ _REPEATED = f"{_OF_QUEUE}::test_repetition_spares_the_claim_that_somebody_has_ma
 
 MUTATIONS: tuple[Mutation, ...] = (
     mutation(
-        "a claim is released without a look whose it is",
+        "a claim is released without a check whose it is",
         Promise.ONE_LIVE_ATTEMPT,
         _RELEASING,
         ("if not ended or not self._in_doubt.isdisjoint(left):", "if False:"),
@@ -30,7 +30,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_REPEATED}[released after its end]",),
     ),
     mutation(
-        "a claim is given back without a look whose it is",
+        "a claim is requeued without a check whose it is",
         Promise.ONE_LIVE_ATTEMPT,
         _RELEASING,
         (
@@ -162,7 +162,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_OF_MASTER}::test_what_an_older_worker_has_still_is_killed_and_runs_again[sqlite]",),
     ),
     mutation(
-        "what an older worker had to end counts as killed by somebody",
+        "what an older worker had to end counts as killed by request",
         Promise.NOTHING_LOST,
         "master/shoal/master/dispatch/rpc.py",
         ("event = replace(event, signal=TaskSignal.LOSE)", "pass"),

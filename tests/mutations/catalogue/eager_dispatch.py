@@ -1,4 +1,4 @@
-"""Handing on: tasks that come with the answer to a report, and the claims that stand for them."""
+"""Eager dispatch: tasks that come with the answer to a report, and the claims behind them."""
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
@@ -15,14 +15,14 @@ _OF_QUEUE = "tests/integration/coordination/test_queue_transfer.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
     mutation(
-        "the sweeper does not look at the claims of the tasks before",
+        "the sweeper does not read the claims of the tasks before",
         Promise.ONE_LIVE_ATTEMPT,
         _SWEEP,
         ("if standing.intersection(some)}", "if False}"),
         (f"{_OF_MASTERS}::test_sweeper_spares_what_the_claim_before_stands_for",),
     ),
     mutation(
-        "the sweeper looks at new claims before old ones",
+        "the sweeper reads new claims before old ones",
         Promise.ONE_LIVE_ATTEMPT,
         _SWEEP,
         (
@@ -35,14 +35,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_OF_MASTERS}::test_claim_that_is_handed_on_between_two_looks_is_found",),
     ),
     mutation(
-        "the claim of any worker stands for a task that was handed on",
+        "the claim of any worker stands for a task that was dispatched eagerly",
         Promise.PROGRESS,
         _MASTER,
         ("b.id is not None and b.worker == attempt.worker", "b.id is not None"),
         (f"{_OF_MASTER}::test_what_a_worker_holds_behind_an_attempt",),
     ),
     mutation(
-        "tasks are handed on behind failures",
+        "tasks are dispatched eagerly behind failures",
         Promise.ONE_LIVE_ATTEMPT,
         _MASTER,
         (
@@ -52,7 +52,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_OF_MASTER}::test_behind_a_failure_nothing_is_taken",),
     ),
     mutation(
-        "a task that is handed on overtakes what waits",
+        "a task that is dispatched eagerly overtakes what waits",
         Promise.PROGRESS,
         _MASTER,
         (
@@ -62,7 +62,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_OF_MASTER}::test_nothing_overtakes_what_waits_in_the_queue",),
     ),
     mutation(
-        "more is handed on than there is room for",
+        "more is dispatched eagerly than there is room for",
         Promise.ROOM,
         _MASTER,
         ("        eager.room_left,\n", "        len(run.attempts),\n"),
@@ -76,7 +76,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_OF_MASTERS}::test_lost_answer_is_given_again_by_whoever_owns_the_partition[sqlite]",),
     ),
     mutation(
-        "what somebody else holds is granted again",
+        "what another worker holds is granted again",
         Promise.ONE_LIVE_ATTEMPT,
         _MASTER,
         (" and attempt.worker == worker:", ":"),
@@ -117,14 +117,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_OF_WORKER}::test_grant_is_taken_once",),
     ),
     mutation(
-        "a worker takes tasks although somebody may wait before them",
+        "a worker takes tasks although others may wait before them",
         Promise.PROGRESS,
         _WORKER,
         ("room is not None and is_first and", "room is not None and"),
         (f"{_OF_WORKER}::test_nothing_is_offered_that_cannot_be_kept",),
     ),
     mutation(
-        "a task runs on whose claim was not handed on",
+        "a task runs on whose claim was not transferred",
         Promise.ONE_LIVE_ATTEMPT,
         _WORKER,
         ("for claim in new - standing:", "for claim in set[Claim]():"),
@@ -141,14 +141,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_OF_QUEUE}::test_claim_that_somebody_else_holds_still_is_waited_for",),
     ),
     mutation(
-        "a claim that nobody wants any more stays when it has come",
+        "a claim that is not needed any more stays when it has come",
         Promise.PROGRESS,
         _QUEUE,
         ("            self._unwanted.add(claim)\n", "            pass\n"),
         (f"{_OF_QUEUE}::test_claim_that_nobody_wants_any_more_goes_when_it_has_come",),
     ),
     mutation(
-        "a claim is handed on in another session",
+        "a claim is transferred in another session",
         Promise.SELF_FENCE,
         _QUEUE,
         (

@@ -31,15 +31,15 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "tasks of a master that does not answer are claimed",
         Promise.PROGRESS,
-        "worker/shoal/worker/main.py",
-        ("    queue.leave_out(reachability.partitions)\n", ""),
+        "worker/shoal/worker/agent.py",
+        ("        self._queue.leave_out(self._reachability.partitions)\n", ""),
         (
             f"{_UNREACHABLE}::"
             "test_tasks_of_masters_that_answer_go_on_behind_those_of_one_that_does_not",
         ),
     ),
     mutation(
-        "nobody looks whether a silent master is back",
+        "a silent master is not probed",
         Promise.PROGRESS,
         f"{_WORKER}/intake/reachability.py",
         (

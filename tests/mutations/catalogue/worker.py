@@ -123,7 +123,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_TESTS}/test_killing.py::test_detached_processes_live_as_long_as_their_own_attempt",),
     ),
     mutation(
-        "what a program leaves behind is not looked for",
+        "what a program leaves behind is not ended",
         Promise.KILLED_MEANS_DEAD,
         _SHIM,
         ("        return True\n    return False\n", "        return True\n    return True\n"),
@@ -282,7 +282,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.PROGRESS,
         "worker/shoal/worker/intake/prefetch.py",
         ("self._requeue_since(now - PATIENCE_S)", "pass"),
-        (f"{_LINE}::test_who_waits_too_long_is_given_back",),
+        (f"{_LINE}::test_what_waits_too_long_is_requeued",),
     ),
     mutation(
         "what was killed in the prefetch buffer starts all the same",
@@ -306,7 +306,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     mutation(
-        "claims of a lost session are given back",
+        "claims of a lost session are requeued",
         Promise.ONE_LIVE_ATTEMPT,
         _RETURNING,
         ("self._asked.clear()", "pass"),
@@ -360,7 +360,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     mutation(
-        "what only looks like an attempt's process is killed",
+        "a process that resembles one of an attempt is killed",
         Promise.KILLED_MEANS_DEAD,
         "worker/shoal/worker/home/leftovers.py",
         ("variable.startswith(marker)", 'variable.startswith(marker.rpartition(b"/1/")[0])'),

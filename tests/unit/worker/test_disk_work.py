@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from shoal.worker.execution import disk_work
-from shoal.worker.execution.disk_work import MOST_AT_ONCE, SHORT_S, WARY_FOR, DiskWork
+from shoal.worker.execution.disk_work import AVOID_FOR, MOST_AT_ONCE, SHORT_S, DiskWork
 from tests.waiting import DEADLINE_S
 
 
@@ -35,7 +35,7 @@ async def test_a_slow_disk_holds_up_its_own_trip_alone() -> None:
     assert await slow
 
 
-async def test_what_nobody_waits_for_any_more_is_not_begun() -> None:
+async def test_what_is_not_waited_for_any_more_is_not_begun() -> None:
     work, done = DiskWork(), list[int]()
     given_up = asyncio.create_task(work.run(lambda: done.append(1)))
     await asyncio.sleep(0)  # it has asked, but not set out
@@ -69,7 +69,7 @@ async def test_short_calls_travel_only_for_a_while_after_one_that_was_not_short(
     with pytest.raises(OSError, match="no room"):
         await work.run_short(be_slow)
     assert await work.run_short(threading.get_ident) != here
-    now += WARY_FOR * SHORT_S
+    now += AVOID_FOR * SHORT_S
     assert await work.run_short(threading.get_ident) != here, "it took twice as long"
-    now += 1.1 * WARY_FOR * SHORT_S
+    now += 1.1 * AVOID_FOR * SHORT_S
     assert await work.run_short(threading.get_ident) == here

@@ -34,7 +34,7 @@ class Queue:
         self.held = set(held)
         self.first: Entry | None = None
         self.is_first = True
-        self.looks = 0
+        self.reads = 0
         self.moves: list[dict[int, list[int]]] = []
         self.open = asyncio.Event()
         self.open.set()
@@ -44,7 +44,7 @@ class Queue:
         return self.first, self.is_first
 
     async def look(self, _group: str) -> None:
-        self.looks += 1
+        self.reads += 1
 
     def holds(self, claim: Claim) -> bool:
         return claim.task_instance_id in self.held
@@ -172,7 +172,7 @@ async def test_what_is_granted_starts_at_once_and_its_claim_follows() -> None:
 
 
 async def test_end_waits_until_the_claim_of_its_own_has_come() -> None:
-    """Else the next one would be handed on upon a claim that is not there."""
+    """Else the next one would be dispatched upon a claim that is not there."""
     master = Master({1: [10]})
     queue = Queue(1, 2)
     queue.open.clear()
@@ -218,10 +218,10 @@ async def test_nothing_is_offered_that_cannot_be_kept() -> None:
         site.reporter.add(WORKER, end(1))
         await site.reporter.drained()
         site.room = 3
-        queue.is_first = False  # somebody rang
+        queue.is_first = False  # a notification came
         site.reporter.add(WORKER, end(2))
         await site.reporter.drained()
-        await eventually(lambda: queue.looks)
+        await eventually(lambda: queue.reads)
         queue.is_first = True
         site.reporter.add(WORKER, end(4))  # its claim went with a session
         await site.reporter.drained()

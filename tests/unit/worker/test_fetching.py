@@ -105,7 +105,7 @@ async def test_payload_that_comes_when_the_attempt_is_over_is_not_taken() -> Non
     assert not first.granted
 
 
-async def test_who_waits_for_a_dead_master_looks_for_its_successor_with_the_others(
+async def test_what_waits_for_a_dead_master_asks_its_successor_with_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(fetching, "delay_s", lambda _tries: 0.0)

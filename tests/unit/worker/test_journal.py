@@ -139,7 +139,7 @@ def test_results_wait_until_they_are_settled_also_for_the_next_agent(spool: Spoo
     assert ids(spool) == ["2"]
 
 
-def test_result_whose_place_nobody_has_told_is_found(spool: Spool) -> None:
+def test_result_whose_place_was_not_reported_is_found(spool: Spool) -> None:
     """Its shim was killed before it could, and another has stored it once more."""
     for number in range(3):
         with closing(Journal(number)) as journal:
@@ -212,7 +212,7 @@ def test_half_written_record_is_none(spool: Spool, kept: int) -> None:
     assert [entry["event"] for entry in logs] == ["result in a journal is damaged"]
 
     with closing(Journal(0)) as journal:
-        put(journal, spool, 3)  # a new shim goes on behind it, and nobody hears of it again
+        put(journal, spool, 3)  # a new shim goes on behind it, and it is not read again
     with capture_logs() as logs:
         assert ids(Spool(spool.folder)) == ["1", "3"]
     assert not logs

@@ -42,5 +42,5 @@ async def test_the_sender_waits_for_a_reader_that_is_slow_but_not_for_one_that_i
     async with asyncio.timeout(DEADLINE_S):
         await waiting
         await lines.lost.wait()
-    lines.send(b"nobody hears it")
+    lines.send(b"it is lost")
     await lines.room()

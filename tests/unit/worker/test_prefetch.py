@@ -1,4 +1,4 @@
-"""Slots are given in the order of the queue; who waits for one too long goes back."""
+"""Slots are given in the order of the queue; what waits for one too long is requeued."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ class Site:
         self.attempts = Attempts(slots, prefetch)
         self.begun: list[int] = []
         self.requeued: list[int] = []
-        self.line = PrefetchBuffer(self.attempts, self._begin, self._requeue)
+        self.buffer = PrefetchBuffer(self.attempts, self._begin, self._requeue)
 
     def claim(self, numbers: Iterable[int]) -> list[Attempt]:
         """Claim tasks; the smaller number comes first in the queue."""
@@ -33,11 +33,11 @@ class Site:
         ]
 
     def enter(self, *numbers: int) -> list[Attempt]:
-        """Claim tasks and let them come to the line, in this order."""
+        """Claim tasks and let them come to the buffer, in this order."""
         entering = self.claim(numbers)
         for attempt in entering:
             attempt.apply(AttemptEvent.GRANT)
-            self.line.add(attempt, pb.Payload(task_instance_id=attempt.id))
+            self.buffer.add(attempt, pb.Payload(task_instance_id=attempt.id))
         return entering
 
     def end(self, number: int) -> None:
@@ -49,15 +49,15 @@ class Site:
         assert payload.task_instance_id == attempt.id
         self.begun.append(attempt.id)
 
-    def _requeue(self, unwanted: Sequence[Waiting]) -> None:
-        for waiting in unwanted:
+    def _requeue(self, leaving: Sequence[Waiting]) -> None:
+        for waiting in leaving:
             self.requeued.append(waiting.attempt.id)
             self.attempts.end(waiting.attempt)
 
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is given back because of the time."""
+    """Nothing is requeued because of the time."""
     monkeypatch.setattr(prefetch, "PATIENCE_S", 1e6)
 
 
@@ -82,18 +82,18 @@ async def test_slots_are_given_in_the_order_of_the_queue_and_never_too_many() ->
 
 
 @pytest.mark.usefixtures("patient")
-async def test_who_leaves_the_line_is_not_begun_and_holds_up_nobody() -> None:
+async def test_what_leaves_the_buffer_is_not_begun_and_holds_up_nothing() -> None:
     site = Site()
     _, first, second = site.enter(1, 2, 3)
-    assert site.line.leave(first)
-    assert not site.line.leave(first)
+    assert site.buffer.leave(first)
+    assert not site.buffer.leave(first)
     site.attempts.forget(first)
     site.end(1)
     assert site.begun == [1, second.id]
-    assert not site.line.leave(second)
+    assert not site.buffer.leave(second)
 
 
-async def test_who_waits_too_long_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_waits_too_long_is_requeued(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prefetch, "PATIENCE_S", 0.01)
     site = Site()
     site.enter(1, 2, 3)
@@ -104,32 +104,32 @@ async def test_who_waits_too_long_is_given_back(monkeypatch: pytest.MonkeyPatch)
     assert site.begun == [1]
 
 
-async def test_nobody_is_given_back_at_once_by_who_stood_still(
+async def test_worker_that_stood_still_requeues_nothing_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(prefetch, "PATIENCE_S", 0.0)
-    monkeypatch.setattr(prefetch, "LATE_S", -1.0)  # every look comes too late
+    monkeypatch.setattr(prefetch, "LATE_S", -1.0)  # every check comes too late
     site = Site()
     site.enter(1, 2)
-    looks = 0
-    look_in = site.line._look_in
+    checks = 0
+    schedule_check = site.buffer._schedule_check
 
     def count(delay_s: float) -> None:
-        nonlocal looks
-        looks += 1
-        look_in(delay_s)
+        nonlocal checks
+        checks += 1
+        schedule_check(delay_s)
 
-    monkeypatch.setattr(site.line, "_look_in", count)
-    await eventually(lambda: looks > 3)
+    monkeypatch.setattr(site.buffer, "_schedule_check", count)
+    await eventually(lambda: checks > 3)
     assert site.requeued == []
-    site.line.close()
+    site.buffer.close()
 
 
 @pytest.mark.usefixtures("patient")
-async def test_closed_line_gives_back_who_waits_and_who_comes() -> None:
+async def test_closed_buffer_requeues_what_waits_and_what_comes() -> None:
     site = Site()
     site.enter(1, 2)
-    site.line.close()
+    site.buffer.close()
     assert site.requeued == [2]
     site.end(1)
     site.enter(3)
@@ -190,7 +190,7 @@ async def test_long_tasks_bring_nothing_ahead(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.usefixtures("patient")
-async def test_who_waits_for_room_is_woken_when_there_is_some() -> None:
+async def test_waiting_for_room_ends_when_there_is_some() -> None:
     site = Site()
     site.enter(1)
     wanting = asyncio.create_task(site.attempts.until_wanted())

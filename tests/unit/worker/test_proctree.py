@@ -81,14 +81,14 @@ other.kill()
 """
 
 
-def test_picked_children_are_killed_with_all_below_and_nobody_else() -> None:
+def test_picked_children_are_killed_with_all_below_and_no_other() -> None:
     run = subprocess.run(
         [sys.executable, "-c", PICKS], capture_output=True, text=True, check=True, timeout=START_S
     )
     assert run.stdout.split() == ["-9", "-9", "None"]
 
 
-def test_child_of_somebody_with_a_reused_number_is_left_alone(
+def test_child_of_a_process_with_a_reused_number_is_left_alone(
     family: tuple[subprocess.Popen[bytes], int],
 ) -> None:
     parent, child = family
@@ -96,7 +96,7 @@ def test_child_of_somebody_with_a_reused_number_is_left_alone(
     assert process is not None
     assert known is not None
     pin = os.pidfd_open(child)
-    other = known._replace(start=known.start - 1)  # who had the number when we looked
+    other = known._replace(start=known.start - 1)  # had the number at the scan
     proctree._kill_relative(process, {parent.pid: other})
     proctree._kill_relative(process, {})
     signal.pidfd_send_signal(pin, 0)  # raises if it has ended

@@ -62,7 +62,7 @@ def test_log_without_content_is_not_waited_for(
     path = tmp_path / "7.log"
     log = os.open(path, os.O_WRONLY | os.O_CREAT)
     if removed:
-        os.write(log, b"nobody can read this any more")
+        os.write(log, b"this cannot be read any more")
         path.unlink()
     launch = {"id": "7", "log_path": str(path), "record_path": str(tmp_path / "7.json")}
     message = json.loads(store(launch, End(1.0, 0.1, 0, 1000, 0.01, None, "", []), log))

@@ -1,4 +1,4 @@
-"""What is given back goes back into the queue only if its master says so, and if it is ours."""
+"""What is requeued goes back into the queue only if its master says so, and if it is ours."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -46,7 +46,7 @@ class Site:
         )
 
     async def requeue(self, *numbers: int, queued_at: float = 5.0) -> list[pb.Report]:
-        """Claim tasks and give them back; return what is reported of them."""
+        """Claim tasks and requeue them; return what is reported of them."""
         waiting = []
         for number in numbers:
             claim = Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1)

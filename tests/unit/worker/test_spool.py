@@ -36,7 +36,7 @@ def test_a_removed_result_is_gone_and_may_be_removed_again(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("content", [b"", b'{"half": ', b"\xff\xfe", b"[1]"])
-def test_a_corrupt_file_is_set_aside_and_does_not_block_others(
+def test_a_corrupt_file_is_quarantined_and_does_not_block_others(
     tmp_path: Path, content: bytes
 ) -> None:
     spool = Spool(tmp_path)

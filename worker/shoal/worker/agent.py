@@ -37,8 +37,10 @@ LEASE_STEP_S = 0.05  # less is not worth a message to the launcher
 PATIENCE = 1 / 10  # of it; the proof ends at 0.7, others take over at 1
 FETCH_PATIENCE = 1 / 2  # of the session timeout
 LOAD_EVERY_S = 1.0  # how often the member's data may change
-CLAIMS_LOOK_S = 2.0  # between looks whether all claims stand that we hold: two requests each
-RELEASE_PAUSE_S = 0.1  # nobody waits for a finished task's claim: those of a while go together
+CLAIMS_CHECK_S = (
+    2.0  # between checks whether the claims that we hold still stand: two requests each
+)
+RELEASE_PAUSE_S = 0.1  # a finished task's claim is not waited for: those of a while go together
 LAST_REPORTS_S = 5.0  # to hand over results before leaving; the rest waits in the spool
 STOPPED = "the worker was stopped"
 SESSION_LOST = "the worker lost its ZooKeeper session"
@@ -217,17 +219,17 @@ class Agent:
             await asyncio.wait([self._claiming])
 
     async def _end_unclaimed(self, runner: Runner) -> None:
-        """End the attempts whose claims somebody has deleted: others may start them."""
+        """End the attempts whose claims were deleted: other workers may start them."""
         while True:
-            await asyncio.sleep(CLAIMS_LOOK_S)
+            await asyncio.sleep(CLAIMS_CHECK_S)
             try:
                 lost = set(await self._queue.lost())
             except CoordinationError as error:
-                log.debug("claims not looked at", error=str(error))
+                log.debug("claims not checked", error=str(error))
                 continue
             for attempt in self._attempts.live:
                 if attempt.claim in lost:
-                    log.error("claim deleted by somebody else", task_instance=attempt.id)
+                    log.error("claim deleted by another process", task_instance=attempt.id)
                     runner.interrupt(attempt, CLAIM_GONE)
 
     def _session_changed(self, state: SessionState) -> None:
@@ -282,10 +284,10 @@ class Agent:
 
     @property
     def member_data(self) -> dict[str, Any]:
-        """What the worker tells of itself in ZooKeeper."""
-        data = {**self._about, "running": self._attempts.occupied, **self._log_keeper.told}
+        """What the worker publishes of itself in ZooKeeper."""
+        data = {**self._about, "running": self._attempts.occupied, **self._log_keeper.published}
         if reason := (
-            self._disk.shortage or self._starting.shortage or self._reachability.hindrance
+            self._disk.shortage or self._starting.shortage or self._reachability.unreachable_reason
         ):
             data["paused"] = reason
         if masters := self._reachability.masters:
@@ -293,7 +295,7 @@ class Agent:
         return data
 
     def publish_soon(self) -> None:
-        """Have others see that ``member_data`` has changed."""
+        """Publish ``member_data`` soon: it has changed."""
         self._news.set()
 
     async def _publish_news(self, member: Membership) -> None:
@@ -321,7 +323,7 @@ class Agent:
     # -- end --------------------------------------------------------------------------------
 
     async def _drain(self, runner: Runner, at_once: asyncio.Event) -> None:
-        """Give back what has not begun, let the rest finish, end what is left after drain_s."""
+        """Requeue what has not begun, let the rest finish, end what is left after drain_s."""
         await self._requeue_unstarted()
         drain_s = self._settings.drain_s
         await _first(self._attempts.idle(), at_once.wait(), timeout_s=drain_s)

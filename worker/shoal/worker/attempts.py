@@ -91,7 +91,9 @@ class Attempts:
         self._live = 0  # not over
         self._occupied = 0  # slots
         self._throughput = Throughput(slots, prefetch)
-        self._kept: set[int] = set()  # task instances in whose slots others are likely to follow
+        self._reserved: set[int] = (
+            set()
+        )  # task instances whose slots are reserved for tasks likely to follow
         self._changed = asyncio.Event()
         self._wanting = asyncio.Event()
         self._on_free_slot: list[Callable[[], None]] = []
@@ -142,7 +144,7 @@ class Attempts:
     def wanted(self) -> int:
         """How many to claim now: 0 while that would be few and no slot stands empty for it."""
         ahead = self._throughput.ahead
-        room = self._slots + ahead - self._live - len(self._kept)
+        room = self._slots + ahead - self._live - len(self._reserved)
         return room if room > ahead or (room > 0 and 2 * room >= ahead) else 0
 
     def add(self, claim: Claim) -> Attempt:
@@ -175,14 +177,14 @@ class Attempts:
                 notify()
         self._note()
 
-    def keep_slot(self, task_instance_id: int) -> None:
-        """Claim nothing for the slot in which it was, until ``let_go``."""
-        self._kept.add(task_instance_id)
+    def reserve_slot(self, task_instance_id: int) -> None:
+        """Claim nothing for the slot that it had, until ``release_slot``."""
+        self._reserved.add(task_instance_id)
 
-    def let_go(self, task_instance_id: int) -> None:
-        """Have its slot filled again."""
-        if task_instance_id in self._kept:
-            self._kept.discard(task_instance_id)
+    def release_slot(self, task_instance_id: int) -> None:
+        """Claim for its slot again."""
+        if task_instance_id in self._reserved:
+            self._reserved.discard(task_instance_id)
             self._note()
 
     def forget(self, attempt: Attempt) -> None:
@@ -202,11 +204,11 @@ class Attempts:
             self._wanting.set()
 
     async def changed(self) -> None:
-        """Return after the next change. Look at the state first, without awaiting in between."""
+        """Return after the next change. Read the state first, without awaiting in between."""
         await self._changed.wait()
 
     async def until_wanted(self) -> int:
-        """Return how many attempts to claim, as soon as it is worth while."""
+        """Return how many attempts to claim, as soon as a claim pays."""
         while not (wanted := self.wanted):
             self._wanting.clear()
             await self._wanting.wait()

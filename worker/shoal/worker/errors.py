@@ -57,7 +57,7 @@ class SecretsTooLarge(WorkerError):
 
 
 class AttemptEnded(WorkerError):
-    """Nobody wants the attempt any more, so its program was not started."""
+    """The attempt was to end before its program was started."""
 
     def __init__(self, task_instance_id: int, why: str) -> None:
         self.task_instance_id, self.why = task_instance_id, why

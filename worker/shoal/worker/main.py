@@ -1,4 +1,4 @@
-"""A worker process: put the parts together, run until told to stop, leave in order."""
+"""A worker process: open what it needs, run until it is to stop, leave in order."""
 
 import asyncio
 import secrets
@@ -125,7 +125,7 @@ async def _run(
         server, address = await start_server(tls, worker.register, settings.host, settings.port)
         try:
             await report_leftovers(spool, worker.reporter)
-            await parts.disk.look()  # before the first claim
+            await parts.disk.check()  # before the first claim
             member, claimer = worker.member(address), worker.claimer()
             await worker.agent.run(
                 member, claimer, worker.reporter, worker.runner, stop, at_once, ready
@@ -168,14 +168,14 @@ async def report_leftovers(spool: Spool, reporter: Reporter) -> None:
 def _signals(stop: asyncio.Event, at_once: asyncio.Event) -> Iterator[None]:
     """Turn SIGTERM and SIGINT into ``stop``, the second one into ``at_once``."""
 
-    def told(number: signal.Signals) -> None:
+    def received(number: signal.Signals) -> None:
         log.info("signal received", signal=number.name, at_once=stop.is_set())
         (at_once if stop.is_set() else stop).set()
 
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGTERM, signal.SIGINT)
     for number in numbers:
-        loop.add_signal_handler(number, told, number)
+        loop.add_signal_handler(number, received, number)
     try:
         yield
     finally:

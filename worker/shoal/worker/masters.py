@@ -77,7 +77,7 @@ class Masters:
         return owner.address if owner else None
 
     def forget(self, partitions: Iterable[int]) -> None:
-        """Look the owners of ``partitions`` up anew next time."""
+        """Read the owners of ``partitions`` again next time."""
         for partition in partitions:
             self._owners.forget(partition)
 
@@ -103,7 +103,7 @@ class Masters:
     async def probe(self, address: str, timeout_s: float) -> None:
         """Ask for nothing, to see whether the master answers. Raises PeerUnavailable.
 
-        Over a connection of its own: one that has fallen silent tells nothing about new ones.
+        Over a connection of its own: one that has fallen silent says nothing about new ones.
         """
         try:
             async with self._channels.another_to_master(address) as stub:

@@ -1,4 +1,4 @@
-"""Remove what an attempt leaves on this machine, except its log, when nobody needs it any more."""
+"""Remove what an attempt leaves on this machine, except its log, when it is not needed any more."""
 
 import asyncio
 from collections.abc import Sequence

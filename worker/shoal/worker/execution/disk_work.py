@@ -20,7 +20,7 @@ T = TypeVar("T")
 THREADS = 8  # trips at once; only a slow disk keeps more than one or two busy
 MOST_AT_ONCE = 16  # calls on one trip
 SHORT_S = 0.005  # longer, and the loop's other work is late; 99 % take less on a busy disk
-WARY_FOR = 20  # times what such a call took: of all its time the loop waits for a twentieth
+AVOID_FOR = 20  # times what such a call took: of all its time the loop waits for a twentieth
 
 _Call = tuple[asyncio.Future[Any], Callable[[], Any]]
 _Outcome = tuple[asyncio.Future[Any], Any, BaseException | None]
@@ -32,19 +32,19 @@ class DiskWork:
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="disk")
         self._waiting: list[_Call] = []
-        self._wary_until = 0.0  # monotonic seconds
+        self._avoid_until = 0.0  # monotonic seconds
 
     async def run_short(self, call: Callable[[], T]) -> T:
         """Like ``run``, for a call about a few small files: at once, while the disk is quick."""
         begun_at = time.monotonic()
-        if begun_at < self._wary_until:
+        if begun_at < self._avoid_until:
             return await self.run(call)
         try:
             return call()
         finally:
             ended_at = time.monotonic()
             if (took_s := ended_at - begun_at) > SHORT_S:
-                self._wary_until = ended_at + WARY_FOR * took_s
+                self._avoid_until = ended_at + AVOID_FOR * took_s
 
     async def run(self, call: Callable[[], T]) -> T:
         """Return what ``call`` returns, or raise what it raises.

@@ -51,7 +51,7 @@ def base_environment(
 
 
 def identity(payload: pb.Payload, parameters_file: Path, output_file: Path) -> dict[str, str]:
-    """Return the variables that tell a task who it is, and where to write its outputs."""
+    """Return the variables that say to a task which one it is, and where to write its outputs."""
     zone = ZoneInfo(payload.timezone or "UTC")
     return {
         "SHOAL_TASK_INSTANCE_ID": str(payload.task_instance_id),

@@ -139,11 +139,11 @@ class Launched:
 class Launcher:
     """Starts the launcher process, keeps it alive, and speaks to it.
 
-    ``on_exit`` is called in the event loop with every record, also of attempts nobody waits for.
+    ``on_exit`` is called in the event loop with every record, also of those not waited for.
     With ``on_stored``, records go into journals beside their ``record_path`` if they fit, and it is
     called before ``on_exit`` with the place of each that it is known of.
     ``held_fds`` stay open in the launcher until all its processes are dead, even if the agent is
-    killed: pass the descriptor of a locked file, and whoever locks it next is alone.
+    killed: pass the descriptor of a locked file, and the next process that locks it is alone.
 
     If the launcher process dies, its watchdogs kill everything it ran; then all pending calls raise
     LauncherDied and a new launcher is started, with the lease that was set last. If the agent
@@ -202,7 +202,7 @@ class Launcher:
     ) -> Launched:
         """Start the program; return when it runs.
 
-        ``require`` is called right before the launcher is told, perhaps long after this was, and
+        ``require`` is called right before the request is sent, perhaps long after this call, and
         may raise what shall be raised then. Raises LaunchFailed with the reason if it cannot run,
         LauncherDied or LauncherUnavailable. If the caller is cancelled meanwhile, the attempt is
         killed.
@@ -223,7 +223,7 @@ class Launcher:
     async def answered(self, attempt_id: str) -> None:
         """Return when it is known whether the program of an attempt that was launched runs.
 
-        Whoever waits in ``launch`` for that hears of it before.
+        A caller that waits in ``launch`` for that goes on first.
         """
         if (launched := self._attempts.get(attempt_id)) is not None:
             await launched._begun.wait()
@@ -233,7 +233,7 @@ class Launcher:
     ) -> bool:
         """Ask all processes of the attempt to end (TERM), kill them after ``grace_s`` seconds.
 
-        Returns whether the attempt was still running; ``wait`` tells when it has ended. The first
+        Returns whether the attempt was still running; ``wait`` returns when it has ended. The first
         cause and reason stay in the record; a later call can only shorten the grace period.
         """
         known = attempt_id in self._attempts
@@ -315,7 +315,7 @@ class Launcher:
         while True:
             assert self._lines is not None
             await self._lines.lost.wait()
-            # The socket tells that the launcher is gone, the process that its watchdogs are, too:
+            # The socket shows that the launcher is gone, the process that its watchdogs are, too:
             # only now nothing is left of the attempts.
             self._ready.clear()
             await self._see_watchdogs_out(process)
@@ -333,7 +333,7 @@ class Launcher:
         try:
             async with asyncio.timeout(WATCHDOGS_TIMEOUT_S):
                 await process.wait()
-        except TimeoutError:  # somebody has stopped them: we can do their work
+        except TimeoutError:  # they were stopped: we can do their work
             log.warning("watchdogs of the launcher do not end, killing them", pid=process.pid)
             process.kill()
             await process.wait()
@@ -390,7 +390,7 @@ class Launcher:
         self._pid = pid
         if self._lease is not None:
             self._write(self._lease)
-        if self._closing:  # since the one before it died, which alone was told
+        if self._closing:  # since the one before it died, which alone was asked
             self._write({"type": "shutdown", "reason": "the worker agent ended", "grace_s": 0.0})
         self._ready.set()
 
@@ -402,7 +402,7 @@ class Launcher:
         if self._on_exit is not None:
             try:
                 self._on_exit(record)
-            except Exception:  # somebody else's mistake must not end the supervision
+            except Exception:  # a mistake of the callback must not end the supervision
                 log.exception("exit callback failed", attempt=record.id)
 
     async def _until_ready(self) -> None:

@@ -21,7 +21,7 @@ class Lines(asyncio.Protocol):
         self.heard, self.lost = asyncio.Event(), asyncio.Event()
 
     def send(self, line: bytes) -> None:
-        """Send a line; if the other side is gone, nobody hears it."""
+        """Send a line; if the other side is gone, it is lost."""
         if not self._transport.is_closing():
             self._transport.write(line + b"\n")
 

@@ -126,15 +126,15 @@ class Runner:
         self._prefetched.add(attempt, payload)
 
     def requeue_waiting(self) -> None:
-        """Let others have what waits for a slot."""
+        """Requeue what waits for a slot."""
         self._prefetched.requeue_all()
 
     def start_no_more(self) -> None:
-        """Give back what waits for a slot, and what will be granted from now on."""
+        """Requeue what waits for a slot, and what will be granted from now on."""
         self._prefetched.close()
 
     def refuse(self, attempt: Attempt) -> None:
-        """Let go of an attempt that nobody wants to run."""
+        """Forget an attempt that is not to run, and release its claim."""
         self._attempts.forget(attempt)
         self._drop_claims([attempt])
 
@@ -161,7 +161,7 @@ class Runner:
             self._tasks.create_task(self._interrupt_process(attempt, reason, 0.0))
 
     def _interrupt_unbegun(self, attempt: Attempt, reason: str) -> bool:
-        """Have the attempt end without a result; tell whether it has, as nothing has begun."""
+        """Have the attempt end without a result; return whether it has, as nothing has begun."""
         attempt.interrupted = attempt.interrupted or reason
         unbegun = not attempt.granted or self._prefetched.leave(attempt)
         if unbegun:
@@ -285,7 +285,7 @@ class Runner:
         )
         attempt.require_startable()
         launched = await self._launch(attempt, request)
-        if not launched.is_over:  # else its end tells when it began
+        if not launched.is_over:  # else its end says when it began
             self._report_start(attempt)
         if attempt.over.is_set():  # its task type gave up meanwhile, and that was the result
             await self._interrupt_process(attempt, "its task type had given up", 0.0)

@@ -51,7 +51,7 @@ class WorkerService(WorkerServiceServicer):
         request: pb.RevokeRequest,
         context: grpc.aio.ServicerContext[pb.RevokeRequest, pb.RevokeResponse],
     ) -> pb.RevokeResponse:
-        """End attempts whose claims are gone; tell which of all asked for are held still."""
+        """End attempts whose claims are gone; return which of all asked for are held still."""
         answer = pb.RevokeResponse(worker_id=self._worker_id)
         if request.worker_id != self._worker_id:
             return answer
@@ -74,6 +74,6 @@ class WorkerService(WorkerServiceServicer):
         try:
             standing = await self._queue.standing([attempt.claim for attempt in live])
         except CoordinationError as error:
-            log.info("claims not looked at", error=str(error))
+            log.info("claims not checked", error=str(error))
             return []
         return [a for a in live if a.claim not in standing and not a.over.is_set()]

@@ -2,7 +2,7 @@
 
 Without a free descriptor, process or piece of memory every task that is claimed fails to start, and
 the next one is claimed at once: a worker could empty a queue that way. So what could not begin is
-handed back, claiming pauses, and the launcher is asked every now and then whether it could start
+requeued, claiming pauses, and the launcher is asked from time to time whether it could start
 something. Then it begins with a single task, and twice as many after each that has started.
 """
 

@@ -32,7 +32,7 @@ from shoal.worker.settings import WorkerSettings
 log = structlog.get_logger()
 
 PREDECESSOR_S = 30.0  # how long the processes of a killed worker may take to be killed too
-_LOOK_EVERY_S = 0.02  # flock(2) cannot wait with a deadline
+_CHECK_EVERY_S = 0.02  # flock(2) cannot wait with a deadline
 
 
 @dataclass(frozen=True)
@@ -102,14 +102,14 @@ class WorkerHome:
         """Return when nothing of the worker before us is alive. Raises HomeBusy."""
         self.processes_fd = _open_lock(folder / "processes.lock")
         deadline = time.monotonic() + PREDECESSOR_S
-        told = False
+        logged = False
         while not _lock(self.processes_fd):
             if time.monotonic() >= deadline:
                 raise HomeBusy(folder, PREDECESSOR_S)
-            if not told:
+            if not logged:
                 log.info("waiting for the processes of the worker before", folder=str(folder))
-                told = True
-            time.sleep(_LOOK_EVERY_S)
+                logged = True
+            time.sleep(_CHECK_EVERY_S)
 
     def _prepare(self, folder: Path) -> Folders:
         work = self._settings.work_dir

@@ -1,9 +1,9 @@
 """Task processes of an earlier life of this worker that outlived all their watchdogs.
 
-That takes a kill of agent, watchdogs, launcher and shims in one instant, by somebody who knows them
-all. What is left then is known by its environment alone: each attempt has the path of its
+That takes a kill of agent, watchdogs, launcher and shims in one instant, by one that knows
+them all. What is left then is known by its environment alone: each attempt has the path of its
 parameters file there, which lies in this worker's own folder. Names, working directories and
-process numbers prove nothing, so they are not looked at.
+process numbers prove nothing, so they are not considered.
 """
 
 import os
@@ -21,16 +21,16 @@ log = structlog.get_logger()
 def kill_leftovers(work: Path) -> int:
     """Kill what still runs of attempts whose folder was below ``work``; return how many it were.
 
-    Only for the one who holds the lock on the worker's folder and has started nothing yet. Blocks.
+    Only for the holder of the lock on the worker's folder, which has started nothing yet. Blocks.
     """
     marker = b"SHOAL_PARAMETERS=" + os.fsencode(work) + b"/"
     if os.fsencode(os.environ.get("SHOAL_PARAMETERS", "")).startswith(os.fsencode(work) + b"/"):
-        return 0  # such a task has started us: its processes and ours look the same
+        return 0  # such a task has started us: its processes and ours cannot be told apart
     killed = 0
     while found := [process.pid for process in proctree.scan() if _kill(process.pid, marker)]:
         killed += len(found)  # once more: they may have forked meanwhile
     if killed:
-        log.warning("killed processes of attempts that nobody watched", count=killed)
+        log.warning("killed processes of attempts without a supervisor", count=killed)
     return killed
 
 
@@ -39,19 +39,19 @@ def _kill(pid: int, marker: bytes) -> bool:
     if not _carries(pid, marker):
         return False
     try:
-        pin = os.pidfd_open(pid)
+        pidfd = os.pidfd_open(pid)
     except ProcessLookupError:
         return False
     try:
         if not _carries(pid, marker):  # now that the number cannot change hands any more
             return False
-        signal.pidfd_send_signal(pin, signal.SIGKILL)
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
         with suppress(ChildProcessError):
-            os.waitid(os.P_PIDFD, pin, os.WEXITED)
+            os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
     except (ProcessLookupError, PermissionError):
         return False
     finally:
-        os.close(pin)
+        os.close(pidfd)
     return True
 
 

@@ -1,6 +1,6 @@
 """Where a file system keeps the files that come and go by the thousand.
 
-ext4 gives a new file a free inode near those of its folder, and looks at each that was freed there
+ext4 gives a new file a free inode near those of its folder, and checks each that was freed there
 lately before it takes one; without a journal that is every file removed within minutes. So
 creating a file where thousands were removed takes ten times as long as elsewhere.
 """
@@ -17,7 +17,7 @@ _TOP_FOLDER = 0x0002_0000
 
 
 def spread_subfolders(folder: Path) -> None:
-    """Tell the file system that the folders in ``folder`` have nothing to do with each other.
+    """Hint to the file system that the folders in ``folder`` have nothing to do with each other.
 
     As ``chattr +T``: ext4 puts the next ones, with their files, far from each other. It is a hint;
     other file systems do not know it.

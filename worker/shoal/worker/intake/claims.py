@@ -82,7 +82,7 @@ class Claimer:
         if self._disk.shortage:
             await self._disk.enough()
             return []
-        if self._reachability.hindrance:
+        if self._reachability.unreachable_reason:
             await self._reachability.changed(SILENCE_PAUSE_S)
             return []
         if self._starting.shortage:

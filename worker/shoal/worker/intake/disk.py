@@ -14,7 +14,7 @@ import structlog
 
 log = structlog.get_logger()
 
-LOOK_EVERY_S = 1.0
+CHECK_EVERY_S = 1.0
 MIB = 1 << 20
 FEWEST_FILES = 1000  # that can still be created
 # What must be free to begin again, as a multiple of what must be free to go on: no flickering.
@@ -37,8 +37,8 @@ class DiskGuard:
         """Return as soon as no disk is nearly full."""
         await self._enough.wait()
 
-    async def look(self) -> bool:
-        """Look at the disks now; return whether ``shortage`` has changed between some and none."""
+    async def check(self) -> bool:
+        """Check the disks now; return whether ``shortage`` has changed between some and none."""
         short = self.shortage is not None
         self.shortage = await asyncio.to_thread(self._find_shortage)
         if (self.shortage is not None) == short:
@@ -52,11 +52,11 @@ class DiskGuard:
         return True
 
     async def watch(self, on_change: Callable[[], Awaitable[None]]) -> None:
-        """Look for ever; call ``on_change`` after each change."""
+        """Check for ever; call ``on_change`` after each change."""
         while self._min_free_mb > 0:
-            if await self.look():
+            if await self.check():
                 await on_change()
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(CHECK_EVERY_S)
 
     def _find_shortage(self) -> str | None:
         if self._min_free_mb == 0:
@@ -66,7 +66,7 @@ class DiskGuard:
             try:
                 found = os.statvfs(folder)
             except OSError as error:
-                return f"{folder} cannot be looked at: {error.strerror}"
+                return f"{folder} cannot be checked: {error.strerror}"
             free_mb = found.f_bavail * found.f_frsize / MIB
             if free_mb < self._min_free_mb * factor:
                 return (

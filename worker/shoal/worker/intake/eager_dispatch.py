@@ -1,6 +1,6 @@
 """Take tasks over with the answer to a report, without the queue.
 
-While a worker reports an end it still holds the claim of that attempt. With the report it tells
+While a worker reports an end it still holds the claim of that attempt. With the report it says
 how many more tasks it would take, and the master grants those directly behind with its answer.
 Each starts at once; meanwhile its claim takes the place of the reported one's, in one step, and
 until that is done its own end is not reported (``Reporter`` asks ``is_coming``), for the next one
@@ -33,7 +33,7 @@ CLAIM_LOST = "its claim could not be taken over"
 class EagerDispatch:
     """What one worker takes over. Belongs to its loop; runs in ``tasks``.
 
-    ``room`` tells how many tasks the worker has use for, None if it is to take nothing at all.
+    ``room`` returns how many tasks the worker has use for, None if it is to take nothing at all.
     ``start`` runs an attempt that was granted with its payload, ``fetch`` asks for the payloads
     of others, ``interrupt`` ends one whose claim is not ours.
     """
@@ -58,7 +58,7 @@ class EagerDispatch:
         self._interrupt = interrupt
         self._coming: set[int] = set()  # task instances whose claims are on their way
         self._past = _Past()
-        self._looking: asyncio.Task[None] | None = None
+        self._reading: asyncio.Task[None] | None = None
         self._offered = 0  # tasks that masters may grant with the answers that are awaited
         self._likely = False  # the latest answer brought something
         self._on_come: list[Callable[[], None]] = []
@@ -71,7 +71,7 @@ class EagerDispatch:
     # -- reports ----------------------------------------------------------------------------
 
     def is_coming(self, task_instance_id: int) -> bool:
-        """Tell whether its claim is on its way: its end is not to be reported yet."""
+        """Return whether its claim is on its way: its end is not to be reported yet."""
         return task_instance_id in self._coming
 
     def reported(self, ref: pb.AttemptRef) -> None:
@@ -79,13 +79,13 @@ class EagerDispatch:
         self._past.open(ref)
         if self._likely:
             own = ref.task_instance_id
-            self._attempts.keep_slot(own)
-            asyncio.get_running_loop().call_later(KEEP_S, self._attempts.let_go, own)
+            self._attempts.reserve_slot(own)
+            asyncio.get_running_loop().call_later(KEEP_S, self._attempts.release_slot, own)
 
     def settled(self, ref: pb.AttemptRef) -> None:
         """An end is not reported any more."""
         self._past.close(ref)
-        self._attempts.let_go(ref.task_instance_id)
+        self._attempts.release_slot(ref.task_instance_id)
 
     def _forgotten(self, attempt: Attempt) -> None:
         """The worker does not hold ``attempt`` any more."""
@@ -102,26 +102,26 @@ class EagerDispatch:
         """
         first, is_first = self._queue.front(self._group)
         if not is_first:
-            self._look()
-        told = pb.EagerRequest(group=self._group)
+            self._read_first()
+        request = pb.EagerRequest(group=self._group)
         room = self._room()
         if room is not None and is_first and all(map(self._claim_of, ends)):
-            told.room = max(len(ends), room - self._offered)
-            self._offered += told.room
+            request.room = max(len(ends), room - self._offered)
+            self._offered += request.room
         if first is not None:
-            told.before.CopyFrom(_place(first))
-        return told
+            request.before.CopyFrom(_place(first))
+        return request
 
     def request_done(self, request: pb.EagerRequest) -> None:
         """What was offered is taken, or will not be."""
         self._offered -= request.room
 
-    def _look(self) -> None:
+    def _read_first(self) -> None:
         """Learn what is first in the queue, for the next request."""
-        if self._looking is None or self._looking.done():
-            self._looking = self._tasks.create_task(self._look_once())
+        if self._reading is None or self._reading.done():
+            self._reading = self._tasks.create_task(self._read_once())
 
-    async def _look_once(self) -> None:
+    async def _read_once(self) -> None:
         try:
             await self._queue.look(self._group)
         except CoordinationError as error:

@@ -1,6 +1,6 @@
 """Fetch from the masters what claimed attempts are to run.
 
-From the claim on the task is ours alone, and nobody else will look after it while we hold it. So
+From the claim on the task is ours alone, and no other process sees to it while we hold it. So
 fetching is repeated until a master has answered; only the end of the session, a kill, the end of
 this worker, or that of its patience (unanswered.py) stops it.
 
@@ -40,8 +40,8 @@ class _Line:
 class Fetcher:
     """Asks for the payloads of attempts. Its calls run in ``tasks``.
 
-    ``on_payload`` takes over an attempt that was granted, ``on_refused`` one that nobody wants to
-    run any more. What is over meanwhile is not asked for again.
+    ``on_payload`` takes over an attempt that was granted, ``on_refused`` one that is not
+    to run any more. What is over meanwhile is not asked for again.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Fetcher:
 
     def fetch(self, attempts: Sequence[Attempt]) -> None:
         """Ask the owners for the payloads of ``attempts``, until they have decided."""
-        self._spawn(self._line_up(attempts, 0))
+        self._spawn(self._enqueue(attempts, 0))
 
     def cancel(self) -> None:
         """Ask no more for any of the present attempts: all without a payload are given up."""
@@ -72,8 +72,8 @@ class Fetcher:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    async def _line_up(self, attempts: Sequence[Attempt], tries: int) -> None:
-        """Let each wait for a call to its owner; without one, look again later."""
+    async def _enqueue(self, attempts: Sequence[Attempt], tries: int) -> None:
+        """Let each wait for a call to its owner; without one, try again later."""
         addresses = await self._masters.addresses(a.claim.entry.partition for a in attempts)
         without_owner = []
         for attempt in attempts:
@@ -106,7 +106,7 @@ class Fetcher:
         try:
             left, why = await self._request(address, attempts)
         except RpcError as error:
-            # Those who wait for the same master would hear nothing else.
+            # Attempts that wait for the same master would get the same answer.
             left, why = [*attempts, *line.waiting], str(error)
             line.waiting = []
         line.calls -= 1
@@ -122,7 +122,7 @@ class Fetcher:
             some = [attempt.id for attempt in left[:20]]
             log.warning("claimed tasks wait for a master", task_instances=some, reason=why)
         await asyncio.sleep(delay_s(tries))  # a pause between repetitions
-        self._spawn(self._line_up(left, tries + 1))
+        self._spawn(self._enqueue(left, tries + 1))
 
     async def _request(
         self, address: str, attempts: Sequence[Attempt]

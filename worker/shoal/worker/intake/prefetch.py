@@ -2,7 +2,7 @@
 
 A worker claims more than it has slots for (throughput.py), so that many short tasks share the
 requests of a claim. What is granted starts at once if a slot is free, else in the order of the
-queue as slots become free. If long tasks have come meanwhile, those in line are requeued soon, so
+queue as slots become free. If long tasks have come meanwhile, those that wait are requeued soon, so
 that another worker may have them.
 """
 
@@ -22,7 +22,7 @@ LATE_S = 0.1
 
 
 class Waiting(NamedTuple):
-    """An attempt in line since ``since``, in monotonic seconds."""
+    """An attempt that waits since ``since``, in monotonic seconds."""
 
     attempt: Attempt
     payload: pb.Payload
@@ -32,8 +32,8 @@ class Waiting(NamedTuple):
 class PrefetchBuffer:
     """Gives slots to granted attempts. Belongs to the event loop.
 
-    ``begin`` runs an attempt that has got a slot; ``requeue`` gets those that nobody will begin
-    here, which have left the line.
+    ``begin`` runs an attempt that has got a slot; ``requeue`` gets those that will not begin
+    here, which have left the buffer.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class PrefetchBuffer:
     ) -> None:
         self._attempts, self._begin, self._requeue = attempts, begin, requeue
         self._waiting: dict[int, Waiting] = {}  # by task instance, in the order of arrival
-        self._order: list[tuple[Entry, int]] = []  # a heap; who has left is still in it
-        self._timer: asyncio.TimerHandle | None = None  # while somebody waits
+        self._order: list[tuple[Entry, int]] = []  # a heap; what has left is still in it
+        self._timer: asyncio.TimerHandle | None = None  # while any waits
         self._closed = False
         attempts.when_slot_is_free(self._begin_next)
 
@@ -61,10 +61,10 @@ class PrefetchBuffer:
         self._waiting[attempt.id] = waiting
         heappush(self._order, (attempt.claim.entry, attempt.id))
         if self._timer is None:
-            self._look_in(PATIENCE_S)
+            self._schedule_check(PATIENCE_S)
 
     def leave(self, attempt: Attempt) -> bool:
-        """Let ``attempt`` begin no more; tell whether it stood in line."""
+        """Have ``attempt`` begin no more; return whether it was waiting."""
         waiting = self._waiting.get(attempt.id)
         if waiting is None or waiting.attempt is not attempt:
             return False
@@ -72,11 +72,11 @@ class PrefetchBuffer:
         return True
 
     def requeue_all(self) -> None:
-        """Give back everybody in line."""
+        """Requeue all that wait."""
         self._requeue_since(time.monotonic())
 
     def close(self) -> None:
-        """Begin with nothing more: requeues everybody in line, and who comes from now on."""
+        """Begin nothing more: requeues all that wait, and all that come from now on."""
         self._closed = True
         self.requeue_all()
 
@@ -91,24 +91,24 @@ class PrefetchBuffer:
         self._attempts.take_slot(waiting.attempt)
         self._begin(waiting.attempt, waiting.payload)
 
-    def _look_in(self, delay_s: float) -> None:
+    def _schedule_check(self, delay_s: float) -> None:
         due = time.monotonic() + delay_s
-        self._timer = asyncio.get_running_loop().call_later(delay_s, self._look, due)
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._requeue_old, due)
 
-    def _look(self, due: float) -> None:
-        """Give back those who have waited too long."""
+    def _requeue_old(self, due: float) -> None:
+        """Requeue those that have waited too long."""
         self._timer = None
         now = time.monotonic()
         if now > due + LATE_S:
-            self._look_in(LATE_S)
+            self._schedule_check(LATE_S)
             return
         self._requeue_since(now - PATIENCE_S)
         if self._waiting:
             first = next(iter(self._waiting.values()))
-            self._look_in(first.since + PATIENCE_S - now)
+            self._schedule_check(first.since + PATIENCE_S - now)
 
     def _requeue_since(self, since: float) -> None:
-        """Give back those who have been in line since ``since`` or longer."""
+        """Requeue those that have waited since ``since`` or longer."""
         old = [waiting for waiting in self._waiting.values() if waiting.since <= since]
         for waiting in old:
             del self._waiting[waiting.attempt.id]

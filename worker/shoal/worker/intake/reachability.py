@@ -33,7 +33,7 @@ class Reachability:
         self._owned: dict[str, frozenset[int]] = {}  # by those whose breakers are not closed
         self._probes: set[asyncio.Task[None]] = set()
         self._closed = False
-        self._all_owned = 0  # partitions that had an owner, when we looked last
+        self._all_owned = 0  # partitions that had an owner, at the last read
         self._changed = asyncio.Event()
         masters.subscribe(on_answer=self._answered, on_silence=self._unanswered)
 
@@ -52,7 +52,7 @@ class Reachability:
         return frozenset().union(*self._owned.values())
 
     @property
-    def hindrance(self) -> str | None:
+    def unreachable_reason(self) -> str | None:
         """Why the worker can run nothing at all; None if some master answers, or there is none."""
         if not self._owned or len(self.partitions) < self._all_owned:
             return None
@@ -94,7 +94,7 @@ class Reachability:
         breaker.failed(asyncio.get_running_loop().time())
 
     async def _probe_until_answered(self, address: str, breaker: Breaker) -> None:
-        """Call the master every now and then, until it answers or owns nothing any more."""
+        """Call the master from time to time, until it answers or owns nothing any more."""
         loop = asyncio.get_running_loop()
         while self._breakers.get(address) is breaker:
             if breaker.allows(loop.time()):

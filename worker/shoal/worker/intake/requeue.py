@@ -1,9 +1,9 @@
-"""Give granted attempts back that have not begun, so that others may run them.
+"""Requeue granted attempts that have not begun, so that other workers may run them.
 
 First their master stores that they are QUEUED again (or ended, if they were to end), then their
-entries go back into the queue in the transaction that ends our claim. Until then they are ours
-and nobody else's; if we die before that, the master's sweeper finds them without claim and entry.
-Whoever has been handed to the launcher is never requeued, unless the launcher has answered that
+entries go back into the queue in the transaction that ends our claim. Until then they are
+ours alone; if we die before that, the master's sweeper finds them without claim and entry.
+An attempt that was handed to the launcher is never requeued, unless the launcher has answered that
 it has no room to start it: then nothing of it has run, nor will.
 """
 
@@ -41,16 +41,16 @@ class Requeuer:
         self._tasks, self._requeue, self._drop_claims = tasks, requeue, drop_claims
         self._asked: dict[tuple[int, float], Attempt] = {}  # by task instance and queued_at
 
-    def requeue(self, unwanted: Sequence[Waiting]) -> None:
+    def requeue(self, waiting: Sequence[Waiting]) -> None:
         """Return attempts that have left the prefetch buffer."""
         reports = []
-        for attempt, payload, _ in unwanted:
+        for attempt, payload, _ in waiting:
             self._attempts.end(attempt)
             self._asked[attempt.id, payload.queued_at] = attempt
             reports.append(
                 pb.Report(attempt=attempt.ref, kind=pb.RETURNED, queued_at=payload.queued_at)
             )
-        log.info("tasks requeued", task_instances=[attempt.id for attempt, _, _ in unwanted])
+        log.info("tasks requeued", task_instances=[attempt.id for attempt, _, _ in waiting])
         self._tasks.create_task(self._report(reports))
 
     def settled(self, report: pb.Report, committed: bool) -> None:

@@ -1,7 +1,7 @@
-"""Let go of claims whose masters do not answer, so that they take no slots and others may run them.
+"""Release claims whose masters do not answer, so that they take no slots and others may run them.
 
 The claim is released, and nothing else: what becomes of the task is the decision of its partition's
-owner, who alone knows whether the request for it was carried out and only the answer was lost.
+owner, which alone knows whether the request for it was carried out and only the answer was lost.
 
 - *It was not.* The attempt is QUEUED, in no queue and in no claim: the sweeper queues it again.
 - *It was.* The attempt is CLAIMED by us without a claim: the sweeper declares it LOST, and another
@@ -25,15 +25,15 @@ from shoal.worker.masters import Masters
 
 log = structlog.get_logger()
 
-LOOKS = 4  # in the time of the patience
+CHECKS = 4  # in the time of the patience
 
 
 async def give_up_unanswered(
     attempts: Attempts, masters: Masters, patience_s: float, refuse: Callable[[Attempt], None]
 ) -> None:
-    """Call ``refuse`` with each attempt that nobody has granted for ``patience_s``, for ever."""
+    """Call ``refuse`` with each attempt that no master has granted for ``patience_s``, for ever."""
     while True:
-        await asyncio.sleep(patience_s / LOOKS)
+        await asyncio.sleep(patience_s / CHECKS)
         claimed_before = time.monotonic() - patience_s
         old = [a for a in attempts.live if not a.granted and a.claimed_at < claimed_before]
         if not old:

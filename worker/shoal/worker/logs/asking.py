@@ -12,7 +12,7 @@ _TRIES = 3
 
 
 class Asking:
-    """Asks whatever master owns some partition; each of them can tell of all instances."""
+    """Asks any master that owns a partition; each of them knows of all instances."""
 
     def __init__(self, masters: Masters, partitions: int) -> None:
         self._masters, self._partitions = masters, partitions

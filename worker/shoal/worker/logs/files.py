@@ -133,7 +133,7 @@ class LogStore:
         address = (workflow, workflow_instance_id, task_instance_id)
         self.path(*address)
         while True:
-            over = finished.is_set()  # looked at before reading: what came earlier is read below
+            over = finished.is_set()  # checked before reading: what came earlier is read below
             while chunk := await asyncio.to_thread(self._read_chunk, address, offset, not over):
                 offset += len(chunk)
                 yield chunk

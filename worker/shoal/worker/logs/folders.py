@@ -27,7 +27,7 @@ class LogFolder:
 
 @dataclass(frozen=True)
 class Content:
-    """What was in a folder when somebody looked."""
+    """What was in a folder when it was read."""
 
     folder: LogFolder
     names: tuple[str, ...]  # of its files

@@ -27,11 +27,11 @@ from shoal.worker.logs.folders import Content, LogFolder, content, folders, remo
 log = structlog.get_logger()
 
 DAY_S = 86_400.0
-LOOK_EVERY_S = 5.0  # at the free space
+CHECK_EVERY_S = 5.0  # the free space
 SWEEP_EVERY_S = 3_600.0  # through all logs
 # Logs go when less than this is free, as a multiple of min_free_mb, until that much is.
 LOW, ENOUGH = 2.0, 2.5
-# An instance that a master does not know has been purged: nobody can ask for its logs any more.
+# An instance that a master does not know has been purged: its logs cannot be asked for any more.
 UNKNOWN_FOR_S = DAY_S
 CORRUPT_FOR_S = 7 * DAY_S
 LEFT_FOR_S = 3_600.0  # work folders that could not be removed are tried again after this long
@@ -79,8 +79,8 @@ class LogKeeper:
             self.deleted_until = float(json.loads((self.root / MARK).read_text()))
 
     @property
-    def told(self) -> dict[str, Any]:
-        """What others are told, so that they can say why a log is not there."""
+    def published(self) -> dict[str, Any]:
+        """For the member's data, so that others can say why a log is not there."""
         found: dict[str, Any] = {"log_retention_days": self.retention_days}
         if self.deleted_until:
             found["logs_deleted_until"] = datetime.fromtimestamp(
@@ -89,13 +89,13 @@ class LogKeeper:
         return found
 
     async def watch(self, on_change: Callable[[], None]) -> None:
-        """Look for ever; ``on_change`` is called when ``told`` has changed."""
+        """Check for ever; ``on_change`` is called when ``published`` has changed."""
         sweep_every_s = SWEEP_EVERY_S
         if self.retention_days:
             sweep_every_s = min(SWEEP_EVERY_S, max(1.0, self.retention_days * DAY_S / 10))
         due_s = pause_until_s = 0.0
         while True:
-            told = self.told
+            published = self.published
             try:
                 if time.monotonic() >= pause_until_s and not await self.make_room():
                     pause_until_s = time.monotonic() + PAUSE_IN_VAIN_S
@@ -104,9 +104,9 @@ class LogKeeper:
                     await self.sweep()
             except ShoalError as error:
                 log.info("no logs deleted: no master answers", error=str(error))
-            if self.told != told:
+            if self.published != published:
                 on_change()
-            await asyncio.sleep(min(LOOK_EVERY_S, sweep_every_s))
+            await asyncio.sleep(min(CHECK_EVERY_S, sweep_every_s))
 
     # -- by age ------------------------------------------------------------------------------
 
@@ -183,7 +183,7 @@ class LogKeeper:
 
     def _mark(self) -> None:
         temporary = self.root / f"{MARK}.new"
-        with suppress(OSError):  # a full disk: told while this process lives
+        with suppress(OSError):  # a full disk: published while this process lives
             temporary.write_text(json.dumps(self.deleted_until))
             temporary.replace(self.root / MARK)
 

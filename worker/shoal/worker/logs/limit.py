@@ -1,7 +1,7 @@
 """The limit for the size of one attempt's log.
 
 Tasks write their logs themselves, straight into the file, so nothing stands in their way that
-could count. Instead the file is looked at and cut back to the limit when it is longer: what it
+could count. Instead the file is checked and cut back to the limit when it is longer: what it
 held up to there stays, the task goes on, and since it appends, its next output lands behind the
 limit and goes with the next cut. So a log takes more room than the limit for a moment only. When
 the attempt is over, a last line says how much is missing.
@@ -20,9 +20,9 @@ from shoal.worker.attempts import Attempt, Attempts
 
 log = structlog.get_logger()
 
-LOOK_EVERY_S = 0.25  # …
+CHECK_EVERY_S = 0.25  # …
 LOGS_EACH_S = 10_000  # … but at so many logs a second, and more often while one grows fast
-SHORTEST_LOOK_S = 0.02
+SHORTEST_CHECK_S = 0.02
 MIB = 1 << 20
 
 
@@ -31,7 +31,7 @@ class LogLimit:
 
     def __init__(self, attempts: Attempts, limit_mb: int) -> None:
         self._attempts, self._limit_mb = attempts, limit_mb
-        self._sizes: dict[Attempt, int] = {}  # of the logs, when we looked last
+        self._sizes: dict[Attempt, int] = {}  # of the logs, at the last check
 
     @property
     def limit(self) -> int | None:
@@ -40,15 +40,15 @@ class LogLimit:
 
     async def watch(self) -> None:
         """Cut logs back for ever."""
-        looked_at = time.monotonic()
+        checked_at = time.monotonic()
         while self.limit is not None:
             running = {a: a.log_path for a in self._attempts.live if a.log_path is not None}
             now = time.monotonic()
             sizes = await asyncio.to_thread(self._cut_all, running) if running else {}
             before, self._sizes = self._sizes, sizes
             growths = [(n, n - min(self.limit, before.get(a, 0))) for a, n in sizes.items()]
-            await asyncio.sleep(next_look_s(growths, now - looked_at, self.limit))
-            looked_at = now
+            await asyncio.sleep(next_check_s(growths, now - checked_at, self.limit))
+            checked_at = now
 
     async def finish(self, attempt: Attempt, log_bytes: int) -> None:
         """Cut the log of an attempt that has ended with so many bytes; say what is missing."""
@@ -103,15 +103,15 @@ class LogLimit:
             log.warning("log not completed", task_instance=attempt.id, error=str(error))
 
 
-def next_look_s(growths: Sequence[tuple[int, int]], took_s: float, limit: int) -> float:
-    """Return when to look again: before any log can have grown far beyond ``limit`` bytes.
+def next_check_s(growths: Sequence[tuple[int, int]], took_s: float, limit: int) -> float:
+    """Return when to check again: before any log can have grown far beyond ``limit`` bytes.
 
     ``growths`` are the sizes of the logs and by how much they have grown in the last ``took_s``.
     """
-    longest_s = max(LOOK_EVERY_S, len(growths) / LOGS_EACH_S)
+    longest_s = max(CHECK_EVERY_S, len(growths) / LOGS_EACH_S)
     for size, growth in growths:
         if growth > 0:
             # Half the time that is left: it may grow faster yet. One that is cut begins at limit.
             left = max(0, limit - size)
             longest_s = min(longest_s, left * took_s / growth / 2)
-    return max(SHORTEST_LOOK_S, longest_s)
+    return max(SHORTEST_CHECK_S, longest_s)

@@ -6,7 +6,7 @@ starts are held back for a moment, and of a short task the master hears and stor
 While the worker has more to do than slots (``in_no_hurry``), no slot waits for what an answer may
 bring; then ends are gathered for a moment, too.
 
-With the ends goes an eager to take the tasks behind them, whose grants come with the answer
+With the ends goes a request for the tasks behind them, whose grants come with the answer
 (eager_dispatch.py).
 """
 
@@ -31,7 +31,7 @@ MOST_AT_ONCE = 500  # reports in one call: 1 MB at most, but for outputs
 MOST_BYTES = 4 << 20  # of a call with several reports; one alone may have 4 MiB of outputs
 SAY_SO_AFTER = 6  # tries; then it is worth a warning
 GATHER_S = 0.01  # ends, for one call
-START_HELD_S = 0.05  # nobody sees the difference, and most tasks that do little are over by then
+START_HELD_S = 0.05  # no visible difference, and most tasks that do little are over by then
 
 _V = pb.ReportVerdict
 SETTLED = frozenset({_V.COMMITTED, _V.SUPERSEDED})
@@ -108,11 +108,11 @@ class Reporter:
         return self._gathering_until
 
     def drop(self, task_instance_id: int) -> None:
-        """Nobody need hear any more what has become of the attempt."""
+        """The end of the attempt is not to be reported any more."""
         self._remove((task_instance_id, False))
 
     def drop_start(self, task_instance_id: int) -> None:
-        """Nobody need know any more that the attempt has started."""
+        """The start of the attempt is not to be reported any more."""
         self._remove((task_instance_id, True))
 
     async def drained(self) -> None:
@@ -158,7 +158,7 @@ class Reporter:
         batches: dict[tuple[str, str], list[_Item]] = defaultdict(list)
         for item in due:
             if self._items.get(item.key) is not item:
-                continue  # dropped or replaced while we looked
+                continue  # dropped or replaced during the await
             address = addresses.get(item.report.attempt.partition)
             if address is None:
                 self._postpone([item], "the partition has no owner")

@@ -39,12 +39,12 @@ class SpoolEntry:
 
 
 class Spool:
-    """A folder of results. Files that are no JSON are set aside in ``corrupt/``, with a warning."""
+    """A folder of results. Files that are no JSON are quarantined, in ``corrupt/``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._places: dict[str, tuple[str, int]] = {}  # journal and place, where known
-        self._removing = threading.Lock()  # nobody settles a place that was used again meanwhile
+        self._removing = threading.Lock()  # no place is settled that was used again meanwhile
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def path(self, entry_id: str) -> Path:
@@ -84,7 +84,7 @@ class Spool:
                 content = record_at(journal.fileno(), known[1])
         elif path.exists():
             content = path.read_bytes()
-        else:  # stored by a shim that did not live to tell where
+        else:  # stored by a shim that did not live to report the place
             for journal_name in self._journals():
                 for _, entry in self._in_journal(journal_name, entry_id):
                     return entry.record
@@ -105,8 +105,8 @@ class Spool:
             if known is not None:
                 self._settle(*known)
                 return
-            # It has a file of its own, was stored by a shim that did not live to tell where, or
-            # by two.
+            # It has a file of its own, was stored by a shim that did not live to report the place,
+            # or by two shims.
             self.path(entry_id).unlink(missing_ok=True)
             for journal in self._journals():
                 for place, _ in self._in_journal(journal, entry_id):
@@ -162,13 +162,13 @@ class Spool:
             log.warning("spool file cannot be read", path=str(path), error=str(error))
             return None
         except ValueError as error:
-            self._set_aside(path, error)
+            self._quarantine(path, error)
             return None
         return SpoolEntry(path.stem, record, stored_at)
 
-    def _set_aside(self, path: Path, error: ValueError) -> None:
+    def _quarantine(self, path: Path, error: ValueError) -> None:
         corrupt = self.folder / "corrupt"
         log.warning("spool file is corrupt", path=str(path), error=str(error), moved=str(corrupt))
-        with suppress(OSError):  # the next look tries again
+        with suppress(OSError):  # the next read tries again
             corrupt.mkdir(mode=0o700, exist_ok=True)
             os.replace(path, corrupt / f"{path.name}.{path.stat().st_mtime_ns}")

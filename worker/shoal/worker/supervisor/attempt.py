@@ -94,7 +94,7 @@ class Attempt:
     def conclude(self) -> None:
         """Nothing of it is alive, and its shim did not live to say so."""
         if self.progress.stage < ENDED:
-            self.progress.end(signal.SIGKILL, time.monotonic())  # nobody has seen another end
+            self.progress.end(signal.SIGKILL, time.monotonic())  # no other end was seen
         self.end = end_of(self.progress, self.kill_cause, self.kill_reason, self._notes)
 
     def detach(self, shim: ShimHandle) -> bytes:

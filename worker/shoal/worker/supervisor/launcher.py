@@ -246,7 +246,7 @@ class Launcher:
         self._link.send({"type": "failed", "id": attempt_id, "cause": cause, "error": error})
 
     def _try_to_start(self) -> None:
-        """Tell whether an attempt could be started now."""
+        """Report whether an attempt could be started now."""
         error = None
         try:
             self._shims.release(self._shims.take())

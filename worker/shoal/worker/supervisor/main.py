@@ -6,8 +6,8 @@ kill what is left if those below them die before their time, and the *launcher*,
 work and ends itself in good order should a watchdog die.
 
 Descriptors named as ``HELD_FD`` just stay open in all three until everything is over. An agent
-that holds a lock on its data folder passes the lock's descriptor here: whoever gets the lock next
-knows that no process of the agent before is alive.
+that holds a lock on its data folder passes the lock's descriptor here: the next holder of the
+lock knows that no process of the agent before is alive.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Process trees of this machine: who descends from whom, and signalling exactly that process.
+"""Process trees of this machine: which descends from which, and signalling exactly one.
 
 Everything is read from ``/proc`` (see proc_pid_stat(5)); names and command lines are never looked
 at. A process is identified by its number *and* its start time, so a number that was given to a
@@ -111,7 +111,7 @@ def signal_exactly(process: Process, *numbers: int) -> None:
     """Send signals to that very process; do nothing if it has ended. Raises PermissionError.
 
     The process is pinned by a descriptor first and compared afterwards, so its number cannot be
-    handed to somebody else in between.
+    given to another process in between.
     """
     _signal_pinned(process, numbers, 0)
 
@@ -129,7 +129,7 @@ def signal_group(leader: Process, *numbers: int) -> bool:
 
 def _signal_pinned(process: Process, numbers: Iterable[int], flags: int) -> bool:
     try:
-        pin = os.pidfd_open(process.pid)
+        pidfd = os.pidfd_open(process.pid)
     except ProcessLookupError:
         return False
     try:
@@ -137,11 +137,11 @@ def _signal_pinned(process: Process, numbers: Iterable[int], flags: int) -> bool
         if now is None or now.start != process.start:
             return False
         for number in numbers:
-            signal.pidfd_send_signal(pin, number, None, flags)
+            signal.pidfd_send_signal(pidfd, number, None, flags)
     except ProcessLookupError:
         return False
     finally:
-        os.close(pin)
+        os.close(pidfd)
     return True
 
 
@@ -169,7 +169,7 @@ def _kill_relative(process: Process, family: dict[int, Process]) -> None:
     The list of processes takes a while to read, in which a number can change hands, and the
     children of its new owner would look like ours.
     """
-    pin = os.pidfd_open(process.pid)
+    pidfd = os.pidfd_open(process.pid)
     try:
         now = read_process(process.pid)
         if now is None or now.start != process.start:
@@ -178,9 +178,9 @@ def _kill_relative(process: Process, family: dict[int, Process]) -> None:
             parent, known = read_process(now.parent), family.get(now.parent)
             if parent is None or known is None or parent.start != known.start:
                 return
-        signal.pidfd_send_signal(pin, signal.SIGKILL)
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
     finally:
-        os.close(pin)
+        os.close(pidfd)
 
 
 def take_precedence() -> None:

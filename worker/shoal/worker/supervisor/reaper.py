@@ -3,9 +3,9 @@
 Two facts of the kernel carry this module. First, each shim is a subreaper: orphans below it become
 its children, so the tree below it is complete; when it ends, its children become ours in the same
 instant, before we can learn of its end. So after reaping a shim, the list of our own children holds
-every direct heir, and killing those brings up the next generation, until a look at the list finds
-none. Second, the number of a direct child cannot be reused before we reap it, so signalling our own
-children by number hits nobody else.
+every direct heir, and killing those brings up the next generation, until the list is empty. Second,
+the number of a direct child cannot be reused before we reap it, so signalling our own children by
+number hits no other process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Reaper:
     def __init__(self, attempts: Mapping[str, Attempt]) -> None:
         """``attempts`` are all that are not over."""
         self._attempts = attempts
-        #: Our own, not to be touched, each with what is told its wait status.
+        #: Our own, not to be touched, each with the callback for its wait status.
         self._helpers: dict[int, Callable[[int], None]] = {}
         self._clearing: list[Attempt] = []  # shim gone, others perhaps not
         self._leftovers: dict[int, list[Attempt]] = {}  # whose process that could be
@@ -46,7 +46,7 @@ class Reaper:
     def spare(self, pid: int, ended: Callable[[int], None]) -> None:
         """Leave that child alone: it is a helper of the launcher itself.
 
-        ``ended`` is told its wait status.
+        ``ended`` is called with its wait status.
         """
         self._helpers[pid] = ended
 
@@ -55,15 +55,15 @@ class Reaper:
         self._clearing.append(attempt)
 
     def forget_snapshot(self) -> None:
-        """Look at the machine afresh for the next ``warn``; called once per turn of the loop."""
+        """Read the process table again for the next ``warn``; called once per turn of the loop."""
         self._snapshot = None
 
     def warn(self, attempt: Attempt) -> None:
-        """Send TERM once to every process of the attempt, whose shim has been told why."""
+        """Send TERM once to every process of the attempt, whose shim knows why."""
         if self._snapshot is None:
             self._snapshot = proctree.scan()
         below = proctree.descendants(attempt.shim.pid, self._snapshot)
-        # The group of the main process at once, so that nobody it forks meanwhile is left out.
+        # The group of the main process at once, so that no process it forks meanwhile is left out.
         leaders = [process for process in below if process.pid == attempt.pid == process.group]
         grouped = [main.pid for main in leaders if proctree.signal_group(main, *_END_YOURSELF)]
         for process in below:

@@ -53,7 +53,7 @@ class ShimHandle:
                 del self._unsent[: os.write(self.commands, self._unsent)]
         except BlockingIOError:
             self.blocked = True
-        except BrokenPipeError:  # it has died: whoever reaps it sees to its attempt
+        except BrokenPipeError:  # it has died: reaping it sees to its attempt
             self._unsent.clear()
 
     def receive(self) -> list[tuple[bytes, bool]]:
@@ -103,7 +103,7 @@ class Shims:
             shim = self._idle.pop()
             if os.waitid(os.P_PID, shim.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 return shim
-            # Somebody has killed it: it will be reaped, and discarded, as any other.
+            # It was killed: it will be reaped, and discarded, as any other.
         return self.start()
 
     def start(self, output: Filter | None = None) -> ShimHandle:
@@ -166,7 +166,7 @@ class Shims:
         return self._idle[0].idle_since + LINGER_S if len(self._idle) > MOST_IDLE else None
 
     def thin_out(self, now: float) -> None:
-        """End the shims that nobody has needed lately, but for a few."""
+        """End the shims that were not needed lately, but for a few."""
         while (deadline := self.next_deadline) is not None and deadline <= now:
             self.discard(self._idle[0])
 

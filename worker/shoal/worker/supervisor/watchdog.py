@@ -26,7 +26,7 @@ OUTER, INNER = "task-watchdog", "shoal-watchdog"  # names of the processes
 #: The launcher may take the patience of its agent to kill everything at the end of the lease; the
 #: inner watchdog steps in after that, and the outer watchdog after twice as long.
 PATIENCE = {INNER: 1, OUTER: 2}
-#: How often a watchdog looks for a lease while there is none, and whether that it knows ends
+#: How often a watchdog checks for a lease while there is none, and whether that it knows ends
 #: sooner.
 LOOK_EVERY_S, LOOK_AGAIN_S = 0.2, 1.0
 
@@ -78,7 +78,7 @@ def watch(child: int, board: LeaseBoard, patience: int) -> int:
 def kill_children(spared_session: int | None = None) -> None:
     """Kill every child, and the children that the dead leave to us, until there is none.
 
-    Children in ``spared_session`` stay. So do those that became another user's: nobody may signal
+    Children in ``spared_session`` stay. So do those that became another user's: we may not signal
     them. Blocks.
     """
     out_of_reach: set[int] = set()
@@ -111,18 +111,18 @@ def _reap(pid: int) -> int:
 
 def _wait(child: int, board: LeaseBoard, patience: int) -> int:
     """Return the exit status of ``child``, which is killed if the lease is not obeyed."""
-    pin = os.pidfd_open(child)
+    pidfd = os.pidfd_open(child)
     poll = select.poll()
-    poll.register(pin, select.POLLIN)
+    poll.register(pidfd, select.POLLIN)
     try:
         while not poll.poll(_timeout_ms(board.due(patience))):
             due = board.due(patience)
             if due is not None and boottime() >= due:
-                signal.pidfd_send_signal(pin, signal.SIGKILL)
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
                 break
         return _reap(child)
     finally:
-        os.close(pin)
+        os.close(pidfd)
 
 
 def _timeout_ms(due: float | None) -> int:

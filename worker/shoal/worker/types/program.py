@@ -1,4 +1,4 @@
-"""What the task types have in common: program texts, arguments, and who may run them."""
+"""What the task types have in common: program texts, arguments, and which users may run them."""
 
 from collections.abc import Sequence
 from pathlib import Path

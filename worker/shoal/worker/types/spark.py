@@ -231,7 +231,7 @@ def options(params: SparkParams, name: str) -> list[str]:
     return argv + [text for key, value in conf.items() for text in ("--conf", f"{key}={value}")]
 
 
-# A driver of its own for a short while: nobody outside the machine needs to reach it.
+# A driver of its own for a short while: no process outside the machine needs to reach it.
 _LOCAL_CONF = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",

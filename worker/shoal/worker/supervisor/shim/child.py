@@ -2,7 +2,7 @@
 
 The program is spawned, not forked: the kernel lends it our memory until it runs, so a start costs
 what it costs the smallest of processes. What cannot be asked of a spawn, the caller has already:
-niceness, and being the one who adopts what the program leaves.
+niceness, and adopting what the program leaves.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HINTS = {
 NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
 _FOLDER_TRIES = 5  # one may be removed, empty, while a log is to be made in it
-_HOME = "/"  # a folder that somebody is in cannot be unmounted
+_HOME = "/"  # a folder that a process is in cannot be unmounted
 
 
 class CannotStart(Exception):

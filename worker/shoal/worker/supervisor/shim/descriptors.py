@@ -37,6 +37,6 @@ def _close(fds: tuple[int, ...]) -> None:
 
 def lower_limit() -> None:
     """Give this process, and what it starts, the limit of tasks."""
-    if told := os.environ.get(LIMIT_VARIABLE):
+    if limit := os.environ.get(LIMIT_VARIABLE):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(int(told), soft), hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(int(limit), soft), hard))

@@ -34,7 +34,7 @@ class Journal:
     """The journal that one shim writes. Opened with the first record; everything blocks."""
 
     def __init__(self, number: int) -> None:
-        """``number`` is no other living shim's; who had it before has left a file to go on with."""
+        """``number`` is no other living shim's; an earlier shim may have left a file of it."""
         self._name = f"shim-{number}{SUFFIX}"
         self._folder: str | None = None
         self._fd = -1

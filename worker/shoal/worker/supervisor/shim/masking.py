@@ -4,7 +4,7 @@ Attempts that use secrets write into a pipe instead of their log file. At its ot
 process of the launcher's own, which replaces every secret by ``***`` and writes the rest on at
 once; only what could be the beginning of a secret waits for what follows. It is neither the
 attempt's child nor in its session, so ending the attempt cannot touch it: it reads what the dead
-have left in the pipe, is then told to finish, and only after that the end is recorded. All others
+have left in the pipe, is then asked to finish, and only after that the end is recorded. All others
 write straight into their log, as nothing stands in their way.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MASK = b"***"
 _CHUNK = 1 << 16  # bytes
-# What may still be in a pipe; whoever writes on after the attempt's end is not waited for.
+# What may still be in a pipe; a process that writes on after the attempt's end is not waited for.
 _REST = 1 << 20
 _DATA, _STOP = 0, 1  # descriptors of the filter
 
@@ -130,7 +130,7 @@ def start_filter(
 ) -> Filter:
     """Start the filter in front of a log. Raises OSError if no process can be started.
 
-    That the log can be opened is the attempt's own child's to check and to tell.
+    The attempt's own child checks and reports whether the log can be opened.
     """
     read_end, write_end, stop_read, stop_write = two_pipes()
     try:

@@ -36,7 +36,7 @@ class ProgressPage:
         values[_STAGE] = stage
 
     def warn(self) -> None:
-        """Why the attempt is to end is about to be told, or has been."""
+        """The reason to end the attempt is about to be sent, or has been."""
         self._values[_WARNED] = 1.0
 
     def run(self, pid: int) -> None:

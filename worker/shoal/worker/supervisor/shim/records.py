@@ -1,4 +1,4 @@
-"""Exit records on stable storage. Whoever stores one waits for the disk, so it is a shim."""
+"""Exit records on stable storage. Storing one waits for the disk, so a shim does it."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def store(
 
     ``log`` is a descriptor of its log, if the caller has one. The record goes into ``journal``, or
     into a file of its own if there is none or it does not fit. The log is synced before the record,
-    and the folder of the record after it. ``again``: somebody may have stored it elsewhere as well,
-    so its place in our journal is not all, and not told.
+    and the folder of the record after it. ``again``: another shim may have stored it as well, so
+    its place in our journal is not the only one, and not reported.
     """
     record = record_of(launch, end)
     log_path, path = str(launch["log_path"]), str(launch["record_path"])

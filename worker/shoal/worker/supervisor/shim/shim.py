@@ -5,10 +5,10 @@ that its attempt starts below itself, however it detaches; so whatever is below 
 one attempt, and a shim that has nothing below it any more can take another one.
 
 It ends nothing. Whenever something is left that must die, the shim itself ends, by its own will or
-killed by the launcher: what is below it then becomes the launcher's, who kills it at once. Only if
-the launcher has died it kills everything itself, as the watchdogs do.
+killed by the launcher: what is below it then becomes the launcher's, which kills it at once. If the
+launcher has died, the shim kills everything itself, as the watchdogs do.
 
-It may wait for a disk, for a program that does not open, for anything: nobody waits for it.
+It may wait for a disk, for a program that does not open, for anything: no process waits for it.
 Commands are JSON lines; a report is one byte, REPORT or LAST, and the line for the agent.
 """
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 SHIM = "shoal-shim"  # name of the process
 REPORT, LAST = b" ", b"."
-# From the kernel, when the launcher has died. Nobody else has a reason to send it.
+# From the kernel, when the launcher has died. No other process has a reason to send it.
 _LAUNCHER_DIED = signal.SIGUSR2
 _READ_SIZE = 1 << 16  # bytes
 #: That a program runs is reported so much later, or, if it has ended by then, together with its
@@ -54,7 +54,7 @@ def be_shim(shim: Shim, niceness: int, keep: Sequence[int]) -> NoReturn:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(_LAUNCHER_DIED, lambda *_: shim.end_if_orphaned())
         proctree.prctl(proctree.PR_SET_PDEATHSIG, _LAUNCHER_DIED)
-        shim.end_if_orphaned()  # it died before we asked to be told
+        shim.end_if_orphaned()  # it died before we asked for the signal
         _close_all_but([*shim.fds, *keep])
         proctree.become_subreaper()
         proctree.rename(SHIM)
@@ -148,7 +148,9 @@ class Shim:
 
     def _attend(self, launch: Mapping[str, Any]) -> None:
         try:
-            log = open_output(launch["log_path"])  # also for a filter: it cannot tell that it fails
+            log = open_output(
+                launch["log_path"]
+            )  # also for a filter: it cannot report that it fails
         except CannotStart as error:
             self._fail(launch, error)
             return
@@ -202,7 +204,7 @@ def end_of(
     kill_reason: str = "",
     notes: Sequence[str] = (),
 ) -> End:
-    """Return how the attempt ended of which the progress tells.
+    """Return how the attempt ended whose progress this is.
 
     ``cause``: that of the kill; None if it was not killed.
     """
@@ -221,15 +223,15 @@ def end_of(
 def _ends_within(pid: int, timeout_ms: int) -> bool:
     """Whether that child ends within so many milliseconds."""
     try:
-        pin = os.pidfd_open(pid)
-    except OSError:  # no descriptor is left: then its start is told at once
+        pidfd = os.pidfd_open(pid)
+    except OSError:  # no descriptor is left: then its start is reported at once
         return False
     try:
         poll = select.poll()
-        poll.register(pin, select.POLLIN)
+        poll.register(pidfd, select.POLLIN)
         return bool(poll.poll(timeout_ms))
     finally:
-        os.close(pin)
+        os.close(pidfd)
 
 
 def _status_of(pid: int) -> int:
