@@ -2,8 +2,8 @@
 
 Every process of a cluster shows a certificate signed by the cluster's own authority, and accepts
 no peer without one. ``create_identity`` makes authority and certificate for a local cluster; a
-production cluster brings files of its own. All nodes may share one certificate: who somebody
-*is* comes from ZooKeeper, the certificate only proves membership.
+production cluster brings files of its own. All nodes may share one certificate: it
+proves membership alone, and the identity of a process comes from ZooKeeper.
 """
 
 import os

@@ -105,6 +105,22 @@ async def test_payload_that_comes_when_the_attempt_is_over_is_not_taken() -> Non
     assert not first.granted
 
 
+async def test_nothing_is_granted_to_what_was_asked_for_before_a_cancel() -> None:
+    """Neither upon the calls under way, nor upon those that waited for them."""
+    master, granted = OneMaster(), list[int]()
+    async with fetcher_from(master, granted) as fetcher:
+        for number in range(CALLS_AT_ONCE + 2):
+            fetcher.fetch([attempt(number)])
+            await asyncio.sleep(0)
+        await eventually(lambda: len(master.calls) == CALLS_AT_ONCE)
+        fetcher.cancel()
+        master.open.set()
+        fetcher.fetch([attempt(100)])
+        await eventually(lambda: granted)
+    assert granted == [100]
+    assert master.calls[CALLS_AT_ONCE:] == [[100]]
+
+
 async def test_what_waits_for_a_dead_master_asks_its_successor_with_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -54,7 +54,7 @@ class WorkerSettings(BaseSettings):
     prefetch: int = Field(default=64, ge=0, le=10_000)
     # Take the tasks behind one that has succeeded with the answer to its report, without the queue.
     eager_dispatch: bool = True
-    # No further tasks while less is free on the disk of a folder above; MiB, 0: never mind. The
+    # No further tasks while less is free on the disk of a folder above; MiB, 0: no limit. The
     # oldest logs go while less than twice this is free.
     min_free_mb: int = Field(default=200, ge=0)
     # Further variables of this process that tasks get: names, separated by commas or spaces.

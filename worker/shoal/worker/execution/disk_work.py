@@ -5,7 +5,7 @@ So calls that are asked for in the same turn of the loop, such as for attempts t
 together, travel together, one after the other. Later ones do not wait for them.
 
 Short calls make no trip at all while the disk is quick. When one has shown that it is not, the
-next ones do, the longer the more time it took: the loop waits for a slow disk now and then, and
+next ones do, the longer the more time it took: the loop waits for a slow disk from time to time,
 not for every file.
 """
 

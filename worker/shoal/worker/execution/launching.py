@@ -203,9 +203,9 @@ class Launcher:
         """Start the program; return when it runs.
 
         ``require`` is called right before the request is sent, perhaps long after this call, and
-        may raise what shall be raised then. Raises LaunchFailed with the reason if it cannot run,
-        LauncherDied or LauncherUnavailable. If the caller is cancelled meanwhile, the attempt is
-        killed.
+        may raise an error, which is raised then. Raises LaunchFailed with the reason if it cannot
+        run, LauncherDied or LauncherUnavailable. If the caller is cancelled meanwhile, the attempt
+        is killed.
         """
         await self._until_ready()
         require()

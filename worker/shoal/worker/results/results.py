@@ -2,7 +2,7 @@
 
 A record is a result unless the attempt was *interrupted*: killed because the worker lost its
 session, was stopped, or died. Such an attempt says nothing about its task; its claim goes, and the
-master declares it LOST. The cause in the record tells the two apart, after a restart, too.
+master declares it LOST. The cause in the record decides, after a restart, too.
 """
 
 import time

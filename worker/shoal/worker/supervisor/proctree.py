@@ -167,7 +167,7 @@ def _kill_relative(process: Process, family: dict[int, Process]) -> None:
     """Kill ``process`` if its parent is the caller, or the one of ``family`` with that number.
 
     The list of processes takes a while to read, in which a number can change hands, and the
-    children of its new owner would look like ours.
+    children of its new owner would be taken for ours.
     """
     pidfd = os.pidfd_open(process.pid)
     try:
