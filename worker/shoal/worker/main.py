@@ -75,18 +75,26 @@ async def run_worker(
         )
         leaving = asyncio.create_task(_cancel_unready(working, stop, ready))
         try:
-            await working
-        except asyncio.CancelledError:
-            if ready.is_set() or not stop.is_set():
-                raise
-            log.info("worker stopped before it was ready", worker=home.name)
-        except Exception as failure:
-            cause = _first_cause(failure)
-            log.error("worker failed", worker=home.name, error=str(cause), exc_info=failure)
-            raise cause from failure
+            await _ended(working, home.name, stop, ready)
         finally:
             working.cancel()
             leaving.cancel()
+
+
+async def _ended(
+    working: "asyncio.Task[None]", name: str, stop: asyncio.Event, ready: asyncio.Event
+) -> None:
+    """Return when the worker has stopped. Raises what ended it otherwise."""
+    try:
+        await working
+    except asyncio.CancelledError:
+        if ready.is_set() or not stop.is_set():
+            raise
+        log.info("worker stopped before it was ready", worker=name)
+    except Exception as failure:
+        cause = _first_cause(failure)
+        log.error("worker failed", worker=name, error=str(cause), exc_info=failure)
+        raise cause from failure
 
 
 async def _cancel_unready(
