@@ -1,42 +1,51 @@
-"""What new instances begin with, decided in the transaction that creates them."""
+"""How a run begins.
 
-from collections.abc import Iterable
+``Begun`` is decided for each run that the engine adopts: new ones, those of a partition that was
+taken over, and those that a failed store threw out of memory. For new runs it is decided here, so
+that the transaction that creates them stores what they begin with; the engine adopts them with
+that decision, and decides nothing again. A new run that cannot begin so is adopted without one,
+and its ``Begun`` goes through the engine's batches like that of all others.
+"""
+
+import asyncio
+from collections.abc import Sequence
 from datetime import datetime
 
 from shoal.core.decide import decide
 from shoal.core.runs.events import Begun
 from shoal.core.runs.run import Decision, Run
 
+_MOST_AT_ONCE = 500  # tasks that are decided without a turn for others
 
-class Beginning:
-    """Decides what the runs of one transaction begin with, and applies it.
 
-    The caller stores both together. Left out is whoever needs more of the engine than that, or
-    waits for others: they begin as runs do that are taken over.
+async def first_decisions(runs: Sequence[Run], at: datetime) -> dict[int, Decision]:
+    """Decide what new runs begin with, and apply it; return the decisions by instance id.
+
+    The caller stores both together. Left out are runs that wait for others, and decisions that
+    need more than a row: messages, an end, new attempts.
     """
+    if sum(len(run.attempts) for run in runs) > _MOST_AT_ONCE:
+        return await asyncio.to_thread(_decide_all, runs, at)  # nothing else knows these runs yet
+    return _decide_all(runs, at)
 
-    def __init__(self, at: datetime) -> None:
-        self._at = at
-        self.decisions: dict[int, Decision] = {}  # of all runs that have begun, by instance id
 
-    def __call__(self, runs: Iterable[Run]) -> dict[int, Decision]:
-        """Let those of ``runs`` begin that can; return their decisions by instance id."""
-        begun: dict[int, Decision] = {}
-        for run in runs:
-            decision = self._decision(run)
-            if decision is not None and _is_plain(decision):
-                run.apply(decision)
-                begun[run.id] = decision
-        self.decisions.update(begun)
-        return begun
+def _decide_all(runs: Sequence[Run], at: datetime) -> dict[int, Decision]:
+    begun: dict[int, Decision] = {}
+    for run in runs:
+        decision = _decide(run, at)
+        if decision is not None and _is_plain(decision):
+            run.apply(decision)
+            begun[run.id] = decision
+    return begun
 
-    def _decision(self, run: Run) -> Decision | None:
-        if run.admitted_at is None:
-            return None
-        try:
-            return decide(run, Begun(self._at))
-        except Exception:  # noqa: BLE001 - the engine meets it again, and quarantines the run
-            return None
+
+def _decide(run: Run, at: datetime) -> Decision | None:
+    if run.admitted_at is None:
+        return None
+    try:
+        return decide(run, Begun(at))
+    except Exception:  # noqa: BLE001 - the engine meets it again, and quarantines the run
+        return None
 
 
 def _is_plain(decision: Decision) -> bool:

@@ -10,7 +10,15 @@ no more than it may hold; the rest stays pending until instances end.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import replace
 from datetime import datetime
 
@@ -35,7 +43,7 @@ from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import NewInstance
 from shoal.core.runs.run import Decision, Run
 from shoal.master.engine import messages
-from shoal.master.engine.beginning import Beginning
+from shoal.master.engine.beginning import first_decisions
 from shoal.master.engine.engine import Clock, Engine
 from shoal.master.errors import NotOwner, Quarantined
 from shoal.master.services import admission
@@ -224,7 +232,7 @@ class Scanner:
 
     async def _create_together(
         self, commands: list[Command], epochs: Mapping[int, int]
-    ) -> tuple[int, list[Run], dict[int, Decision]]:
+    ) -> tuple[int, Sequence[Run], dict[int, Decision]]:
         """Carry out the first commands, as many as are good for one transaction.
 
         Return how many, the new runs, and what those have begun with that have begun.
@@ -239,8 +247,11 @@ class Scanner:
             gate = await Gate.locked(uow, definitions.newest(judged))
             await gate.read()
             new = _let_in(gate, new, refused)
-            beginning = Beginning(self._clock())
-            runs = await uow.instances.create(new, beginning)
+            begins_at = self._clock()
+            reserved = await uow.instances.reserve(new)
+            runs = reserved.runs
+            begun = await first_decisions(runs, begins_at)
+            await uow.instances.insert(reserved, begun)
             for one, run in zip(new, runs, strict=True):
                 if one.admitted_at is None:
                     gate.enter(one.workflow_id, run)
@@ -249,13 +260,14 @@ class Scanner:
             await uow.commands.refuse_many(list(refused.items()), now)
             outcomes = [(n.command_id, run.id) for n, run in zip(new, runs, strict=True)]
             await uow.commands.done_many(outcomes, now)
-            late = beginning([run for run in runs if run.id in gate.admitted])
+            late = await first_decisions([r for r in runs if r.id in gate.admitted], begins_at)
+            begun |= late
             await uow.instances.save([(r, late[r.id]) for r in runs if r.id in late], now)
             failpoints.hit("start.before_commit")
             await uow.commit()
         failpoints.hit("start.after_commit")
         self._notify_owners(gate.to_notify | notified)
-        return len(commands), runs, beginning.decisions
+        return len(commands), runs, begun
 
     async def _new_instances(
         self, uow: UnitOfWork, definitions: Definitions, commands: list[Command]

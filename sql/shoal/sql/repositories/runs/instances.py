@@ -6,7 +6,8 @@ many rows is made in a thread, and read in pages.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import product
 from operator import attrgetter
@@ -58,11 +59,19 @@ _ROWS_AT_ONCE = 1_000  # of attempts, read by one query
 _MOST_AT_ONCE = 500  # tasks whose rows are made in the event loop's own thread
 _INSERT_INSTANCE = insert(workflow_instance)
 
-Begin = Callable[[Sequence[Run]], Mapping[int, Decision]]
 
+@dataclass(frozen=True)
+class ReservedInstances:
+    """New instances with the ids that they are to have; nothing of them is stored yet."""
 
-def _not_yet(_: Sequence[Run]) -> Mapping[int, Decision]:
-    return {}
+    new: Sequence[NewInstance]
+    plans: Sequence[StoredPlan]
+    runs: Sequence[Run]  # one for each of ``new``, with a WAITING attempt of every task
+
+    @property
+    def are_many(self) -> bool:
+        """Whether they have too many tasks for one step of the event loop."""
+        return sum(len(run.attempts) for run in self.runs) > _MOST_AT_ONCE
 
 
 class Instances:
@@ -73,36 +82,53 @@ class Instances:
         self._plans = plans
         self._changes = InstanceChanges(connection)
 
-    async def create(self, new: Sequence[NewInstance], begin: Begin = _not_yet) -> list[Run]:
-        """Store instances, each with a WAITING attempt of every task, and return their runs.
+    async def create(self, new: Sequence[NewInstance]) -> list[Run]:
+        """Store instances as ``reserve`` returns them; return their runs. Raises as both do."""
+        reserved = await self.reserve(new)
+        await self.insert(reserved, {})
+        return list(reserved.runs)
 
-        ``begin`` is called with the runs before they are stored. The decisions that it returns,
-        and has applied, are stored with them, as ``save`` would do afterwards; they must end
-        nothing and have no new attempts. Attempt ids ascend in the order of the tasks in the
-        definition. Raises NotFound for an unknown version, AlreadyExists if a command has an
-        instance already.
+    async def reserve(self, new: Sequence[NewInstance]) -> ReservedInstances:
+        """Allot ids to instances and their attempts; return them as runs, nothing stored.
+
+        Attempt ids ascend in the order of the tasks in the definition. Raises NotFound for an
+        unknown version.
         """
         if not new:
-            return []
+            return ReservedInstances((), (), ())
         plans = await self._plans.get(self._connection, [(n.workflow_id, n.version) for n in new])
         of = [plans[one.workflow_id, one.version] for one in new]
         tasks = sum(len(one.plan.tasks) for one in of)
         ids, task_ids = await self._connection.reserve_ids(
             {workflow_instance: len(new), task_instance: tasks}
         )
-        made = _Made(new, of, ids, task_ids, begin)
         if tasks > _MOST_AT_ONCE:
-            await asyncio.to_thread(made.make)  # nobody else knows these runs yet
+            runs = await asyncio.to_thread(_new_runs, new, of, ids, task_ids)
         else:
-            made.make()
+            runs = _new_runs(new, of, ids, task_ids)
+        return ReservedInstances(new, of, runs)
+
+    async def insert(self, reserved: ReservedInstances, begun: Mapping[int, Decision]) -> None:
+        """Store reserved instances, in the same transaction.
+
+        ``begun``: first decisions by instance id. They are applied to the runs already, and stored
+        with them as ``save`` would do afterwards; they must end nothing and have no new attempts.
+        Raises AlreadyExists if a command has an instance already.
+        """
+        if not reserved.new:
+            return
+        if reserved.are_many:  # nothing else knows these runs yet
+            rows = await asyncio.to_thread(_new_rows, reserved, begun)
+        else:
+            rows = _new_rows(reserved, begun)
+        instances, attempts, events = rows
         await self._connection.change(
             [
-                (_INSERT_INSTANCE, made.instances),
-                (INSERT_ATTEMPT, made.attempts),
-                (INSERT_EVENT, made.events),
+                (_INSERT_INSTANCE, instances),
+                (INSERT_ATTEMPT, attempts),
+                (INSERT_EVENT, events),
             ]
         )
-        return made.runs
 
     async def save(self, changes: Sequence[tuple[Run, Decision]], at: datetime) -> NewIds:
         """Store the decisions of several runs; see ``InstanceChanges.save``."""
@@ -408,40 +434,32 @@ def _selected(selection: Selection | None, stored: StoredPlan) -> frozenset[str]
     return selection.of(stored.plan.upstream, stored.plan.downstream)
 
 
-class _Made:
-    """New instances as runs and as rows."""
+def _new_runs(
+    new: Sequence[NewInstance],
+    plans: Sequence[StoredPlan],
+    ids: Iterable[int],
+    task_ids: Iterable[int],
+) -> list[Run]:
+    free = iter(task_ids)
+    of = zip(new, ids, plans, strict=True)
+    return [_new_run(one, row_id, plan, free) for one, row_id, plan in of]
 
-    def __init__(
-        self,
-        new: Sequence[NewInstance],
-        plans: Sequence[StoredPlan],
-        ids: Iterable[int],
-        task_ids: Iterable[int],
-        begin: Begin,
-    ) -> None:
-        self._new, self._plans, self._begin = new, plans, begin
-        self._ids, self._task_ids = ids, task_ids
-        self.runs: list[Run] = []
-        self.instances: list[dict[str, Any]] = []
-        self.attempts: list[dict[str, Any]] = []
-        self.events: list[dict[str, Any]] = []
 
-    def make(self) -> None:
-        """Make the runs, let them begin, make the rows. On any thread."""
-        free = iter(self._task_ids)
-        of = list(zip(self._new, self._ids, self._plans, strict=True))
-        self.runs = [_new_run(one, row_id, plan, free) for one, row_id, plan in of]
-        begun = self._begin(self.runs)
-        self.instances = [
-            _instance_values(one, run, plan)
-            for (one, _, plan), run in zip(of, self.runs, strict=True)
-        ]
-        self.attempts = [row for run in self.runs for row in _task_values(run)]
-        events = [_created(run) for run in self.runs]
-        for run in self.runs:
-            if (decision := begun.get(run.id)) is not None:
-                events.extend(events_of((run, decision), {}, run.created_at))
-        self.events = [vars(one) for one in events]
+_Rows = list[dict[str, Any]]
+
+
+def _new_rows(
+    reserved: ReservedInstances, begun: Mapping[int, Decision]
+) -> tuple[_Rows, _Rows, _Rows]:
+    """Return the rows of instances, attempts and events. On any thread."""
+    of = zip(reserved.new, reserved.runs, reserved.plans, strict=True)
+    instances = [_instance_values(one, run, plan) for one, run, plan in of]
+    attempts = [row for run in reserved.runs for row in _task_values(run)]
+    events = [_created(run) for run in reserved.runs]
+    for run in reserved.runs:
+        if (decision := begun.get(run.id)) is not None:
+            events.extend(events_of((run, decision), {}, run.created_at))
+    return instances, attempts, [vars(one) for one in events]
 
 
 def _new_run(new: NewInstance, row_id: int, stored: StoredPlan, task_ids: Iterable[int]) -> Run:
