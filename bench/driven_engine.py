@@ -17,6 +17,8 @@ from shoal.core.runs.run import Action, Enqueue, Run
 from shoal.core.runs.states import TaskSignal
 from shoal.master.engine.engine import Engine
 from shoal.master.services.scan import Scanner
+from shoal.master.services.service import MasterContext
+from shoal.master.settings import MasterSettings
 from shoal.sql import Database
 
 PARTITIONS = 8
@@ -31,7 +33,11 @@ class DrivenEngine:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.engine = Engine(database, self._perform, _now, BATCH)
-        self._scanner = Scanner(database, self.engine, _now, 60.0, BATCH, max_open=10**6)
+        settings = MasterSettings(scan_interval_s=60.0, scan_batch=BATCH, max_open_instances=10**6)
+        context = MasterContext(
+            database, self.engine, _now, PARTITIONS, settings, notify_owners=lambda _: None
+        )
+        self._scanner = Scanner(context)
         self._waiting: deque[tuple[int, int, int]] = deque()  # partition, instance, attempt
         self._keys = 0
 
@@ -91,7 +97,7 @@ async def driven_engine(database: Database) -> AsyncIterator[DrivenEngine]:
     hand = DrivenEngine(database)
     epochs = await hand.engine.stored_epochs(range(PARTITIONS))
     await hand.engine.take({part: epoch + 1 for part, epoch in epochs.items()}, "bench")
-    working = asyncio.create_task(hand.engine.work())
+    working = asyncio.create_task(hand.engine.run())
     try:
         yield hand
     finally:

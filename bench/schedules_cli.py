@@ -21,6 +21,8 @@ from shoal.core.runs.run import Action, Run
 from shoal.master.engine.engine import Engine
 from shoal.master.services.scan import Scanner
 from shoal.master.services.schedules import Scheduler
+from shoal.master.services.service import MasterContext
+from shoal.master.settings import MasterSettings
 from shoal.sql import Database
 
 PARTITIONS = 128
@@ -53,11 +55,18 @@ async def _measure(url: str, schedules: int, each: int) -> str:
         now = FIRE_TIME
         engine = Engine(database, nothing, lambda: now, 500)
         await engine.take(dict.fromkeys(range(PARTITIONS), 1), "bench")
-        scheduler = Scheduler(database, engine, lambda: now, PARTITIONS, 60.0, lambda _: None)
-        scanner = Scanner(database, engine, lambda: now, 60.0, 500, max_open=schedules + 1)
-        working = asyncio.create_task(engine.work())
+        context = MasterContext(
+            database,
+            engine,
+            lambda: now,
+            PARTITIONS,
+            MasterSettings(scan_interval_s=60.0, max_open_instances=schedules + 1),
+            notify_owners=lambda _: None,
+        )
+        scheduler, scanner = Scheduler(context), Scanner(context)
+        working = asyncio.create_task(engine.run())
         began = time.perf_counter()
-        while await scheduler.look() == 0.0:
+        while await scheduler.fire_due() == 0.0:
             pass
         fired = time.perf_counter()
         await scanner.scan(range(PARTITIONS))

@@ -1,4 +1,4 @@
-"""What wakes a master's loops: a notification that tells them, and their own regular look."""
+"""When a loop of a master has its next turn: at a notification, and regularly."""
 
 import asyncio
 import time
@@ -8,21 +8,26 @@ from contextlib import suppress
 class Wakeup:
     """Wakes one loop as soon as it is notified, and at least every ``interval_s`` seconds.
 
-    However often it is notified, the regular look comes in time: notifications are hints, and what
-    rang unheard is found by that look alone. Used on the event loop, by one waiter.
+    Notifications are hints and may be lost; they never put off the regular poll. Used on the event
+    loop, by one waiter.
     """
 
-    def __init__(self, interval_s: float) -> None:
+    def __init__(self, interval_s: float, first_s: float = 0.0) -> None:
+        """``first_s``: until the first regular poll, seconds."""
         self._interval_s = interval_s
-        self._due_at = 0.0  # of the next regular look, monotonic; the first is at once
+        self._due_at = time.monotonic() + first_s  # of the next regular poll
         self._notified = asyncio.Event()
 
     def notify(self) -> None:
         """Wake the loop now, or as soon as it waits again."""
         self._notified.set()
 
+    def due_in(self, delay_s: float) -> None:
+        """Have the next regular poll in ``delay_s`` seconds, instead of after the interval."""
+        self._due_at = time.monotonic() + delay_s
+
     async def wait(self) -> bool:
-        """Wait until there is something to do; True: it is time for the regular look."""
+        """Wait until there is something to do; True: it is time for the regular poll."""
         await wait_for(self._notified, self._due_at - time.monotonic())
         self._notified.clear()
         if time.monotonic() < self._due_at:

@@ -16,6 +16,7 @@ from shoal.master.services.admission import Admission
 from shoal.master.services.scan import Scanner
 from shoal.sql import Database
 from tests.clock import utc_now
+from tests.integration.master.contexts import context_of
 from tests.waiting import DEADLINE_S
 
 PARTITIONS = 2
@@ -30,18 +31,16 @@ class Master:
         self.partition = partition
         self.epoch = epoch
         self.engine = Engine(site.database, self._perform, utc_now, 500)
-        self.admission = Admission(site.database, self.engine, utc_now, site.notify)
-        self.engine.at_end.append(self.admission.at_end_of)
-        self.scanner = Scanner(
+        context = context_of(
             site.database,
             self.engine,
-            utc_now,
-            _SCAN_INTERVAL_S,
-            500,
-            max_open=max_open,
             notify_owners=site.notify,
+            scan_interval_s=_SCAN_INTERVAL_S,
+            max_open_instances=max_open,
         )
-        self.engine.on_end.append(self.scanner.run_ended)
+        self.admission = Admission(context)
+        self.scanner = Scanner(context)
+        self.engine.register(self.admission, self.scanner)
 
     async def _perform(self, performed: Sequence[tuple[Run, tuple[Action, ...]]]) -> None:
         """Nobody runs tasks here."""
@@ -51,7 +50,7 @@ class Master:
         """Take the partition, run the loops; whatever ends them fails the test."""
         await self.engine.take({self.partition: self.epoch}, f"m{self.epoch}")
         self.site.masters[self.partition] = self
-        loops = [asyncio.create_task(w()) for w in (self.engine.work, self.scanner.work)]
+        loops = [asyncio.create_task(w()) for w in (self.engine.run, self.scanner.run)]
         try:
             yield self
             assert not any(loop.done() for loop in loops), loops

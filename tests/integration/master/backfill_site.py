@@ -20,6 +20,7 @@ from shoal.master.services.backfills import REQUESTS, Backfills
 from shoal.master.services.scan import Scanner
 from shoal.sql import Database
 from tests.clock import utc_now
+from tests.integration.master.contexts import context_of
 from tests.waiting import DEADLINE_S
 
 PARTITIONS = 4
@@ -33,16 +34,12 @@ class Master:
         self.epoch = epoch
         self.notified: list[int] = []
         self.engine = Engine(database, self._perform, utc_now, 500)
-        self.backfills = Backfills(database, self.engine, utc_now, PARTITIONS, 60.0, self._notify)
-        self.engine.on_end.append(self.backfills.run_ended)
-        self.scanner = Scanner(
-            database,
-            self.engine,
-            utc_now,
-            60.0,
-            500,
-            dict.fromkeys(REQUESTS, self.backfills.carry_out),
+        context = context_of(
+            database, self.engine, partitions=PARTITIONS, notify_owners=self._notify
         )
+        self.backfills = Backfills(context)
+        self.engine.register(self.backfills)
+        self.scanner = Scanner(context, dict.fromkeys(REQUESTS, self.backfills.carry_out))
 
     def _notify(self, partitions: Iterable[int]) -> None:
         self.notified += partitions
@@ -54,7 +51,7 @@ class Master:
     async def working(self) -> AsyncIterator[Self]:
         """Own all partitions and run the engine's loop; whatever ends it fails the test."""
         await self.engine.take(dict.fromkeys(range(PARTITIONS), self.epoch), f"m{self.epoch}")
-        work = asyncio.create_task(self.engine.work())
+        work = asyncio.create_task(self.engine.run())
         try:
             async with asyncio.timeout(DEADLINE_S):
                 yield self
@@ -66,7 +63,7 @@ class Master:
     async def look(self) -> None:
         """Carry out what is pending, move the backfills on, carry out what that has made."""
         await self.scanner.scan(range(PARTITIONS))
-        await self.backfills.look(range(PARTITIONS))
+        await self.backfills.advance(range(PARTITIONS))
         await self.scanner.scan(range(PARTITIONS))
 
     async def end(self, run: BackfillRun, signal: TaskSignal = TaskSignal.SUCCEED) -> None:

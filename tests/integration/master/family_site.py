@@ -5,7 +5,7 @@ lets a worker do what is queued.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -18,11 +18,13 @@ from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.run import Action, Run
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from shoal.master.engine.engine import Engine
+from shoal.master.engine.listeners import Listener
 from shoal.master.engine.messages import Messenger
 from shoal.master.services.admission import Admission
 from shoal.master.services.scan import Scanner
 from shoal.sql import Database
 from tests.clock import utc_now
+from tests.integration.master.contexts import context_of
 from tests.waiting import DEADLINE_S
 
 PARTITIONS = 4
@@ -44,18 +46,27 @@ def _retried() -> Iterator[None]:
             raise
 
 
-class Master:
+class Master(Listener):
     """Owns all partitions."""
 
     def __init__(self, database: Database, epoch: int = 1, batch: int = 500) -> None:
         self.database = database
         self.epoch = epoch
         self.notified: set[int] = set()
-        messenger = Messenger(PARTITIONS, self.notified.update)
+        messenger = Messenger(PARTITIONS)
         self.engine = Engine(database, self._perform, utc_now, batch, messenger)
-        admission = Admission(database, self.engine, utc_now, self.notified.update)
-        self.engine.at_end.append(admission.at_end_of)
-        self.scanner = Scanner(database, self.engine, utc_now, 3_600.0, 500)
+        context = context_of(
+            database,
+            self.engine,
+            partitions=PARTITIONS,
+            notify_owners=self.notified.update,
+            scan_interval_s=3_600.0,
+        )
+        self.scanner = Scanner(context)
+        self.engine.register(Admission(context), self)
+
+    def on_commands(self, partitions: Collection[int]) -> None:
+        self.notified.update(partitions)
 
     async def _perform(self, performed: Sequence[tuple[Run, tuple[Action, ...]]]) -> None:
         """Workers are done by hand."""
@@ -64,7 +75,7 @@ class Master:
     async def working(self) -> AsyncIterator["Master"]:
         """Take over and run the engine's loop; at the end the master is gone without a word."""
         await self.engine.take(dict.fromkeys(range(PARTITIONS), self.epoch), f"m{self.epoch}")
-        loop = asyncio.create_task(self.engine.work())
+        loop = asyncio.create_task(self.engine.run())
         try:
             async with asyncio.timeout(DEADLINE_S):
                 yield self

@@ -200,13 +200,13 @@ async def test_regular_look_uses_the_room_of_a_new_version(site: Site) -> None:
         runs = [await site.start(workflow, partition=0) for _ in range(4)]
         await site.is_in(runs[0], RUNNING)
         await site.publish(overlap="queue", max_active=2)
-        await masters[1].admission.look()  # nothing of its own waits
+        await masters[1].admission.admit_waiting()  # nothing of its own waits
         await site.stays(QUEUED, *runs[1:])
-        await masters[0].admission.look()
+        await masters[0].admission.admit_waiting()
         await site.is_in(runs[1], RUNNING)
         await site.stays(QUEUED, *runs[2:])
         await site.publish(overlap="allow")
-        await masters[0].admission.look()
+        await masters[0].admission.admit_waiting()
         for run in runs[2:]:
             await site.is_in(run, RUNNING)
 
@@ -251,7 +251,7 @@ async def test_admission_is_told_once_however_often_it_is_looked_for(site: Site)
         site.deaf = True
         await site.end(first)
         for master in masters:
-            await master.admission.look()
+            await master.admission.admit_waiting()
         async with site.database.unit_of_work(read_only=True) as uow:
             (told,) = await uow.commands.requests([0], 10)
         assert (told.type, told.idempotency_key) == (CommandType.ADMIT, f"admit:{second.id}")

@@ -11,13 +11,14 @@ from shoal.core.runs.commands import CommandType
 from shoal.core.runs.run import Attempt, Enqueue, Plan, Run, Withdraw
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.engine.engine import Engine
+from shoal.master.engine.listeners import Listener, Listeners
 from shoal.master.engine.perform import Performer
-from shoal.master.engine.timers import Timers
 from shoal.master.services.sweep import Sweeper
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import call
 from tests.clock import utc_now
 from tests.integration.master.conftest import Bench
+from tests.integration.master.contexts import context_of
 from tests.integration.master.kill_counter import kill_counter
 from tests.integration.master.manual_worker import HandWorker
 from tests.unit.core.driving import START, spec
@@ -118,6 +119,15 @@ async def test_task_too_large_to_send_fails_with_the_reason(bench: Bench) -> Non
     assert "bytes" in (tasks["a"].reason or "")
 
 
+class QueueFailures(Listener):
+    """Counts them."""
+
+    count = 0
+
+    def on_queue_failure(self) -> None:
+        self.count += 1
+
+
 async def test_only_what_is_queued_at_the_end_of_a_batch_stays_in_the_queue(bench: Bench) -> None:
     plan = Plan.of(spec({"a": {}, "b": {}}))
     attempts = {
@@ -129,22 +139,13 @@ async def test_only_what_is_queued_at_the_end_of_a_batch_stays_in_the_queue(benc
     queue = TaskQueue(bench.session)
     await layout.prepare(bench.session, 8)
     async with Members(bench.session, layout.WORKERS) as workers:
-        timers = Timers(utc_now, lambda _: None)
-        troubles: list[None] = []
-        performer = Performer(
-            queue,
-            workers,
-            bench.channels,
-            timers,
-            1.0,
-            on_trouble=lambda: troubles.append(None),
-            on_ask=lambda _run, _key: None,
-            on_watch=lambda _run, _key: None,
-        )
+        listeners, failures = Listeners(), QueueFailures()
+        listeners.register(failures)
+        performer = Performer(queue, workers, bench.channels, listeners)
         await performer([(run, both)])
     claims = await queue.claim("default", 10, "w1")
     assert [claim.entry.task_instance_id for claim in claims] == [1]
-    assert troubles == []
+    assert failures.count == 0
 
 
 async def test_entry_that_went_missing_is_put_again_although_the_clock_was_set_back(
@@ -158,6 +159,6 @@ async def test_entry_that_went_missing_is_put_again_although_the_clock_was_set_b
     engine.runs[run.id] = run
     await layout.prepare(bench.session, 8)
     queue = TaskQueue(bench.session)
-    await Sweeper(engine, queue, utc_now, 60.0, lambda _: None).sweep()
+    await Sweeper(context_of(bench.database, engine), queue, lambda _: None).sweep()
     claims = await queue.claim("default", 10, "w1")
     assert [claim.entry.task_instance_id for claim in claims] == [1]

@@ -270,7 +270,7 @@ async def test_a_run_that_was_only_asked_for_is_stopped_once_it_is_there(
     async with Master(database).working() as master:
         await site.ask(**FIVE_DAYS)
         await master.scanner.scan(range(PARTITIONS))
-        await master.backfills.look(range(PARTITIONS))
+        await master.backfills.advance(range(PARTITIONS))
         assert await site.instances() == []
         cancel = await site.request(CommandType.CANCEL_BACKFILL, await site.backfill(), "cancel")
         await master.backfills.carry_out(cancel)
@@ -406,7 +406,7 @@ async def test_a_new_backfill_starts_at_once_also_where_there_was_none(
     await site.publish()
     async with Master(database).working() as master:
         await master.look()  # there is none: from now on notifications are not for backfills
-        work = asyncio.create_task(master.backfills.work())
+        work = asyncio.create_task(master.backfills.run())
         try:
             for number in (1, 2):  # the first one may be due to its first look
                 master.notified.clear()
@@ -425,7 +425,7 @@ async def test_the_end_of_a_run_wakes_the_backfill(site: Site, database: Databas
     async with Master(database).working() as master:
         await site.ask(**FIVE_DAYS)
         await master.look()
-        work = asyncio.create_task(master.backfills.work())
+        work = asyncio.create_task(master.backfills.run())
         try:
             for _ in range(3):  # the first one may be due to its first look
                 (run,) = await site.runs(S.STARTED)
@@ -456,7 +456,7 @@ async def test_the_end_of_a_run_notifies_the_notification_of_another_master(
         await master.engine.drop([home])
         master.notified.clear()
         await master.end(run)
-        work = asyncio.create_task(master.backfills.work())
+        work = asyncio.create_task(master.backfills.run())
         try:
             await eventually(lambda: master.notified == [home])
         finally:

@@ -18,6 +18,7 @@ from shoal.sql.schema.tables import command, schedule, workflow_instance
 from tests.clock import utc_now
 from tests.databases import migrated_url
 from tests.integration.master import admission_site, backfill_site, family_site
+from tests.integration.master.contexts import context_of
 
 RUNNING, QUEUED, STOPPED = WorkflowState.RUNNING, WorkflowState.QUEUED, WorkflowState.STOPPED
 DUE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -93,7 +94,8 @@ async def test_schedule_fires(database: Database) -> None:
     await take_keys(database, [f"schedule:{one.id}:{DUE.isoformat()}"])
     engine = Engine(database, admission_site.Master(site, 0)._perform, utc_now, 500)
     await engine.take(dict.fromkeys(range(MOST), 1), "m")
-    await Scheduler(database, engine, lambda: DUE, MOST, 60.0, lambda _: None).look()
+    context = context_of(database, engine, clock=lambda: DUE, partitions=MOST)
+    await Scheduler(context).fire_due()
     async with database.unit_of_work(read_only=True) as uow:
         (start,) = await uow.commands.starts(range(MOST), 10)
     assert (start.workflow_id, start.logical_time) == (workflow, DUE)
@@ -147,7 +149,7 @@ async def test_run_that_was_admitted_but_never_told_is_told_again(database: Data
             await uow.commit()
         site.deaf = False
         for master in masters:
-            await master.admission.look()
+            await master.admission.admit_waiting()
         await site.is_in(second, RUNNING)
         async with database.unit_of_work(read_only=True) as uow:
             told = (await uow.commands.sent([f"admit:{second.id}"]))[f"admit:{second.id}"]

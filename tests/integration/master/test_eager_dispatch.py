@@ -12,12 +12,15 @@ from shoal.core.runs.events import TaskEnded
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from shoal.master.dispatch import rpc
+from shoal.master.dispatch.revoking import declare_lost
 from shoal.master.engine.engine import Engine
 from shoal.master.services.sweep import Sweeper
 from shoal.proto import shoal_pb2 as pb
+from shoal.sql import Database
 from tests.clock import utc_now
 from tests.integration.coordination.conftest import connect
 from tests.integration.master.conftest import Bench
+from tests.integration.master.contexts import context_of
 from tests.integration.master.manual_worker import HandWorker
 from tests.unit.core.driving import START, spec
 from tests.waiting import DEADLINE_S
@@ -222,9 +225,10 @@ async def lost_by(run: Run, claims: Claims) -> list[int]:
 
     def revoke(unclaimed: Iterable[tuple[Run, Attempt]]) -> None:
         for run, attempt in unclaimed:
-            sweeper.declare_lost(run, attempt, "nobody has it")
+            declare_lost(engine, utc_now, run, attempt, "nobody has it")
 
-    sweeper = Sweeper(engine, cast("TaskQueue", claims), utc_now, 60.0, revoke)
+    context = context_of(cast("Database", None), engine)
+    sweeper = Sweeper(context, cast("TaskQueue", claims), revoke)
     await sweeper.sweep()
     assert all(event.signal is TaskSignal.LOSE for event in posted)
     return [event.task_instance_id for event in posted]

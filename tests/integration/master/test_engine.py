@@ -33,6 +33,7 @@ from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from shoal.master.dispatch.rpc import MasterRpc
 from shoal.master.engine import engine
 from shoal.master.engine.engine import Engine
+from shoal.master.engine.listeners import Listener
 from shoal.master.errors import NotOwner, NotStored, Quarantined
 from shoal.master.services.scan import Scanner
 from shoal.master.services.schedules import Scheduler
@@ -43,6 +44,7 @@ from shoal.sql.errors import DatabaseUnavailable, Fenced
 from shoal.sql.schema.tables import schedule
 from tests.clock import utc_now
 from tests.databases import migrated_url
+from tests.integration.master.contexts import context_of
 from tests.integration.master.statements import noted_writes
 from tests.waiting import DEADLINE_S, eventually
 
@@ -79,7 +81,7 @@ class Site:
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
         """Run the engine's loop; whatever ends it fails the test."""
-        work = asyncio.create_task(self.engine.work())
+        work = asyncio.create_task(self.engine.run())
         try:
             async with asyncio.timeout(DEADLINE_S):
                 yield
@@ -230,7 +232,7 @@ async def test_nobody_waits_for_an_engine_that_has_stopped(site: Site) -> None:
 async def test_claim_of_a_quarantined_instance_is_refused_and_takes_no_slot(site: Site) -> None:
     (run,) = await site.runs(1)
     await site.engine.take({0: 1}, "m")
-    site.engine.set_aside(run, RuntimeError("beyond us"))
+    site.engine.quarantine_run(run, RuntimeError("beyond us"))
     ref = pb.AttemptRef(
         workflow_instance_id=run.id, task_instance_id=run.attempts["a"].id or 0, partition=0
     )
@@ -251,7 +253,7 @@ async def test_partition_that_goes_while_a_scan_waits_for_the_database_ends_noth
 ) -> None:
     command = await site.command(CommandType.START)
     await site.engine.take({0: 1}, "m")
-    scanner = Scanner(site.database, site.engine, utc_now, 60.0, 500)
+    scanner = Scanner(context_of(site.database, site.engine))
     async with site.working():
         async with site.database.unit_of_work() as busy:  # SQLite's only writer
             await busy.partitions.raise_epochs({0: 1}, "m")
@@ -269,9 +271,9 @@ async def test_notifications_of_others_do_not_put_off_a_command_that_rang_unhear
 ) -> None:
     await site.engine.take({0: 1}, "m")
     site.engine.epochs[1] = 1  # a partition whose notification never rests
-    scanner = Scanner(site.database, site.engine, utc_now, 0.2, 500)
+    scanner = Scanner(context_of(site.database, site.engine, scan_interval_s=0.2))
     async with site.working():
-        scanning = asyncio.create_task(scanner.work())
+        scanning = asyncio.create_task(scanner.run())
         command = await site.command(CommandType.START)
         while command.state is CommandState.PENDING:
             scanner.notify(1)
@@ -317,11 +319,11 @@ async def test_request_for_a_quarantined_instance_is_refused(site: Site) -> None
     (run,) = await site.runs(1)
     command = await site.command(CommandType.STOP, run.id)
     await site.engine.take({0: 1}, "m")
-    site.engine.set_aside(run, RuntimeError("beyond us"))
+    site.engine.quarantine_run(run, RuntimeError("beyond us"))
     async with site.working():
         with pytest.raises(Quarantined):
             await site.engine.submit(0, run.id, StopRequested(utc_now()))
-        await Scanner(site.database, site.engine, utc_now, 60.0, 500).scan([0])
+        await Scanner(context_of(site.database, site.engine)).scan([0])
     command = await site.stored(command)
     assert command.state is CommandState.REFUSED
     assert command.reason is not None
@@ -332,7 +334,7 @@ async def test_new_instance_begins_in_the_transaction_that_creates_it(site: Site
     command = await site.command(CommandType.START)
     await site.engine.take({0: 1}, "m")
     before = site.database.writers
-    await Scanner(site.database, site.engine, utc_now, 60.0, 500).scan([0])
+    await Scanner(context_of(site.database, site.engine)).scan([0])
     assert site.database.writers == before + 1
     (run,) = site.engine.runs.values()
     assert (await site.stored(command)).result_instance_id == run.id
@@ -355,7 +357,7 @@ async def test_new_instance_begins_in_the_transaction_that_creates_it(site: Site
 async def test_many_starts_of_a_workflow_cost_no_more_statements_than_a_few(site: Site) -> None:
     workflow_id = await site.publish()
     await site.engine.take({0: 1}, "m")
-    scanner = Scanner(site.database, site.engine, utc_now, 60.0, 500)
+    scanner = Scanner(context_of(site.database, site.engine))
     statements = await noted_writes(site.database)
     costs = []
     for count in (1, 3, 40):  # the first one reads the definition
@@ -407,7 +409,7 @@ async def test_new_instance_that_cannot_be_decided_is_created_and_quarantined(
     command = await site.command(CommandType.START)
     await site.engine.take({0: 1}, "m")
     async with site.working():
-        await Scanner(site.database, site.engine, utc_now, 60.0, 500).scan([0])
+        await Scanner(context_of(site.database, site.engine)).scan([0])
         created = (await site.stored(command)).result_instance_id
         await eventually(lambda: site.engine.quarantine.holds(Kind.INSTANCE, created))
     assert not site.actions
@@ -424,9 +426,10 @@ async def test_schedule_that_cannot_be_read_keeps_no_other_from_firing(site: Sit
         await uow.commit()
     await site.engine.take({0: 1}, "m")
     notified: list[int] = []
-    scheduler = Scheduler(site.database, site.engine, utc_now, 1, 60.0, notified.extend)
+    context = context_of(site.database, site.engine, partitions=1, notify_owners=notified.extend)
+    scheduler = Scheduler(context)
     async with site.working():
-        firing = asyncio.create_task(scheduler.work())
+        firing = asyncio.create_task(scheduler.run())
         while not notified:
             await asyncio.wait([firing], timeout=0.02)
             assert not firing.done(), firing
@@ -517,6 +520,16 @@ async def test_what_is_about_many_tasks_is_not_decided_in_the_event_loop(
     assert all(one.state is TaskState.KILLED for one in [*run.attempts.values()][1:])
 
 
+class _Stored(Listener):
+    """Notes of which runs decisions were stored, in the last of ``batches``."""
+
+    def __init__(self, batches: list[set[int]]) -> None:
+        self._batches = batches
+
+    def on_stored(self, run: Run, decision: Decision) -> None:
+        self._batches[-1].add(run.id)
+
+
 async def test_batch_ends_when_it_is_about_enough_tasks(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -524,7 +537,7 @@ async def test_batch_ends_when_it_is_about_enough_tasks(
     async with site.working():
         runs = await fans(site, 5, 6)
         stored: list[set[int]] = []
-        site.engine.on_stored.append(lambda run, _: stored[-1].add(run.id))
+        site.engine.register(_Stored(stored))
         store = site.engine._store
 
         async def noted(*batch: Any) -> None:
@@ -555,7 +568,7 @@ async def test_starts_of_many_transactions_do_not_stand_upon_each_other(
         await uow.commands.add_many(new, utc_now())
         await uow.commit()
     depths: list[int] = []
-    scanner = Scanner(site.database, site.engine, utc_now, 60.0, 500)
+    scanner = Scanner(context_of(site.database, site.engine))
     create = scanner._create_together
 
     async def noted(*given: Any) -> Any:

@@ -15,6 +15,7 @@ from shoal.master.services.schedules import Scheduler
 from shoal.sql.errors import Fenced
 from shoal.sql.schema.tables import schedule, workflow_instance
 from tests.clock import utc_now
+from tests.integration.master.contexts import context_of
 from tests.integration.master.test_engine import Site, Unsteady
 
 DUE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -72,7 +73,7 @@ async def test_former_owner_creates_no_instance(site: Site) -> None:
     await site.engine.take({0: 1}, "former")
     await overtake(site)
     with pytest.raises(Fenced):
-        await Scanner(site.database, site.engine, utc_now, 60.0, 500).scan([0])
+        await Scanner(context_of(site.database, site.engine)).scan([0])
     assert (await site.stored(command)).state is CommandState.PENDING
     async with site.database.unit_of_work(read_only=True) as uow:
         assert not await uow.connection.rows(workflow_instance.select())
@@ -84,7 +85,7 @@ async def test_former_owner_refuses_no_command(site: Site) -> None:
     await overtake(site)
     async with site.working():
         with pytest.raises(Fenced):
-            await Scanner(site.database, site.engine, utc_now, 60.0, 500).scan([0])
+            await Scanner(context_of(site.database, site.engine)).scan([0])
     assert (await site.stored(command)).state is CommandState.PENDING
 
 
@@ -107,14 +108,14 @@ async def fire_times(site: Site) -> list[datetime | None]:
 
 
 def scheduler_of(site: Site) -> Scheduler:
-    return Scheduler(site.database, site.engine, lambda: DUE, 1, 60.0, lambda _: None)
+    return Scheduler(context_of(site.database, site.engine, clock=lambda: DUE, partitions=1))
 
 
 async def test_former_owner_fires_no_schedule(site: Site) -> None:
     await publish_due(site)
     await site.engine.take({0: 1}, "former")
     await overtake(site)
-    assert await scheduler_of(site).look() == 60.0  # with the next regular look
+    assert await scheduler_of(site).fire_due() == 60.0  # with the next regular look
     assert await fire_times(site) == []
     async with site.database.unit_of_work(read_only=True) as uow:
         assert await uow.schedules.next_due([0]) == DUE
@@ -125,7 +126,7 @@ async def test_fire_time_that_comes_up_twice_is_one_command(site: Site) -> None:
     await publish_due(site)
     await site.engine.take({0: 1}, "owner")
     for _ in range(2):
-        await scheduler_of(site).look()
+        await scheduler_of(site).fire_due()
         assert await fire_times(site) == [DUE]
         await fire_next_at(site, DUE)
 

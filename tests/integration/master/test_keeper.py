@@ -62,7 +62,7 @@ async def running(session: ZkSession, database: Database) -> AsyncIterator[Maste
     await prepare(session, 1)
     async with Notifications(session, lambda _: None) as notifications:
         master = Master(session, database, notifications)
-        work = asyncio.create_task(master.keeper.work())
+        work = asyncio.create_task(master.keeper.run())
         try:
             async with master.keeper.ownership:
                 yield master

@@ -30,6 +30,7 @@ from shoal.sql.schema.tables import backfill_run, command, event, task_instance,
 from tests.clock import utc_now
 from tests.databases import migrated_url
 from tests.integration.master.backfill_site import PARTITIONS, Master, Site
+from tests.integration.master.contexts import context_of
 from tests.waiting import DEADLINE_S
 
 ALWAYS = MasterSettings().hours
@@ -46,9 +47,15 @@ class Keeping(Master):
         self, database: Database, epoch: int = 1, retention: Retention = NOTHING_KEPT, **more: Any
     ) -> None:
         super().__init__(database, epoch)
-        options = {"interval_s": 3600.0, "look_s": 3600.0, "batch": 2, "share": 1.0} | more
+        options = {
+            "purge_interval_s": 3600.0,
+            "scan_interval_s": 3600.0,
+            "purge_batch": 2,
+            "purge_share": 1.0,
+        } | more
         hours: Hours = options.pop("hours", ALWAYS)
-        self.purger = Purger(database, self.engine, utc_now, retention, hours, **options)
+        context = context_of(database, self.engine, partitions=PARTITIONS, **options)
+        self.purger = Purger(context, retention, hours)
 
     async def run(self, workflow_id: int, key: str, *, to_end: bool = True) -> Instance:
         """Start an instance of a workflow with one task, and end it."""
@@ -167,7 +174,7 @@ async def test_each_master_purges_its_own_partitions(database: Database) -> None
 async def test_purge_beside_recoveries_loses_none_and_breaks_none(database: Database) -> None:
     """Each instance is either recovered, whole, or gone, and its command refused."""
     workflow_id = await publish(database)
-    async with Keeping(database, batch=1).working() as master:
+    async with Keeping(database, purge_batch=1).working() as master:
         runs = [await master.run(workflow_id, f"k{n}") for n in range(20)]
         keys = {}
 
@@ -306,7 +313,7 @@ from tests.integration.master.test_purging import Keeping
 
 async def main():
     async with Database(sys.argv[1]) as database:
-        async with Keeping(database, 2, batch=2).working() as master:
+        async with Keeping(database, 2, purge_batch=2).working() as master:
             await master.purger.purge()
     print("survived")
 
@@ -356,10 +363,10 @@ async def test_work_purges_at_its_hours_and_serves_requests_at_any(database: Dat
     another = Hours(
         (now + timedelta(hours=6)).time(), (now + timedelta(hours=7)).time(), ZoneInfo("UTC")
     )
-    quick: dict[str, Any] = {"interval_s": 0.01, "look_s": 0.01}
+    quick: dict[str, Any] = {"purge_interval_s": 0.01, "scan_interval_s": 0.01}
     async with Keeping(database, hours=another, **quick).working() as master:
         await master.run(workflow_id, "k")
-        working = asyncio.create_task(master.purger.work())
+        working = asyncio.create_task(master.purger.run())
         number = await ask(database, is_rehearsal=True, before=utc_now())
         while (await stored(database, number)).finished_at is None:
             await asyncio.sleep(0.01)
@@ -367,7 +374,7 @@ async def test_work_purges_at_its_hours_and_serves_requests_at_any(database: Dat
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
     async with Keeping(database, 2, **quick).working() as master:
-        working = asyncio.create_task(master.purger.work())
+        working = asyncio.create_task(master.purger.run())
         while await ids(database):
             await asyncio.sleep(0.01)
         working.cancel()
@@ -403,10 +410,10 @@ async def test_row_that_cannot_be_read_ends_no_master(database: Database) -> Non
     if database.kind != "sqlite":
         return  # PostgreSQL stores no text as a moment
     workflow_id = await publish(database)
-    async with Keeping(database, interval_s=0.01, look_s=0.01).working() as master:
+    async with Keeping(database, purge_interval_s=0.01, scan_interval_s=0.01).working() as master:
         run = await master.run(workflow_id, "k")
         await spoil(database, "'never'")
-        working = asyncio.create_task(master.purger.work())
+        working = asyncio.create_task(master.purger.run())
         for n in range(3):
             await master.run(workflow_id, f"more-{n}")
         assert not working.done()

@@ -20,6 +20,7 @@ from shoal.master.services.schedules import Scheduler
 from shoal.sql import Database
 from shoal.sql.schema.tables import command, schedule
 from tests.databases import migrated_url
+from tests.integration.master.contexts import context_of
 
 PARTITIONS = 8
 SIX = datetime(2026, 3, 2, 6, tzinfo=UTC)
@@ -49,7 +50,15 @@ class Office:
         return self.scheduler(engine, Scheduler)
 
     def scheduler(self, engine: Engine, kind: type[Scheduler]) -> Scheduler:
-        return kind(self.database, engine, lambda: self.now, PARTITIONS, 60.0, self.notified.extend)
+        return kind(
+            context_of(
+                self.database,
+                engine,
+                clock=lambda: self.now,
+                partitions=PARTITIONS,
+                notify_owners=self.notified.extend,
+            )
+        )
 
     async def publish(self, *schedules: dict[str, Any], name: str = "w") -> list[Schedule]:
         task = {"name": "a", "type": "SHELL", "params": {"script": "true"}}
@@ -95,7 +104,7 @@ async def test_command_says_what_the_schedule_says(office: Office) -> None:
     special = {"timezone": "Asia/Tokyo", "priority": "HIGH", "parameters": {"n": "1"}}
     (one,) = await office.publish({"cron": "0 0 15 * * ?", **special})
     office.now = SIX
-    await (await office.master()).look()
+    await (await office.master()).fire_due()
     (start,) = await office.commands()
     assert start.idempotency_key == f"schedule:{one.id}:2026-03-02T06:00:00+00:00"
     assert (start.logical_time, start.timezone) == (SIX, "Asia/Tokyo")
@@ -107,12 +116,12 @@ async def test_command_says_what_the_schedule_says(office: Office) -> None:
 
 async def test_next_look_is_when_the_next_schedule_is_due(office: Office) -> None:
     scheduler = await office.master()
-    assert await scheduler.look() == 60.0  # there are none
+    assert await scheduler.fire_due() == 60.0  # there are none
     await office.publish({"cron": "0 10/20 * * * ?"}, {"cron": "0/20 * * * * ?"})
     office.now = SIX + timedelta(seconds=5)
-    assert await scheduler.look() == 15.0  # by what it has just fired itself
+    assert await scheduler.fire_due() == 15.0  # by what it has just fired itself
     office.now = SIX + timedelta(seconds=15)
-    assert await scheduler.look() == 5.0
+    assert await scheduler.fire_due() == 5.0
     assert set(await office.fired()) >= {SIX}
 
 
@@ -135,13 +144,13 @@ async def test_five_thousand_due_at_once_all_fire_though_half_change_their_maste
             self.transactions += 1
             if self.transactions == 4:
                 successor = await office.master(2, range(0, PARTITIONS, 2))
-                successors.append(asyncio.create_task(successor.look()))
+                successors.append(asyncio.create_task(successor.fire_due()))
             return await super()._fire(*arguments)
 
     first = await office.master()
     overtaken = office.scheduler(first._engine, Overtaken)
-    assert await overtaken.look() == 0.0  # there may be more
-    assert await overtaken.look() == 60.0
+    assert await overtaken.fire_due() == 0.0  # there may be more
+    assert await overtaken.fire_due() == 60.0
     await asyncio.gather(*successors)
     async with office.database.unit_of_work(read_only=True) as uow:
         c = command.c
@@ -168,7 +177,7 @@ async def test_missed_fire_times_fire_as_the_schedule_says(
     office.now = SIX - MINUTE
     await office.publish({**HOURLY, **policy})
     office.now = SIX + 4 * HOUR + timedelta(seconds=30)
-    await (await office.master()).look()
+    await (await office.master()).fire_due()
     assert await office.fired() == expected
     (one,) = await office.schedules()
     assert one.next_fire_at == SIX + 5 * HOUR
@@ -183,12 +192,12 @@ async def test_great_many_missed_fire_times_come_in_portions_and_hold_up_nobody(
     assert daily.next_fire_at is not None
     first, office.now = office.now - 4 * DAY + MINUTE, daily.next_fire_at
     scheduler = await office.master()
-    assert await scheduler.look() == 0.0
+    assert await scheduler.fire_due() == 0.0
     by_schedule = Counter(one.schedule_id for one in await office.commands())
     assert by_schedule[daily.id] == 1
     assert by_schedule.total() == 1_001
     looks = 1
-    while await scheduler.look() == 0.0:
+    while await scheduler.fire_due() == 0.0:
         looks += 1
     minutes = int((office.now - first) / MINUTE) + 1
     assert looks == minutes // 1_000
@@ -202,12 +211,12 @@ async def test_calendar_that_changed_holds_from_the_next_fire_on(office: Office)
     await office.close_on(SIX.date(), SIX.date() + 2 * DAY)
     scheduler = await office.master()
     office.now = SIX
-    await scheduler.look()
+    await scheduler.fire_due()
     assert await office.fired() == []  # planned for a day that is left out now
     (one,) = await office.schedules()
     assert one.next_fire_at == SIX + DAY
     office.now = SIX + DAY
-    await scheduler.look()
+    await scheduler.fire_due()
     assert await office.fired() == [SIX + DAY]
     (one,) = await office.schedules()
     assert one.next_fire_at == SIX + 3 * DAY
@@ -218,7 +227,7 @@ async def test_schedule_fires_from_its_start_to_its_end_and_never_again(office: 
     await office.publish({**HOURLY, **bounds, "missed": "all"})
     office.now = SIX + DAY
     scheduler = await office.master()
-    assert await scheduler.look() == 60.0
+    assert await scheduler.fire_due() == 60.0
     assert await office.fired() == times(SIX, HOUR, 2)
     (one,) = await office.schedules()
     assert one.next_fire_at is None
@@ -236,7 +245,7 @@ async def test_change_while_the_master_looks_is_what_fires(office: Office) -> No
             return await super()._fire_all(overdue)
 
     scheduler = await office.master()
-    await office.scheduler(scheduler._engine, Slow).look()
+    await office.scheduler(scheduler._engine, Slow).fire_due()
     (start,) = await office.commands()
     assert (start.logical_time, start.parameters) == (SIX, {"n": "new"})
     (after,) = await office.schedules()
@@ -255,7 +264,7 @@ async def test_schedule_that_was_taken_away_while_the_master_looks_does_not_fire
             return await super()._fire_all(overdue)
 
     scheduler = await office.master()
-    await office.scheduler(scheduler._engine, Slow).look()
+    await office.scheduler(scheduler._engine, Slow).fire_due()
     (hourly,) = await office.schedules()
     assert [one.schedule_id for one in await office.commands()] == [hourly.id]
 
@@ -300,7 +309,7 @@ async def test_schedule_that_cannot_fire_holds_up_no_other(
         office.now = SIX + hour * HOUR
         with capture_logs() as logged:
             for _ in range(3):  # whatever notifications: the bad one is no reason to hurry
-                assert await scheduler.look() == 60.0
+                assert await scheduler.fire_due() == 60.0
         told = [one["item"] for one in logged if one["log_level"] == "error"]
         assert told == ([str(bad.id)] if hour == 0 else [])
         fired = Counter(one.schedule_id for one in await office.commands())
@@ -312,12 +321,12 @@ async def test_schedule_that_could_not_fire_is_tried_again(office: Office) -> No
     await _lose_zone(office, one.id)
     scheduler = await office.master()
     office.now = SIX
-    await scheduler.look()
+    await scheduler.fire_due()
     async with office.database.unit_of_work() as uow:
         await uow.connection.execute(update(schedule).values(timezone="UTC"))
         await uow.commit()
     office.now = SIX + MINUTE
     scheduler._engine.quarantine.try_again(Kind.SCHEDULE, one.id)  # its time has come
-    await scheduler.look()
+    await scheduler.fire_due()
     assert await office.fired() == [SIX]
     assert not scheduler._engine.quarantine.held(Kind.SCHEDULE)

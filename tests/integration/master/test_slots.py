@@ -241,7 +241,7 @@ async def test_nobody_goes_on_without_a_lease(bench: Bench) -> None:
         await uow.commit()
     engine = Engine(bench.database, lambda _: asyncio.sleep(0), utc_now, 500)
     await engine.take({instance.partition: 2**40}, "test")
-    working = asyncio.create_task(engine.work())
+    working = asyncio.create_task(engine.run())
     try:
         run = await engine.submit(instance.partition, instance.id, ResumeRequested(utc_now()))
         attempt = run.attempts["a"]

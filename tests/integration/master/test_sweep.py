@@ -19,6 +19,7 @@ from shoal.master.services.sweep import Sweeper
 from shoal.proto import shoal_pb2 as pb
 from tests.clock import utc_now
 from tests.integration.master.conftest import Bench
+from tests.integration.master.contexts import context_of
 from tests.unit.core.driving import START, spec
 from tests.waiting import DEADLINE_S
 
@@ -122,7 +123,7 @@ async def test_entries_of_other_masters_are_left_alone(bench: Bench) -> None:
     queue = TaskQueue(bench.session)
     ours, theirs = Entry("g", 2, 7, 2, 71, 0), Entry("g", 2, 8, 2, 81, 5)
     await queue.put([ours, theirs])
-    await Sweeper(engine, queue, utc_now, 60.0, lambda _: None).sweep()
+    await Sweeper(context_of(bench.database, engine), queue, lambda _: None).sweep()
     assert await queue.contains([ours, theirs]) == {theirs}
 
 
@@ -170,7 +171,7 @@ async def test_long_queue_is_looked_at_in_parts(
     entries = [queue_entry(run, attempt) for run in runs for attempt in run.attempts.values()]
     engine = await engine_of(bench, *runs)
     queue = TaskQueue(bench.session)
-    sweeper = Sweeper(engine, queue, utc_now, 60.0, lambda _: None)
+    sweeper = Sweeper(context_of(bench.database, engine), queue, lambda _: None)
 
     found = []
     for _ in range(6):
@@ -196,7 +197,7 @@ async def test_attempts_of_one_large_run_are_looked_at_together(
     monkeypatch.setattr(sweep, "_ATTEMPTS", 10)
     engine = await engine_of(bench, *(run_with_queued(number, 8) for number in range(1, 6)))
     queue = TaskQueue(bench.session)
-    sweeper = Sweeper(engine, queue, utc_now, 60.0, lambda _: None)
+    sweeper = Sweeper(context_of(bench.database, engine), queue, lambda _: None)
     await sweeper.sweep()
     assert await queue.depth("default") == 24  # the first run; two more have ten attempts
     await sweeper.sweep()
@@ -234,6 +235,6 @@ async def test_run_is_looked_through_once_however_many_stale_entries_it_has(
         return real(one, *states)
 
     monkeypatch.setattr(sweep, "_in_states", counted)
-    await Sweeper(engine, queue, utc_now, 60.0, lambda _: None).sweep()
+    await Sweeper(context_of(bench.database, engine), queue, lambda _: None).sweep()
     assert await queue.contains(entries) == {entries[39]}
     assert looks <= 4  # queued ones and held ones that are missing, stale ones twice

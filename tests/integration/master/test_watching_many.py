@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from shoal.core.definition.model import WorkflowSpec
-from shoal.core.runs.run import Action, Run, Watch
+from shoal.core.runs.run import Action, Run
 from shoal.core.runs.states import TaskState
 from shoal.master.engine.engine import Engine
 from shoal.master.services.dependencies import DependencyWatcher
 from shoal.sql import Database
 from shoal.sql.repositories.runs.dependencies import Wait
 from tests.clock import utc_now
+from tests.integration.master.contexts import context_of
 from tests.integration.master.statements import noted_reads
 from tests.integration.sql.given import PARTITIONS, created, published
 from tests.waiting import DEADLINE_S, eventually
@@ -37,18 +38,16 @@ class Site:
         self.database = database
         self.engine = Engine(database, self._perform, utc_now, 500)
         self.notified: list[int] = []
-        self.watcher = DependencyWatcher(
-            database, self.engine, utc_now, 60.0, lambda notified: self.notified.extend(notified)
-        )
-        self.engine.on_stored.append(self.watcher.stored)
+        context = context_of(database, self.engine, notify_owners=self.notified.extend)
+        self.watcher = DependencyWatcher(context)
+        self.engine.register(self.watcher)
 
     async def _perform(self, performed: Any) -> None:
         run: Run
         actions: tuple[Action, ...]
         for run, actions in performed:
             for action in actions:
-                if isinstance(action, Watch):
-                    self.watcher.watch(run, action.key)
+                self.watcher.on_action(run, action)
 
     def states(self) -> set[TaskState]:
         return {run.attempts["a"].state for run in self.engine.runs.values()}
@@ -62,7 +61,7 @@ async def opened(tmp_path: Path) -> AsyncIterator[Site]:
             await uow.partitions.ensure(PARTITIONS)
             await uow.commit()
         site = Site(database)
-        working = asyncio.create_task(site.engine.work())
+        working = asyncio.create_task(site.engine.run())
         try:
             yield site
         finally:
@@ -84,7 +83,7 @@ async def test_look_at_many_costs_few_queries(tmp_path: Path) -> None:
         await eventually(lambda: len(site.watcher._watched) == TASKS)
         statements = await noted_reads(site.database)
         async with asyncio.timeout(DEADLINE_S):
-            await site.watcher.look()
+            await site.watcher.check()
         assert 0 < len(statements) <= 12
         await eventually(lambda: all(run.attempts["a"].reason for run in site.engine.runs.values()))
         assert site.states() == {TaskState.RUNNING}
@@ -98,7 +97,7 @@ async def test_ends_of_a_workflow_that_nobody_waits_for_are_asked_about_now_and_
         await created(site.database, up, 1)
         await site.engine.take({0: 1}, "test")
         asked = await noted_reads(site.database)
-        looking = asyncio.create_task(site.watcher.work())
+        looking = asyncio.create_task(site.watcher.run())
         await eventually(lambda: any("dependency_wait" in one for one in asked))
         began, before = time.monotonic(), len(asked)
         for end in range(20):
@@ -117,7 +116,7 @@ async def test_who_waits_since_nobody_did_is_told_of_the_next_end(tmp_path: Path
         up = await published(site.database, spec("up", {"type": "SHELL", "enabled": False}))
         await created(site.database, up, 1)
         asked = await noted_reads(site.database)
-        looking = asyncio.create_task(site.watcher.work())
+        looking = asyncio.create_task(site.watcher.run())
         await site.engine.take({0: 1}, "test")
         await eventually(lambda: any("JOIN dependency_wait" in one for one in asked))
         async with site.database.unit_of_work() as uow:  # of another master, in another partition

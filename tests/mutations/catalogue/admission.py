@@ -20,11 +20,11 @@ MUTATIONS: tuple[Mutation, ...] = (
         "master/shoal/master/engine/engine.py",
         (
             "            if ends:\n"
-            "                endings = [await at_end(uow, ends) for at_end in self.at_end]\n"
+            "                endings = await self._listeners.endings(uow, ends)\n"
             "            ids = await uow.instances.save(to_save, now)\n",
             "            ids = await uow.instances.save(to_save, now)\n"
             "            if ends:\n"
-            "                endings = [await at_end(uow, ends) for at_end in self.at_end]\n",
+            "                endings = await self._listeners.endings(uow, ends)\n",
         ),
         (f"{_TESTS}::test_workflow_is_locked_before_an_end_is_written",),
     ),

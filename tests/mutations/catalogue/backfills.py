@@ -20,8 +20,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.PROGRESS,
         _MASTER,
         (
-            'key = f"backfill:{look.backfill.id}:{run.position}:{run.tries}"',
-            'key = f"backfill:{look.backfill.id}:{run.position}"',
+            'key = f"backfill:{needs.backfill.id}:{run.position}:{run.tries}"',
+            'key = f"backfill:{needs.backfill.id}:{run.position}"',
         ),
         (f"{_TESTS}::test_cancelled_it_stops_what_runs_and_can_be_taken_up_again",),
     ),

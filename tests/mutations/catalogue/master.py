@@ -192,7 +192,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a later hold is taken for the one whose claim is gone",
         Promise.ONE_LIVE_ATTEMPT,
-        _SWEEP,
+        "master/shoal/master/dispatch/revoking.py",
         (" and now.queued_at == attempt.queued_at", ""),
         (
             f"{_TESTS}/test_sweep.py::"
@@ -288,8 +288,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.ONE_LIVE_ATTEMPT,
         _SWEEP,
         (
-            "if a.id not in claimed and self._is_still_held(run, a)",
-            "if self._is_still_held(run, a)",
+            "if a.id not in claimed and is_still_held(self._engine, run, a)",
+            "if is_still_held(self._engine, run, a)",
         ),
         (f"{_TESTS}/test_live_claims.py::test_task_whose_claim_lives_is_left_alone[sqlite]",),
     ),

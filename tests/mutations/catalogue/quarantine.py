@@ -54,7 +54,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "timers of ended runs stay",
         Promise.PROGRESS,
-        "master/shoal/master/engine/timers.py",
+        "master/shoal/master/services/timers.py",
         ("if len(self._heap) > 2 * self._count + _FEW:", "if False:"),
         (
             "tests/unit/master/test_timers.py::"

@@ -38,7 +38,7 @@ class Performer:
 async def test_what_comes_during_a_call_goes_out_in_order_with_the_next_one() -> None:
     performer = Performer()
     action_queue = ActionQueue(performer, {0})
-    work = asyncio.create_task(action_queue.work())
+    work = asyncio.create_task(action_queue.run())
     action_queue.add(run(1), (FIRST, SECOND))
     await eventually(lambda: performer.calls)
     for number in (2, 3, 2):
@@ -61,7 +61,7 @@ async def test_actions_of_a_partition_that_was_given_up_stay_here() -> None:
     action_queue.add(run(1, partition=0), (FIRST,))
     action_queue.add(run(2, partition=1), (FIRST,))
     partitions.remove(0)
-    work = asyncio.create_task(action_queue.work())
+    work = asyncio.create_task(action_queue.run())
     await eventually(lambda: performer.calls)
     assert performer.calls == [[(2, FIRST)]]
     work.cancel()
@@ -85,7 +85,7 @@ async def test_each_run_is_told_of_by_what_became_of_its_actions() -> None:
         on_failure=lambda one, error: told.append((one.id, str(error))),
         on_success=lambda one: told.append((one.id, "performed")),
     )
-    work = asyncio.create_task(action_queue.work())
+    work = asyncio.create_task(action_queue.run())
     action_queue.add(run(1), (FIRST,))
     action_queue.add(run(2), (FIRST,))
     action_queue.add(run(3), ())
@@ -107,7 +107,7 @@ async def test_call_is_about_so_many_actions_unless_one_run_has_more(
     action_queue = ActionQueue(performer, {0})
     for number, actions in ((1, 2), (2, 1), (3, 1), (4, 5), (5, 1)):
         action_queue.add(run(number), (FIRST,) * actions)
-    work = asyncio.create_task(action_queue.work())
+    work = asyncio.create_task(action_queue.run())
     await eventually(lambda: sum(map(len, performer.calls)) == 10)
     assert [[number for number, _ in call] for call in performer.calls] == [
         [1, 1, 2],

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
-from shoal.master.engine.timers import Timers
+from shoal.master.services.timers import Timers
 from tests.waiting import DEADLINE_S
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -36,7 +36,7 @@ class Woken:
 @asynccontextmanager
 async def running() -> AsyncIterator[Woken]:
     woken = Woken()
-    work = asyncio.create_task(woken.timers.work())
+    work = asyncio.create_task(woken.timers.run())
     try:
         yield woken
     finally:

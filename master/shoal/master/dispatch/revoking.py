@@ -13,14 +13,18 @@ worker that does not answer is asked again with every sweep, for as long as its 
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import structlog
 
 from shoal.coordination import MemberInfo, Members
 from shoal.core.errors import ShoalError
+from shoal.core.runs.events import TaskEnded
 from shoal.core.runs.run import Attempt, Run
+from shoal.core.runs.states import HELD_BY_WORKER, TaskSignal
+from shoal.master.background import Background
+from shoal.master.engine.engine import Clock, Engine
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
 from shoal.proto.errors import PeerRefused
@@ -39,20 +43,21 @@ Held = tuple[Run, Attempt]
 class Revoker:
     """Asks the workers of one master's attempts; belongs to the event loop.
 
-    ``spawn`` starts what asks; ``on_lost`` is told of attempts that are held by nobody, and why.
     ``delay_s``: how long a worker has to be away before its attempts are lost.
     """
 
     def __init__(
         self,
+        engine: Engine,
+        clock: Clock,
         workers: Members,
         channels: Channels,
         delay_s: float,
-        spawn: Callable[[Coroutine[None, None, None]], asyncio.Task[None]],
-        on_lost: Callable[[Run, Attempt, str], None],
+        background: Background,
     ) -> None:
+        self._engine, self._clock = engine, clock
         self._workers, self._channels = workers, channels
-        self._delay_s, self._spawn, self._on_lost = delay_s, spawn, on_lost
+        self._delay_s, self._background = delay_s, background
         self._asking: dict[str, asyncio.Task[None]] = {}  # by worker
         self._away_since: dict[str, float] = {}  # worker -> monotonic seconds
         # That an older worker was told to kill: what it reports as KILLED nobody wanted killed.
@@ -68,7 +73,8 @@ class Revoker:
         self.being_killed &= {a.id for some in of_worker.values() for _, a in some if a.id}
         for worker, some in of_worker.items():
             if worker not in self._asking:
-                task = self._asking[worker] = self._spawn(self._settle(worker, some[:MOST]))
+                task = self._background.spawn(self._settle(worker, some[:MOST]), "revoke")
+                self._asking[worker] = task
                 task.add_done_callback(partial(self._asked, worker))
 
     def _asked(self, worker: str, _: asyncio.Task[None]) -> None:
@@ -82,7 +88,9 @@ class Revoker:
                 await self._ask_until_free(member, some)
             elif self._is_away_for_long(worker):
                 for run, attempt in some:
-                    self._on_lost(run, attempt, f"worker {worker} went away")
+                    declare_lost(
+                        self._engine, self._clock, run, attempt, f"worker {worker} went away"
+                    )
         except ShoalError as error:
             log.warning("worker not asked; the next sweep asks", worker=worker, error=str(error))
         except Exception:
@@ -99,7 +107,13 @@ class Revoker:
             held = await self._ask(member, some)
             for run, attempt in some:
                 if attempt.id not in held:
-                    self._on_lost(run, attempt, f"worker {member.id} has it no more")
+                    declare_lost(
+                        self._engine,
+                        self._clock,
+                        run,
+                        attempt,
+                        f"worker {member.id} has it no more",
+                    )
             some = [(run, attempt) for run, attempt in some if attempt.id in held]
             if not some or pause_s is None:
                 return
@@ -142,3 +156,31 @@ class Revoker:
             address, self._channels.worker(address).Kill(request, timeout=TIMEOUT_S)
         )
         return set(answer.known)
+
+
+def is_still_held(engine: Engine, run: Run, attempt: Attempt) -> bool:
+    """Whether a worker holds ``attempt`` still, as it does in ``run`` read before."""
+    present = engine.runs.get(run.id)  # it may have been read anew meanwhile
+    if present is None:
+        return False
+    now = present.attempts[attempt.task]
+    # Every hold has another ``queued_at``: it may have been returned and taken again meanwhile.
+    same = now.number == attempt.number and now.queued_at == attempt.queued_at
+    return same and now.state in HELD_BY_WORKER
+
+
+def declare_lost(engine: Engine, clock: Clock, run: Run, attempt: Attempt, why: str) -> None:
+    """Tell the engine that no worker has ``attempt``, held as in ``run``, any more."""
+    assert attempt.id is not None
+    if not is_still_held(engine, run, attempt):
+        return  # it has ended, or was returned and taken again
+    log.warning(
+        "task lost with its worker",
+        run=run.id,
+        task=attempt.task,
+        attempt=attempt.number,
+        worker=attempt.worker,
+    )
+    event = TaskEnded(attempt.id, TaskSignal.LOSE, clock(), worker=attempt.worker, reason=why)
+    failpoints.hit("lose.before_post")
+    engine.post(run.partition, run.id, event)

@@ -49,7 +49,7 @@ class ActionQueue:
             self._waiting.append((run, actions))
             self._news.set()
 
-    async def work(self) -> None:
+    async def run(self) -> None:
         """Run for ever."""
         while True:
             await self._news.wait()

@@ -1,11 +1,10 @@
-"""What goes through the engine: events on their way, what a batch of them decides, what it ends."""
+"""What goes through the engine: events on their way, what a batch of them decides."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import chain
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from shoal.coordination.queue.entry import Place
 from shoal.core.errors import ShoalError
@@ -107,13 +106,3 @@ def _first(values: Iterable[T | None]) -> T | None:
 def _last(values: Iterable[T | None]) -> T | None:
     """Return the last that is there."""
     return _first(reversed(list(values)))
-
-
-class Ending(Protocol):
-    """Part of one transaction that stores the end of runs; made before anything is written."""
-
-    async def write(self, at: datetime) -> None:
-        """Write what follows from the ends, which are written by now."""
-
-    def committed(self) -> None:
-        """Tell whom it concerns. A hint: it must not fail."""

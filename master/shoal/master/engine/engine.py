@@ -15,7 +15,7 @@ event loop between batches under ``_lock``.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -41,12 +41,13 @@ from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import OPEN_WORKFLOW
 from shoal.master.dispatch.eager_dispatch import taken_by
 from shoal.master.engine.action_queue import ActionQueue, Perform
-from shoal.master.engine.batch import Change, EagerRequest, Ending, Item
+from shoal.master.engine.batch import Change, EagerRequest, Item
+from shoal.master.engine.listeners import Ending, Listener, Listeners
 from shoal.master.engine.messages import Messenger
 from shoal.master.engine.quarantine import Quarantine
 from shoal.master.engine.yielding import Yielding
+from shoal.master.error_backoff import ErrorBackoff
 from shoal.master.errors import NotOwner, NotStored, Quarantined
-from shoal.master.trouble import Trouble
 from shoal.runtime import failpoints
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.driver.connection import batched
@@ -57,7 +58,6 @@ log = structlog.get_logger()
 LEAVING = "this master is leaving; ask the partition's next owner"
 
 Clock = Callable[[], datetime]
-AtEnd = Callable[[UnitOfWork, Sequence[Run]], Awaitable[Ending]]
 
 MOST_TASKS = 2_000  # that one batch is about, unless it is about a single run
 _MOST_AT_ONCE = 500  # tasks that are decided, or applied, without a turn for others
@@ -76,14 +76,16 @@ class Engine:
         clock: Clock,
         batch: int,
         messenger: Messenger | None = None,
+        listeners: Listeners | None = None,
         *,
         retry_s: float = 10.0,
     ) -> None:
-        """``messenger`` None: that of a cluster of one partition, where nobody is to be notified.
+        """``messenger`` None: that of a cluster of one partition.
 
-        ``retry_s``: until what is set aside is tried again, for the first time.
+        ``retry_s``: until what is quarantined is tried again, for the first time.
         """
-        self._messenger = messenger or Messenger(1, lambda _: None)
+        self._messenger = messenger or Messenger(1)
+        self._listeners = listeners or Listeners()
         self._database = database
         self._clock = clock
         self._batch_size = batch
@@ -92,7 +94,7 @@ class Engine:
         self._lock = asyncio.Lock()
         self.epochs: dict[int, int] = {}  # of the partitions held; read by rpc and scanners
         self._taking: dict[int, int] = {}  # partitions whose runs are being read, as ``epochs``
-        self._actions = ActionQueue(perform, self.epochs, self.set_aside, self._passed)
+        self._actions = ActionQueue(perform, self.epochs, self.quarantine_run, self._passed)
         self.runs: dict[int, Run] = {}  # open runs by instance id
         self.asked: set[int] = set()  # attempts that workers asked for; emptied by each sweep
         self.quarantine = Quarantine(database, clock, self.epochs, retry_s)
@@ -102,14 +104,10 @@ class Engine:
         self._waking: set[int] = set()  # with a TimeReached in the inbox
         self._working: list[Item] = []  # the batch under way
         self._over = False  # the loop has ended
-        # Called in each transaction that ends runs, for what must be committed with their end.
-        self.at_end: list[AtEnd] = []
-        # Called with each run whose end has been committed; hints, so they must not fail.
-        self.on_end: list[Callable[[Run], None]] = []
-        # Called with each run that was given up with its partition, in the same way.
-        self.on_gone: list[Callable[[int], None]] = []
-        # Called with each change that has been committed, in the same way.
-        self.on_stored: list[Callable[[Run, Decision], None]] = []
+
+    def register(self, *listeners: Listener) -> None:
+        """Let these hear what is stored."""
+        self._listeners.register(*listeners)
 
     def epoch_of(self, partition: int) -> int:
         """Return the fencing number of a partition held. Raises NotOwner."""
@@ -166,8 +164,7 @@ class Engine:
         gone = [i for i, run in self.runs.items() if run.partition in partitions]
         for instance_id in gone:
             del self.runs[instance_id]
-            for told in self.on_gone:
-                told(instance_id)
+            self._listeners.on_dropped(instance_id)
 
     async def _load(self, partition: int, epoch: int) -> None:
         """Read the open runs of a partition whose epoch is ours, and carry on with them.
@@ -200,9 +197,9 @@ class Engine:
             self.post(run.partition, run.id, Begun(self._clock()))
         else:
             self._actions.add(run, begun.actions)
-            self._tell_stored(run, begun)
+            self._listeners.on_stored(run, begun)
 
-    def set_aside(self, run: Run, error: Exception) -> None:
+    def quarantine_run(self, run: Run, error: Exception) -> None:
         """Do nothing more with a run: whatever is to be done with it fails."""
         self.quarantine.put(Kind.INSTANCE, run.id, run.partition, error)
         self._spoilt.add(run.id)
@@ -223,10 +220,6 @@ class Engine:
         """A run that was set aside is due: the next ``heal`` reads it again."""
         if one.kind is Kind.INSTANCE:
             self._stale.add(int(one.item))
-
-    def _tell_stored(self, run: Run, decision: Decision) -> None:
-        for seen in self.on_stored:
-            seen(run, decision)
 
     # -- events ------------------------------------------------------------------------------
 
@@ -269,21 +262,21 @@ class Engine:
         """
         return await self.enqueue(partition, instance_id, event, command)
 
-    async def work(self) -> None:
-        """Run for ever; at the end nobody is left waiting for an answer."""
+    async def run(self) -> None:
+        """Run for ever; at the end no caller is left waiting for an answer."""
         try:
             async with asyncio.TaskGroup() as loops:
-                loops.create_task(self._work(), name="engine")
-                loops.create_task(self._actions.work(), name="actions")
-                loops.create_task(self.quarantine.work(), name="quarantine")
+                loops.create_task(self._run(), name="engine")
+                loops.create_task(self._actions.run(), name="actions")
+                loops.create_task(self.quarantine.run(), name="quarantine")
         finally:
             self._over = True
             for item in (*self._working, *self._inbox):
                 item.fail(NotStored(LEAVING))
             self._inbox.clear()
 
-    async def _work(self) -> None:
-        trouble = Trouble("engine")
+    async def _run(self) -> None:
+        backoff = ErrorBackoff("engine")
         while True:
             await self._news.wait()
             items = self._working = self._next()
@@ -294,10 +287,10 @@ class Engine:
                 except Exception as error:  # noqa: BLE001 - whatever it was: it is stored, or not
                     for item in items:
                         item.fail(NotStored(str(error)))
-                    self._mistrust(items)
-                    await trouble.met(error)
+                    self._evict(items)
+                    await backoff.failed(error)
                 else:
-                    trouble.over()
+                    backoff.succeeded()
                 self._throw_out()
 
     def _next(self) -> list[Item]:
@@ -331,7 +324,7 @@ class Engine:
         except Fenced as error:
             self._forget(set(error.partitions))
             log.warning("fenced: another master owns these", partitions=sorted(error.partitions))
-            self._mistrust(items)
+            self._evict(items)
             for item in items:
                 if item.partition in error.partitions:
                     item.fail(NotOwner(item.partition))
@@ -353,17 +346,16 @@ class Engine:
             item.answer(self.runs[item.instance_id])
         for change in changes.values():
             decision = change.decision
-            self._tell_stored(change.run, decision)
+            self._listeners.on_stored(change.run, decision)
             if change.run.state not in OPEN_WORKFLOW:
                 self.runs.pop(change.run.id, None)
             if decision.finished_at is not None:
-                for told in self.on_end:
-                    told(change.run)
+                self._listeners.on_ended(change.run)
             await yielding.pause()
 
     async def _not_stored(self, items: list[Item], error: Exception) -> None:
         """Nothing of a batch was stored: find out whose matter that is."""
-        self._mistrust(items)
+        self._evict(items)
         retriable = isinstance(error, OSError) or (
             isinstance(error, ShoalError) and error.retriable
         )
@@ -524,7 +516,7 @@ class Engine:
             slots = slots_taken((i.event for i in items), (c.decision for c in changes.values()))
             await uow.slots.require(slots)
             if ends:
-                endings = [await at_end(uow, ends) for at_end in self.at_end]
+                endings = await self._listeners.endings(uow, ends)
             ids = await uow.instances.save(to_save, now)
             notified = await self._messenger.send(uow, to_save, ids, now)
             await self._store_outcomes(uow, commands, refusals, now)
@@ -539,7 +531,9 @@ class Engine:
             failpoints.hit("finish.after_commit")
         for ending in endings:
             ending.committed()
-        self._messenger.sent(notified)
+        if notified:
+            failpoints.hit("message.after_commit")
+            self._listeners.on_commands(notified)
         yielding = Yielding()
         for (run_id, task, number), new_id in ids.items():
             await yielding.pause()
@@ -557,7 +551,7 @@ class Engine:
         done = [(command, run) for command, run in asked.items() if command not in refusals]
         await uow.commands.done_many(done, now)
 
-    def _mistrust(self, items: list[Item]) -> None:
+    def _evict(self, items: list[Item]) -> None:
         """After a failed store: what memory decided did not happen, so it is read again."""
         for item in items:
             self.runs.pop(item.instance_id, None)

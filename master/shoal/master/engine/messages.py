@@ -8,7 +8,7 @@ item once. How a child stands comes back as a CHILD command.
 """
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -29,11 +29,10 @@ NewIds = Mapping[tuple[int, str, int], int]  # (instance, task, attempt number) 
 
 
 class Messenger:
-    """Stores messages. ``partitions``: how many the cluster has. ``notify_owners`` wakes owners."""
+    """Stores messages. ``partitions``: how many the cluster has."""
 
-    def __init__(self, partitions: int, notify_owners: Callable[[Iterable[int]], None]) -> None:
+    def __init__(self, partitions: int) -> None:
         self._partitions = partitions
-        self._notify_owners = notify_owners
 
     async def send(
         self, uow: UnitOfWork, changes: Sequence[Change], new_ids: NewIds, at: datetime
@@ -54,12 +53,6 @@ class Messenger:
         stored += await uow.commands.send_many([*asks, *await told(uow, news)], at)
         failpoints.hit("message.before_commit")
         return {command.partition for command in stored}
-
-    def sent(self, partitions: set[int]) -> None:
-        """Tell the owners of these partitions, after the commit. A hint."""
-        if partitions:
-            failpoints.hit("message.after_commit")
-            self._notify_owners(partitions)
 
     async def _starts(
         self,

@@ -1,4 +1,4 @@
-"""Carry out the actions of stored decisions: the queue, the workers, the timers.
+"""Carry out the actions of stored decisions: in the queue, at workers, by services.
 
 Everything here may fail or be cut off half-way: each action is harmless when repeated, and the
 sweeper and ``Begun`` derive them again from the stored state.
@@ -6,26 +6,15 @@ sweeper and ``Begun`` derive them again from the stored state.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 
 import structlog
 
 from shoal.coordination import Entry, Members, TaskQueue
 from shoal.core.errors import ShoalError
-from shoal.core.runs.run import (
-    Action,
-    AskSlot,
-    Attempt,
-    AttemptKey,
-    Enqueue,
-    Kill,
-    Run,
-    WakeAt,
-    Watch,
-    Withdraw,
-)
-from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState
-from shoal.master.engine.timers import Timers
+from shoal.core.runs.run import Action, Attempt, AttemptKey, Enqueue, Kill, Run, Withdraw
+from shoal.core.runs.states import TaskState
+from shoal.master.engine.listeners import Listeners
 from shoal.master.engine.yielding import Yielding
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
@@ -54,24 +43,13 @@ class Performer:
     """Performs actions for one master."""
 
     def __init__(
-        self,
-        queue: TaskQueue,
-        workers: Members,
-        channels: Channels,
-        timers: Timers,
-        kill_retry_s: float,
-        on_trouble: Callable[[], None],
-        on_ask: Callable[[Run, AttemptKey], None],
-        on_watch: Callable[[Run, AttemptKey], None],
+        self, queue: TaskQueue, workers: Members, channels: Channels, listeners: Listeners
     ) -> None:
+        """``listeners`` get the actions that services perform, and those that are repeated."""
         self._queue = queue
         self._workers = workers
         self._channels = channels
-        self._timers = timers
-        self._kill_retry_s = kill_retry_s
-        self._on_trouble = on_trouble  # the sweeper shall look soon
-        self._on_ask = on_ask  # an attempt waits for a slot of its concurrency group
-        self._on_watch = on_watch  # a DEPENDENT task waits for other runs
+        self._listeners = listeners
         self._background: set[asyncio.Task[None]] = set()
 
     async def __call__(self, performed: Sequence[tuple[Run, tuple[Action, ...]]]) -> None:
@@ -91,14 +69,9 @@ class Performer:
                         withdraw.extend(e for e in _entries(run, key) if not _is_queued(run, key))
                     case Kill(key, worker):
                         kills[worker or ""].extend(_ids(run, key))
-                        self._timers.remind(self._kill_retry_s, run.id)
-                    case WakeAt(at):
-                        if run.state not in FINISHED_WORKFLOW:  # it may have ended since
-                            self._timers.add(at, run.id)
-                    case AskSlot(key):
-                        self._on_ask(run, key)
-                    case Watch(key):
-                        self._on_watch(run, key)
+                        self._listeners.on_action(run, action)
+                    case _:
+                        self._listeners.on_action(run, action)
         try:
             if withdraw:
                 await self._queue.remove(withdraw)
@@ -108,7 +81,7 @@ class Performer:
                 failpoints.hit("dispatch.after_put")
         except ShoalError as error:
             log.warning("queue not reached; the sweeper will repeat", error=str(error))
-            self._on_trouble()
+            self._listeners.on_queue_failure()
         for worker, ids in kills.items():
             self._spawn(self._kill(worker, sorted(set(ids))))
 

@@ -17,7 +17,7 @@ import structlog
 
 from shoal.core.errors import ShoalError
 from shoal.core.runs.quarantine import Kind, SetAside
-from shoal.master.trouble import trace_of
+from shoal.master.error_backoff import trace_of
 from shoal.master.wakeup import wait_for
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
@@ -39,7 +39,7 @@ class _Item:
 
 
 class Quarantine:
-    """What one master has set aside. Used on the event loop; ``work`` stores what changes."""
+    """What one master has set aside. Used on the event loop; ``run`` stores what changes."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Quarantine:
 
     # -- the loop ----------------------------------------------------------------------------
 
-    async def work(self) -> None:
+    async def run(self) -> None:
         """Run for ever."""
         while True:
             await wait_for(self._news, self._pause_s())

@@ -71,7 +71,7 @@ class DatabaseHealth:
         answers = is_closed and self._silent_s() < _DOUBTFUL * self._timeout_s
         return DatabaseState(answers, self._breaker.state, None if answers else self._since)
 
-    async def work(self) -> None:
+    async def run(self) -> None:
         """Run for ever."""
         try:
             while True:

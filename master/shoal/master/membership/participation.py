@@ -74,7 +74,7 @@ class Participation:
         async with self._changing:
             await self._leave()
 
-    async def work(self) -> None:
+    async def run(self) -> None:
         """Run until the block is left. Raises what has ended the group."""
         while not self._over:
             await asyncio.sleep(_LOOK * self._timeout_s)

@@ -83,7 +83,7 @@ class PartitionKeeper(GroupListener):
 
     # -- what the owner znodes say -----------------------------------------------------------
 
-    async def work(self) -> None:
+    async def run(self) -> None:
         """Take what was won, many partitions in one transaction. Runs for ever."""
         won: Won = {}
         try:

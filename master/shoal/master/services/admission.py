@@ -8,7 +8,6 @@ and a master's death in between costs nothing. A regular look finds room that no
 new version, or of a run that ended while the policy was another one.
 """
 
-import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -20,17 +19,17 @@ from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.overlap import Lineup, Moves, Policy, Waiter, refusal, settle
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import WorkflowState
-from shoal.master.engine.engine import Clock, Engine
-from shoal.master.trouble import Trouble
+from shoal.master.engine.listeners import Ending
+from shoal.master.services.service import MasterContext, PeriodicService
 from shoal.runtime import failpoints
-from shoal.sql import Database, UnitOfWork
+from shoal.sql import UnitOfWork
 from shoal.sql.errors import KeyTaken
 from shoal.sql.repositories.runs.admission import supersede_key
 
 log = structlog.get_logger()
 
 REQUESTED_BY = "overlap"
-LOOK_INTERVAL_S = 30.0
+POLL_INTERVAL_S = 30.0
 
 
 @dataclass
@@ -143,39 +142,25 @@ class Gate:
         ]
 
 
-class Admission:
+class Admission(PeriodicService):
     """Keeps the runs of this master's workflows moving up."""
 
-    def __init__(
-        self,
-        database: Database,
-        engine: Engine,
-        clock: Clock,
-        notify_owners: Callable[[Iterable[int]], None],
-    ) -> None:
-        self._database = database
-        self._engine = engine
-        self._clock = clock
-        self._notify_owners = notify_owners
+    name = "admission"
 
-    async def at_end_of(self, uow: UnitOfWork, runs: Sequence[Run]) -> "_AfterEnds":
-        """Take part in a transaction that stores the end of ``runs``; see ``batch.Ending``."""
+    def __init__(self, context: MasterContext) -> None:
+        super().__init__(POLL_INTERVAL_S, first_s=POLL_INTERVAL_S)
+        self._database, self._engine = context.database, context.engine
+        self._clock, self._notify_owners = context.clock, context.notify_owners
+
+    async def on_ending(self, uow: UnitOfWork, runs: Sequence[Run]) -> Ending:
+        """Let others start in the transaction that stores the end of ``runs``."""
         policies = await uow.admission.lock_of([run.id for run in runs])
         return _AfterEnds(Gate(uow, policies), self._notify_owners)
 
-    async def work(self) -> None:
-        """Look now and then, for ever."""
-        trouble = Trouble("admission")
-        while True:
-            await asyncio.sleep(LOOK_INTERVAL_S)
-            try:
-                await self.look()
-            except Exception as error:  # noqa: BLE001 - the next look repeats it
-                await trouble.met(error)
-            else:
-                trouble.over()
+    async def poll(self, is_regular: bool) -> None:
+        await self.admit_waiting()
 
-    async def look(self) -> None:
+    async def admit_waiting(self) -> None:
         """Admit what waits in this master's partitions although there is room for it."""
         waiting = [
             run.id
@@ -198,7 +183,7 @@ class Admission:
     async def _repeat(self, waiting: Collection[int]) -> None:
         """Send ADMIT to those that were admitted long ago if the message is not there."""
         now = self._clock()
-        before = now - timedelta(seconds=LOOK_INTERVAL_S)
+        before = now - timedelta(seconds=POLL_INTERVAL_S)
         async with self._database.unit_of_work(read_only=True) as uow:
             homes = await uow.admission.not_begun(waiting, before)
         if not homes:
@@ -228,7 +213,7 @@ def _admit(run_id: int, workflow_id: int, partition: int) -> NewCommand:
     )
 
 
-class _AfterEnds:
+class _AfterEnds(Ending):
     """The part of one transaction that lets others move up."""
 
     def __init__(self, gate: Gate, notify_owners: Callable[[Iterable[int]], None]) -> None:

@@ -9,7 +9,7 @@ dates has ended, when its partition's notification arrives, and every few second
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -36,14 +36,11 @@ from shoal.core.runs.commands import Command, CommandType, NewCommand
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import IllegalTransition
-from shoal.master.engine.engine import Clock, Engine
-from shoal.master.errors import NotOwner
-from shoal.master.services.backfill_look import Look, look_at
-from shoal.master.trouble import Trouble
-from shoal.master.wakeup import Wakeup
+from shoal.master.services.backfill_needs import Needs, needs_of
+from shoal.master.services.service import PASSING, MasterContext, PeriodicService
 from shoal.runtime import failpoints
-from shoal.sql import Database, UnitOfWork
-from shoal.sql.errors import Fenced, NotFound, StaleRow
+from shoal.sql import UnitOfWork
+from shoal.sql.errors import NotFound
 from shoal.sql.repositories.definitions.backfill_planning import plan_of
 
 log = structlog.get_logger()
@@ -57,28 +54,18 @@ _SIGNALS: Mapping[CommandType, BackfillSignal] = {
     CommandType.RETRY_BACKFILL: BackfillSignal.RETRY,
 }
 REQUESTS = frozenset({CommandType.BACKFILL, *_SIGNALS})
-# What stops a step without anybody having to do something: it is repeated, here or elsewhere.
-_PASSING = (Fenced, NotOwner, StaleRow)
 
 
-class Backfills:
+class Backfills(PeriodicService):
     """Carries out requests about backfills, and starts their dates."""
 
-    def __init__(
-        self,
-        database: Database,
-        engine: Engine,
-        clock: Clock,
-        partitions: int,
-        interval_s: float,
-        notify_owners: Callable[[Iterable[int]], None],
-    ) -> None:
-        self._database = database
-        self._engine = engine
-        self._clock = clock
-        self._partitions = partitions
-        self._wakeup = Wakeup(interval_s)
-        self._notify_owners = notify_owners
+    name = "backfills"
+
+    def __init__(self, context: MasterContext) -> None:
+        super().__init__(context.settings.scan_interval_s)
+        self._database, self._engine = context.database, context.engine
+        self._clock, self._notify_owners = context.clock, context.notify_owners
+        self._partitions = context.partitions
         self._writing = asyncio.Lock()  # requests and steps of one backfill never cross
         self._notified: set[int] = set()
         self._ended: set[int] = set()  # backfills with an instance that has ended
@@ -89,35 +76,24 @@ class Backfills:
 
     # -- what wakes it -----------------------------------------------------------------------
 
-    def look_soon(self, partition: int) -> None:
-        """Look at the backfills of a partition. Called on the event loop."""
+    def notify(self, partition: int) -> None:
+        """Check the backfills of a partition soon."""
         if self._idle.get(partition) != self._engine.epochs.get(partition, -1):
             self._notified.add(partition)
             self._wakeup.notify()
 
-    def run_ended(self, run: Run) -> None:
-        """An instance has ended, perhaps one of a backfill. Called on the event loop."""
+    def on_ended(self, run: Run) -> None:
+        """An instance has ended, perhaps one of a backfill."""
         if run.backfill_id is not None:
             self._ended.add(run.backfill_id)
             self._wakeup.notify()
 
-    async def work(self) -> None:
-        """Run for ever."""
-        trouble = Trouble("backfills")
-        while True:
-            is_regular = await self._wakeup.wait()
-            notified, self._notified = self._notified, set()
-            ended, self._ended = self._ended, set()
-            if is_regular:
-                notified = set(self._engine.epochs)
-            try:
-                await self.look(notified | await self._homes(ended))
-            except _PASSING as error:
-                log.warning("backfills not looked at; trying again", error=str(error))
-            except Exception as error:  # noqa: BLE001 - the next look repeats it
-                await trouble.met(error)
-            else:
-                trouble.over()
+    async def poll(self, is_regular: bool) -> None:
+        notified, self._notified = self._notified, set()
+        ended, self._ended = self._ended, set()
+        if is_regular:
+            notified = set(self._engine.epochs)
+        await self.advance(notified | await self._homes(ended))
 
     async def _homes(self, backfills: Collection[int]) -> set[int]:
         """Return the partitions of backfills; the owners of those that are not ours are told."""
@@ -129,7 +105,7 @@ class Backfills:
             self._notify_owners(others)
         return homes
 
-    async def look(self, partitions: Collection[int]) -> None:
+    async def advance(self, partitions: Collection[int]) -> None:
         """Move on every backfill of these partitions, as far as they are ours."""
         epochs, carried_out = dict(self._engine.epochs), self._carried_out
         ours = epochs.keys() & set(partitions)
@@ -152,7 +128,7 @@ class Backfills:
             await self.step(backfill_id, partition)
         except Exception as error:  # noqa: BLE001 - of this one, whatever it is
             passing = isinstance(error, ShoalError) and error.retriable
-            if passing or isinstance(error, (*_PASSING, OSError)):
+            if passing or isinstance(error, (*PASSING, OSError)):
                 log.warning("step not made; trying again", backfill=backfill_id, error=str(error))
             else:
                 quarantine.put(Kind.BACKFILL, backfill_id, partition, error)
@@ -172,7 +148,7 @@ class Backfills:
         except (NotFound, BackfillRefused, InvalidCron) as error:
             await self._refuse(command, str(error))
         except ShoalError as error:
-            if not error.retriable and not isinstance(error, _PASSING):
+            if not error.retriable and not isinstance(error, PASSING):
                 raise
             log.warning(
                 "request not stored; the next scan repeats it", command=command.id, error=str(error)
@@ -180,7 +156,7 @@ class Backfills:
         else:
             self._carried_out += 1
             self._idle.pop(command.partition, None)
-            self.look_soon(command.partition)
+            self.notify(command.partition)
 
     async def _create(self, command: Command) -> None:
         request = BackfillRequest.read(command.detail)
@@ -229,44 +205,44 @@ class Backfills:
         """Do what a backfill needs now. Raises Fenced, NotOwner."""
         async with self._writing:
             async with self._database.unit_of_work(read_only=True) as uow:
-                look = await look_at(uow, await uow.backfills.get(backfill_id))
-            if look is None or not look.has_work:
+                needs = await needs_of(uow, await uow.backfills.get(backfill_id))
+            if needs is None or not needs.has_work:
                 return
             now = self._clock()
             async with self._database.unit_of_work() as uow:
                 await self._fence(uow, partition)
-                look = await look_at(uow, await uow.backfills.get(backfill_id, lock=True))
-                if look is None or not look.has_work:
+                needs = await needs_of(uow, await uow.backfills.get(backfill_id, lock=True))
+                if needs is None or not needs.has_work:
                     return
-                commands = await self._store(uow, look, now)
+                commands = await self._store(uow, needs, now)
                 await _commit(uow)
         if commands:
             self._notify_owners({command.partition for command in commands})
-        if look.step.state is not None:
-            log.info("backfill ended", backfill=backfill_id, state=look.step.state)
+        if needs.step.state is not None:
+            log.info("backfill ended", backfill=backfill_id, state=needs.step.state)
 
-    async def _store(self, uow: UnitOfWork, look: Look, now: datetime) -> list[NewCommand]:
+    async def _store(self, uow: UnitOfWork, needs: Needs, now: datetime) -> list[NewCommand]:
         """Store a step; return the commands that are new with it."""
-        changed = dict(look.step.changed)
-        starts = [self._start(look, changed[position]) for position in look.step.start]
-        stops = [_stop(look, run) for run in look.stops]
+        changed = dict(needs.step.changed)
+        starts = [self._start(needs, changed[position]) for position in needs.step.start]
+        stops = [_stop(needs, run) for run in needs.stops]
         stored = await uow.commands.send_many([*starts, *stops], now)
-        for position, command in zip(look.step.start, stored, strict=False):
+        for position, command in zip(needs.step.start, stored, strict=False):
             changed[position] = replace(changed[position], command_id=command.id, instance_id=None)
-        await uow.backfills.save(look.backfill.id, list(changed.values()))
-        if look.step.state is not None:
+        await uow.backfills.save(needs.backfill.id, list(changed.values()))
+        if needs.step.state is not None:
             await uow.backfills.set_state(
-                look.backfill, look.step.state, look.step.reason, now, ended=True
+                needs.backfill, needs.step.state, needs.step.reason, now, ended=True
             )
         return [*starts, *stops]
 
-    def _start(self, look: Look, run: BackfillRun) -> NewCommand:
-        request = look.backfill.request
-        is_root = run.workflow_id == look.backfill.workflow_id
-        workflow = look.workflows.get(run.workflow_id)
+    def _start(self, needs: Needs, run: BackfillRun) -> NewCommand:
+        request = needs.backfill.request
+        is_root = run.workflow_id == needs.backfill.workflow_id
+        workflow = needs.workflows.get(run.workflow_id)
         by_schedule = workflow is not None and calendar_of(request) is By.SCHEDULE
         schedule = workflow.schedule_at(run.logical_time) if workflow and by_schedule else None
-        key = f"backfill:{look.backfill.id}:{run.position}:{run.tries}"
+        key = f"backfill:{needs.backfill.id}:{run.position}:{run.tries}"
         return NewCommand(
             CommandType.START,
             partition_of(key, self._partitions),
@@ -282,7 +258,7 @@ class Backfills:
             priority=int(request.priority),
             requested_by=REQUESTED_BY,
             selection=request.selection if is_root else None,
-            backfill_id=look.backfill.id,
+            backfill_id=needs.backfill.id,
         )
 
     async def _fence(self, uow: UnitOfWork, partition: int) -> None:
@@ -298,17 +274,17 @@ async def _retry(uow: UnitOfWork, backfill: Backfill) -> None:
     await uow.backfills.save(backfill.id, list(changed.values()))
 
 
-def _stop(look: Look, run: BackfillRun) -> NewCommand:
-    outcome = look.outcomes[run.position]
+def _stop(needs: Needs, run: BackfillRun) -> NewCommand:
+    outcome = needs.outcomes[run.position]
     assert outcome.partition is not None, "its instance is there"
     return NewCommand(
         CommandType.STOP,
         outcome.partition,
-        f"backfill:{look.backfill.id}:{run.position}:{run.tries}:stop",
+        f"backfill:{needs.backfill.id}:{run.position}:{run.tries}:stop",
         run.workflow_id,
         instance_id=outcome.instance_id,
         requested_by=REQUESTED_BY,
-        detail={"reason": f"backfill {look.backfill.id} was cancelled"},
+        detail={"reason": f"backfill {needs.backfill.id} was cancelled"},
     )
 
 

@@ -14,7 +14,7 @@ always after the last end.
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
@@ -32,16 +32,11 @@ from shoal.core.logic.judging import (
     question_of,
 )
 from shoal.core.runs.events import DependencyJudged
-from shoal.core.runs.run import AttemptKey, Decision, Run, SkipCause
+from shoal.core.runs.run import Action, AttemptKey, Decision, Run, SkipCause, Watch
 from shoal.core.runs.states import TaskState
-from shoal.master.engine.engine import Clock, Engine
-from shoal.master.errors import NotOwner
-from shoal.master.trouble import Trouble
-from shoal.master.wakeup import Wakeup
+from shoal.master.services.service import MasterContext, PeriodicService
 from shoal.runtime import failpoints
-from shoal.sql import Database
 from shoal.sql.driver.connection import batched
-from shoal.sql.errors import Fenced
 from shoal.sql.repositories.runs.dependencies import Range, Wait
 
 log = structlog.get_logger()
@@ -68,26 +63,19 @@ class _Watched:
     told: Judgement | None = None  # what the engine was told last
 
 
-class DependencyWatcher:
+class DependencyWatcher(PeriodicService):
     """Judges the DEPENDENT tasks of one master."""
 
-    def __init__(
-        self,
-        database: Database,
-        engine: Engine,
-        clock: Clock,
-        interval_s: float,
-        notify_owners: Callable[[Iterable[int]], None],
-    ) -> None:
-        self._database = database
-        self._engine = engine
-        self._clock = clock
-        self._wakeup = Wakeup(interval_s)
-        self._notify_owners = notify_owners
+    name = "dependencies"
+
+    def __init__(self, context: MasterContext) -> None:
+        super().__init__(context.settings.scan_interval_s)
+        self._database, self._engine = context.database, context.engine
+        self._clock, self._notify_owners = context.clock, context.notify_owners
         self._watched: dict[int, _Watched] = {}  # by task instance id
         self._by_partition: defaultdict[int, set[int]] = defaultdict(set)
         self._waiting_for: defaultdict[WorkflowName, set[int]] = defaultdict(set)
-        self._to_look_at: set[int] = set()
+        self._to_check: set[int] = set()
         self._ended: set[WorkflowName] = set()  # with an end that others were not told of
         self._ask_again_at: dict[WorkflowName, float] = {}  # those nobody waited for; monotonic
         self._ids: dict[WorkflowName, int] = {}  # workflows keep theirs for ever
@@ -96,8 +84,12 @@ class DependencyWatcher:
 
     # -- what wakes it -----------------------------------------------------------------------
 
-    def watch(self, run: Run, key: AttemptKey) -> None:
-        """Watch for a task from now on. Called on the event loop, after its start was stored."""
+    def on_action(self, run: Run, action: Action) -> None:
+        """Watch for a task from now on, whose start is stored by now."""
+        if isinstance(action, Watch):
+            self._watch(run, action.key)
+
+    def _watch(self, run: Run, key: AttemptKey) -> None:
         task, number = key
         attempt = run.attempts[task]
         if attempt.number != number or attempt.id is None or attempt.state is not TaskState.RUNNING:
@@ -110,10 +102,10 @@ class DependencyWatcher:
         self._by_partition[run.partition].add(attempt.id)
         for name in names:
             self._waiting_for[name].add(attempt.id)
-        self._look_at({attempt.id})
+        self._check_soon({attempt.id})
 
-    def stored(self, run: Run, decision: Decision) -> None:
-        """A decision was committed: somebody may wait for it. Called on the event loop."""
+    def on_stored(self, run: Run, decision: Decision) -> None:
+        """Check who waits for a run or a task that has ended."""
         if decision.finished_at is not None or any(
             attempt.state is TaskState.SUCCEEDED or attempt.skip_cause is SkipCause.DISABLED
             for attempt in decision.attempts.values()
@@ -122,7 +114,7 @@ class DependencyWatcher:
 
     def _has_ended(self, name: WorkflowName) -> None:
         """Look at our tasks that wait for a workflow, and soon ask who else does."""
-        self._look_at(self._waiting_for.get(name, ()))
+        self._check_soon(self._waiting_for.get(name, ()))
         if name in self._ended:
             return  # that is about to be asked
         self._ended.add(name)
@@ -132,39 +124,28 @@ class DependencyWatcher:
         else:
             asyncio.get_running_loop().call_later(wait_s, self._wakeup.notify)
 
-    def look_soon(self, partition: int) -> None:
+    def notify(self, partition: int) -> None:
         """Something that tasks of a partition wait for may have ended."""
-        self._look_at(self._by_partition.get(partition, ()))
+        self._check_soon(self._by_partition.get(partition, ()))
 
-    def _look_at(self, task_instance_ids: Collection[int]) -> None:
+    def _check_soon(self, task_instance_ids: Collection[int]) -> None:
         if task_instance_ids:
-            self._to_look_at.update(task_instance_ids)
+            self._to_check.update(task_instance_ids)
             self._wakeup.notify()
 
     # -- the loop ----------------------------------------------------------------------------
 
-    async def work(self) -> None:
-        """Run for ever."""
-        trouble = Trouble("dependencies")
-        while True:
-            is_regular = await self._wakeup.wait()
-            began = time.monotonic()
-            try:
-                await self._tell_who_waits()
-                if is_regular:
-                    await self._tidy()
-                    self._look_at(self._next_part())
-                await self.look()
-            except (Fenced, NotOwner) as error:
-                log.warning("dependencies not looked at; trying again", error=str(error))
-            except Exception as error:  # noqa: BLE001 - the next look repeats it
-                await trouble.met(error)
-            else:
-                trouble.over()
-            took = time.monotonic() - began
-            await asyncio.sleep(min(max(_PAUSE_S, took * _PAUSE_SHARE), _LONGEST_PAUSE_S))
+    async def poll(self, is_regular: bool) -> None:
+        await self._notify_waiting()
+        if is_regular:
+            await self._tidy()
+            self._check_soon(self._next_part())
+        await self.check()
 
-    async def _tell_who_waits(self) -> None:
+    def pause_s(self, took_s: float) -> float:
+        return min(max(_PAUSE_S, took_s * _PAUSE_SHARE), _LONGEST_PAUSE_S)
+
+    async def _notify_waiting(self) -> None:
         """Notify for the tasks of others that wait for what has ended."""
         now = time.monotonic()
         due = now + 0.01  # a timer may be a little early
@@ -192,9 +173,9 @@ class DependencyWatcher:
         self._next += _TASKS_PER_LOOK
         return part
 
-    async def look(self) -> None:
-        """Look for the runs that those to be looked at wait for, and tell the engine."""
-        ids, self._to_look_at = self._to_look_at, set()
+    async def check(self) -> None:
+        """Find the runs that the tasks to be checked wait for, and tell the engine."""
+        ids, self._to_check = self._to_check, set()
         tasks = [self._watched[i] for i in sorted(ids) if i in self._watched]
         for some in batched([one for one in tasks if self._still_waits(one)], _TASKS_AT_ONCE):
             try:
@@ -202,7 +183,7 @@ class DependencyWatcher:
                 failpoints.hit("watch.before_look")
                 found = await self._find(some)
             except ShoalError:
-                self._to_look_at |= ids  # with the next regular look
+                self._to_check |= ids  # with the next regular look
                 raise
             self._judge(some, found)
 
@@ -285,7 +266,7 @@ class DependencyWatcher:
                 judgement = judge(one.question, found, one.instance_id)
             except Exception as error:  # noqa: BLE001 - of this run, whatever it is
                 if (run := self._engine.runs.get(one.instance_id)) is not None:
-                    self._engine.set_aside(run, error)
+                    self._engine.quarantine_run(run, error)
                 continue
             if judgement == one.told:
                 continue

@@ -15,13 +15,11 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from shoal.core.errors import ShoalError
 from shoal.core.runs.retention import Hours, Limits, Retention
-from shoal.master.engine.engine import Clock, Engine
 from shoal.master.errors import NotOwner
-from shoal.master.wakeup import Wakeup
+from shoal.master.services.service import MasterContext, PeriodicService
 from shoal.runtime import failpoints
-from shoal.sql import Database, UnitOfWork
+from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.upkeep.expired import (
     Deleted,
@@ -70,47 +68,27 @@ class Job:
         return self.request is not None and self.request.asked.is_rehearsal
 
 
-class Purger:
-    """Purges for one master. ``share``: of the time, so much is spent on deleting at most."""
+class Purger(PeriodicService):
+    """Purges for one master."""
 
-    def __init__(
-        self,
-        database: Database,
-        engine: Engine,
-        clock: Clock,
-        retention: Retention,
-        hours: Hours,
-        *,
-        interval_s: float,
-        look_s: float,
-        batch: int,
-        share: float,
-    ) -> None:
-        self._database = database
-        self._engine = engine
-        self._clock = clock
-        self._retention = retention
-        self._hours = hours
-        self._interval_s = interval_s
-        self._wakeup = Wakeup(look_s)
-        self._batch = batch
-        self._share = share
+    name = "purging"
+
+    def __init__(self, context: MasterContext, retention: Retention, hours: Hours) -> None:
+        settings = context.settings
+        super().__init__(settings.scan_interval_s)
+        self._database, self._engine = context.database, context.engine
+        self._clock = context.clock
+        self._retention, self._hours = retention, hours
+        self._interval_s = settings.purge_interval_s
+        self._due_s = time.monotonic() + self._interval_s  # of the next purge by the rules
+        self._batch, self._share = settings.purge_batch, settings.purge_share
         self._rounds: dict[int, int] = {}  # of requests: those in vain so far
 
-    async def work(self) -> None:
-        """Run for ever."""
-        due_s = time.monotonic() + self._interval_s
-        while True:
-            await self._wakeup.wait()
-            try:
-                await self.serve_requests()
-                if time.monotonic() >= due_s and self._hours.contains(self._clock()):
-                    due_s = time.monotonic() + self._interval_s
-                    await self.purge()
-            except ShoalError as error:
-                log.warning("purge not finished; the next one goes on", error=str(error))
-            except Exception:  # a row that cannot be read: work goes on without purges
-                log.exception("purge failed; the next one tries again")
+    async def poll(self, is_regular: bool) -> None:
+        await self.serve_requests()
+        if time.monotonic() >= self._due_s and self._hours.contains(self._clock()):
+            self._due_s = time.monotonic() + self._interval_s
+            await self.purge()
 
     # -- by the rules ------------------------------------------------------------------------
 

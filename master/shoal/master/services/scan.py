@@ -44,15 +44,13 @@ from shoal.core.runs.records import NewInstance
 from shoal.core.runs.run import Decision, Run
 from shoal.master.engine import messages
 from shoal.master.engine.beginning import first_decisions
-from shoal.master.engine.engine import Clock, Engine
 from shoal.master.errors import NotOwner, Quarantined
 from shoal.master.services import admission
 from shoal.master.services.admission import Gate
 from shoal.master.services.definitions import Definitions
-from shoal.master.trouble import Trouble
-from shoal.master.wakeup import Wakeup
+from shoal.master.services.service import MasterContext, PeriodicService
 from shoal.runtime import failpoints
-from shoal.sql import Database, UnitOfWork
+from shoal.sql import UnitOfWork
 from shoal.sql.errors import Fenced, NotFound, StaleRow, UnreadableRow, UnusableDefinition
 
 log = structlog.get_logger()
@@ -81,58 +79,39 @@ class _Unusable(ShoalError):
     """A command that can never be carried out; its text becomes the reason in its row."""
 
 
-class Scanner:
+class Scanner(PeriodicService):
     """Reads the command table for one master."""
 
+    name = "scanner"
+
     def __init__(
-        self,
-        database: Database,
-        engine: Engine,
-        clock: Clock,
-        interval_s: float,
-        batch: int,
-        others: Mapping[CommandType, CarryOut] | None = None,
-        *,
-        max_open: int = 10_000,
-        notify_owners: Callable[[Iterable[int]], None] = lambda _: None,
+        self, context: MasterContext, others: Mapping[CommandType, CarryOut] | None = None
     ) -> None:
-        self._database = database
-        self._engine = engine
-        self._clock = clock
-        self._wakeup = Wakeup(interval_s)
-        self._batch_size = batch
-        self._others = others or {}  # who carries out what is not about an instance
-        self._max_open = max_open
-        self._notify_owners = notify_owners  # the owners of other partitions
+        """``others``: what carries out commands that are not about an instance."""
+        settings = context.settings
+        super().__init__(settings.scan_interval_s)
+        self._database, self._engine = context.database, context.engine
+        self._clock, self._notify_owners = context.clock, context.notify_owners
+        self._batch_size, self._max_open = settings.scan_batch, settings.max_open_instances
+        self._others = others or {}
         self._is_full = False  # starts may be pending until instances end
         self._notified: set[int] = set()
-        self._trouble = Trouble("scanner")
         self._waiting: set[int] = set()  # commands for instances that are set aside
 
     def notify(self, partition: int) -> None:
-        """Look at a partition soon. Called on the event loop."""
+        """Read the commands of a partition soon."""
         self._notified.add(partition)
         self._wakeup.notify()
 
-    async def work(self) -> None:
-        """Run for ever."""
-        while True:
-            is_regular = await self._wakeup.wait()
-            partitions, self._notified = self._notified & self._engine.epochs.keys(), set()
-            if is_regular:
-                partitions = set(self._engine.epochs)
-                self._waiting.clear()
-            try:
-                await self.scan(partitions)
-            except (Fenced, NotOwner, StaleRow) as error:
-                log.warning("scan failed; the next one repeats it", error=str(error))
-            except Exception as error:  # noqa: BLE001 - the next scan repeats it
-                await self._trouble.met(error)
-            else:
-                self._trouble.over()
+    async def poll(self, is_regular: bool) -> None:
+        partitions, self._notified = self._notified & self._engine.epochs.keys(), set()
+        if is_regular:
+            partitions = set(self._engine.epochs)
+            self._waiting.clear()
+        await self.scan(partitions)
 
-    def run_ended(self, _run: Run) -> None:
-        """There is room for another instance. Called by the engine."""
+    def on_ended(self, run: Run) -> None:
+        """There is room for another instance."""
         if self._is_full:
             self._is_full = False
             self._notified |= self._engine.epochs.keys()
@@ -151,7 +130,7 @@ class Scanner:
             async with self._database.unit_of_work(read_only=True) as uow:
                 starts, commands = await uow.commands.pending(partitions, *most, bad.append)
             for row in bad:
-                self._set_aside(row.key, row.partition, row)
+                self._quarantine(row.key, row.partition, row)
             starts, commands = self._sound(starts)[: max(0, most_starts)], self._sound(commands)
             is_last = len(commands) < self._batch_size and not 0 < most_starts <= len(starts)
             commands += starts
@@ -178,7 +157,7 @@ class Scanner:
         holds = self._engine.quarantine.holds
         return [command for command in commands if not holds(Kind.COMMAND, command.id)]
 
-    def _set_aside(self, key: object, partition: int, error: Exception) -> None:
+    def _quarantine(self, key: object, partition: int, error: Exception) -> None:
         """A command stays pending, for a version that can carry it out."""
         if partition in self._engine.epochs and not self._engine.quarantine.holds(
             Kind.COMMAND, key
@@ -192,7 +171,7 @@ class Scanner:
         except Exception as error:
             if _is_passing(error):
                 raise
-            self._set_aside(command.id, command.partition, error)
+            self._quarantine(command.id, command.partition, error)
         else:
             self._engine.quarantine.passed(Kind.COMMAND, command.id)
 
@@ -220,7 +199,7 @@ class Scanner:
             elif isinstance(error, ShoalError):
                 await self._try(commands[0], self._refuse(commands[0], str(error)))
             else:
-                self._set_aside(commands[0].id, commands[0].partition, error)
+                self._quarantine(commands[0].id, commands[0].partition, error)
             return len(commands)
         for command in commands[:handled]:
             self._engine.quarantine.passed(Kind.COMMAND, command.id)
@@ -377,7 +356,7 @@ class Scanner:
             try:
                 lines.setdefault(_line_of(command), []).append(command)
             except Exception as error:  # noqa: BLE001 - its row holds what no request is
-                self._set_aside(command.id, command.partition, error)
+                self._quarantine(command.id, command.partition, error)
         return list(lines.values())
 
     async def _carry_out(self, line: Collection[Command]) -> None:
@@ -389,7 +368,7 @@ class Scanner:
             except Exception as error:
                 if _is_passing(error):
                     raise
-                self._set_aside(command.id, command.partition, error)
+                self._quarantine(command.id, command.partition, error)
                 return
 
     async def _request(self, command: Command) -> bool:
@@ -400,7 +379,7 @@ class Scanner:
         try:
             event = _event(command, self._clock())
         except Exception as error:  # noqa: BLE001 - its row holds what no request is
-            self._set_aside(command.id, command.partition, error)
+            self._quarantine(command.id, command.partition, error)
             return False
         try:
             await self._engine.submit(command.partition, command.instance_id, event, command)

@@ -6,8 +6,7 @@ Many schedules fire in one transaction, fenced for all their partitions; one tha
 is told in the log and holds up no other.
 """
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
@@ -19,21 +18,19 @@ from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import Schedule
 from shoal.core.schedule.fire_times import Due, Timetable, due
-from shoal.master.engine.engine import Clock, Engine
 from shoal.master.errors import NotOwner
-from shoal.master.trouble import Trouble
-from shoal.master.wakeup import wait_for
+from shoal.master.services.service import MasterContext, PeriodicService
 from shoal.runtime import failpoints
-from shoal.sql import Database, UnitOfWork
+from shoal.sql import UnitOfWork
 from shoal.sql.errors import Fenced, UnreadableRow
 
 log = structlog.get_logger()
 
-_SCHEDULES_PER_LOOK = 5_000
+_SCHEDULES_PER_POLL = 5_000
 _SCHEDULES_AT_ONCE = 500  # in one transaction
 _FIRES_AT_ONCE = 2_000  # in one transaction, plus those of the last schedule in it
 # Missed fire times may be many: a look makes up for so many of all schedules and of one.
-_FIRES_PER_LOOK = 20_000
+_FIRES_PER_POLL = 20_000
 _FIRES_OF_ONE = 1_000
 
 
@@ -51,7 +48,7 @@ class _Batch:
     """What goes into one transaction."""
 
     firings: list[_Firing] = field(default_factory=list)
-    looked_at: int = 0  # schedules, also those that do not fire
+    taken: int = 0  # schedules, also those that do not fire
     fires: int = 0
 
     def is_behind(self, now: datetime) -> bool:
@@ -61,67 +58,48 @@ class _Batch:
         )
 
 
-class Scheduler:
+class Scheduler(PeriodicService):
     """Turns due schedules into START commands."""
 
-    def __init__(
-        self,
-        database: Database,
-        engine: Engine,
-        clock: Clock,
-        partitions: int,
-        interval_s: float,
-        notify_owners: Callable[[Iterable[int]], None],
-    ) -> None:
-        self._database = database
-        self._engine = engine
-        self._clock = clock
-        self._partitions = partitions
-        self._interval_s = interval_s  # new schedules are noticed at least this soon
-        self._notify_owners = notify_owners
-        self._changed = asyncio.Event()
-        self._trouble = Trouble("scheduler")
-        self._looked_at: Mapping[int, int] = {}  # partitions at the last look, with their epochs
+    name = "schedules"
 
-    def look_soon(self, partition: int) -> None:
-        """A notification arrives: look if the partition is new here. Called on the event loop.
+    def __init__(self, context: MasterContext) -> None:
+        self._interval_s = context.settings.scan_interval_s  # new schedules are noticed that soon
+        super().__init__(self._interval_s)
+        self._database, self._engine = context.database, context.engine
+        self._clock, self._notify_owners = context.clock, context.notify_owners
+        self._partitions = context.partitions
+        self._polled: Mapping[int, int] = {}  # partitions of the last poll, with their epochs
 
-        Notifications tell of commands, not of schedules: what is due of those seen already is
-        known.
+    def notify(self, partition: int) -> None:
+        """Poll soon if the partition is new here.
+
+        Notifications are about commands, not schedules: what is due of those that were read before
+        is known.
         """
-        if self._looked_at.get(partition) != self._engine.epochs.get(partition, -1):
-            self._changed.set()
+        if self._polled.get(partition) != self._engine.epochs.get(partition, -1):
+            self._wakeup.notify()
 
-    async def work(self) -> None:
-        """Run for ever."""
-        while True:
-            self._changed.clear()
-            try:
-                wait_s = await self.look()
-            except Exception as error:  # noqa: BLE001 - the next look repeats it
-                await self._trouble.met(error)
-                wait_s = self._interval_s
-            else:
-                self._trouble.over()
-            await wait_for(self._changed, wait_s)
+    async def poll(self, is_regular: bool) -> None:
+        self._wakeup.due_in(await self.fire_due())
 
-    async def look(self) -> float:
-        """Fire what is due; return the seconds until the next look, 0 if there is more now."""
+    async def fire_due(self) -> float:
+        """Fire what is due; return the seconds until the next poll, 0 if there is more now."""
         partitions = dict(self._engine.epochs)
         if not partitions:
             return self._interval_s
-        looked_at = self._clock()
+        polled_at = self._clock()
         async with self._database.unit_of_work(read_only=True) as uow:
             aside = self._engine.quarantine.held(Kind.SCHEDULE)
-            most = _SCHEDULES_PER_LOOK + aside
-            overdue = await uow.schedules.due(partitions, looked_at, most, self._put_row_aside)
+            most = _SCHEDULES_PER_POLL + aside
+            overdue = await uow.schedules.due(partitions, polled_at, most, self._quarantine_row)
         ready = self._ready(overdue)
-        if await self._fire_all(ready) or (ready and len(overdue) == _SCHEDULES_PER_LOOK):
+        if await self._fire_all(ready) or (ready and len(overdue) == _SCHEDULES_PER_POLL):
             return 0.0
         async with self._database.unit_of_work(read_only=True) as uow:
             # What is due still could not fire, and waits for the next regular look.
-            next_due = await uow.schedules.next_due(partitions, after=looked_at)
-        self._looked_at = partitions
+            next_due = await uow.schedules.next_due(partitions, after=polled_at)
+        self._polled = partitions
         if next_due is None:
             return self._interval_s
         return min(self._interval_s, max(0.0, (next_due - self._clock()).total_seconds()))
@@ -131,17 +109,17 @@ class Scheduler:
         holds = self._engine.quarantine.holds
         return [one for one in overdue if not holds(Kind.SCHEDULE, one.id)]
 
-    def _put_aside(self, schedule: Schedule, error: Exception) -> None:
+    def _quarantine(self, schedule: Schedule, error: Exception) -> None:
         """Let a schedule that cannot fire be, for a while."""
         self._engine.quarantine.put(Kind.SCHEDULE, schedule.id, schedule.partition, error)
 
-    def _put_row_aside(self, error: UnreadableRow) -> None:
+    def _quarantine_row(self, error: UnreadableRow) -> None:
         if not self._engine.quarantine.holds(Kind.SCHEDULE, error.key):
             self._engine.quarantine.put(Kind.SCHEDULE, error.key, error.partition, error)
 
     async def _fire_all(self, overdue: Sequence[Schedule]) -> bool:
         """Fire schedules, a few hundred at a time; return whether they have more to fire now."""
-        share = min(_FIRES_OF_ONE, max(1, _FIRES_PER_LOOK // max(1, len(overdue))))
+        share = min(_FIRES_OF_ONE, max(1, _FIRES_PER_POLL // max(1, len(overdue))))
         is_more = False
         left = list(overdue)
         while left := [one for one in left if one.partition in self._engine.epochs]:
@@ -159,7 +137,7 @@ class Scheduler:
                 left = left[len(chunk) :]
             else:
                 is_more = is_more or batch.is_behind(now)
-                left = left[batch.looked_at :]
+                left = left[batch.taken :]
         return is_more
 
     async def _fire_singly(self, chunk: Sequence[Schedule], now: datetime, share: int) -> bool:
@@ -173,7 +151,7 @@ class Scheduler:
             except Exception as error:
                 if isinstance(error, OSError) or _is_passing(error):
                     raise
-                self._put_aside(schedule, error)
+                self._quarantine(schedule, error)
         return is_more
 
     async def _fire(self, chunk: Sequence[Schedule], now: datetime, share: int) -> _Batch:
@@ -200,7 +178,7 @@ class Scheduler:
         self, uow: UnitOfWork, chunk: Sequence[Schedule], now: datetime, share: int
     ) -> _Batch:
         """Return what fires of the first schedules; they cannot change until the commit."""
-        present = await uow.schedules.hold([one.id for one in chunk], self._put_row_aside)
+        present = await uow.schedules.hold([one.id for one in chunk], self._quarantine_row)
         wanted = {(one.project, one.calendar) for one in present.values() if one.calendar}
         unread: list[UnreadableRow] = []
         calendars = await uow.calendars.days(wanted, unread.append)
@@ -208,13 +186,13 @@ class Scheduler:
         for one in chunk:
             if batch.fires >= _FIRES_AT_ONCE:
                 break
-            batch.looked_at += 1
+            batch.taken += 1
             schedule = present.get(one.id)
             if schedule is None:
                 continue
             named = (schedule.project, schedule.calendar or "")
             if unread and schedule.calendar and named not in calendars:
-                self._put_aside(schedule, unread[0])
+                self._quarantine(schedule, unread[0])
                 continue
             days = calendars.get(named, frozenset())
             firing = self._firing(schedule, days, now, share)
@@ -236,7 +214,7 @@ class Scheduler:
             timetable = Timetable.of(schedule, days)
             found = due(timetable, planned, now, schedule.missed, oldest, share)
         except Exception as error:  # noqa: BLE001 - of another version or with other time zones
-            self._put_aside(schedule, error)
+            self._quarantine(schedule, error)
             return None
         return _Firing(schedule, planned, found)
 

@@ -8,10 +8,8 @@ comes late, twice or to a former owner does no harm, and one that is lost is mad
 regular look.
 """
 
-import asyncio
-import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import structlog
@@ -20,19 +18,16 @@ from shoal.core.errors import ShoalError
 from shoal.core.runs.concurrency import group_of
 from shoal.core.runs.events import SlotGranted
 from shoal.core.runs.quarantine import Kind
-from shoal.core.runs.run import AttemptKey, Decision, Run
+from shoal.core.runs.run import Action, AskSlot, AttemptKey, Decision, Run
 from shoal.core.runs.states import FINISHED_TASK, TaskState
-from shoal.master.engine.engine import Clock, Engine
-from shoal.master.trouble import Trouble
-from shoal.master.wakeup import Wakeup
+from shoal.master.services.service import MasterContext, PeriodicService
 from shoal.runtime import failpoints
-from shoal.sql import Database
 from shoal.sql.repositories.runs.slots import Slot
 
 log = structlog.get_logger()
 
-# A look is followed by a pause as long as itself, so that constant notifications cannot take the
-# loop.
+# A poll is followed by a pause as long as itself, so that constant notifications cannot take the
+# event loop.
 _PAUSE_S, _LONGEST_PAUSE_S = 0.01, 1.0
 _GIVES_BACK = FINISHED_TASK | {TaskState.PAUSED}
 
@@ -46,77 +41,68 @@ class _Waiter:
     instance_id: int
 
 
-class SlotKeeper:
-    """Sees to it that nobody waits while a slot is free."""
+class SlotKeeper(PeriodicService):
+    """Sees to it that no attempt waits while a slot is free."""
 
-    def __init__(
-        self,
-        database: Database,
-        engine: Engine,
-        clock: Clock,
-        interval_s: float,
-        notify_owners: Callable[[Iterable[int]], None],
-    ) -> None:
-        self._database = database
-        self._engine = engine
-        self._clock = clock
-        self._wakeup = Wakeup(interval_s)
-        self._notify_owners = notify_owners
+    name = "slots"
+
+    def __init__(self, context: MasterContext) -> None:
+        super().__init__(context.settings.scan_interval_s)
+        self._database, self._engine = context.database, context.engine
+        self._clock, self._notify_owners = context.clock, context.notify_owners
         self._waiting: dict[int, _Waiter] = {}  # by task instance id
         self._groups_in: defaultdict[int, set[str]] = defaultdict(set)  # of them, by partition
-        self._groups: set[str] = set()  # to look at
-        self._unknown: set[str] = set()  # groups that are wanted and do not exist: told once
+        self._groups: set[str] = set()  # to be checked
+        self._unknown: set[str] = set()  # groups that are wanted and do not exist: logged once
 
     # -- what wakes it -----------------------------------------------------------------------
 
-    def ask(self, run: Run, key: AttemptKey) -> None:
-        """An attempt waits for a slot. Called on the event loop, after that was stored."""
+    def on_action(self, run: Run, action: Action) -> None:
+        """Note an attempt that waits for a slot, which is stored by now."""
+        if isinstance(action, AskSlot):
+            self._add(run, action.key)
+
+    def _add(self, run: Run, key: AttemptKey) -> None:
         task, number = key
         attempt, group = run.attempts[task], group_of(run, task)
         if attempt.number != number or attempt.id is None or group is None:
             return
         self._waiting[attempt.id] = _Waiter(group, run.partition, run.id)
         self._groups_in[run.partition].add(group)
-        self._look_at({group})
+        self._check_soon({group})
 
-    def stored(self, run: Run, decision: Decision) -> None:
-        """A decision was committed: slots may be free. Called on the event loop."""
+    def on_stored(self, run: Run, decision: Decision) -> None:
+        """Check the groups whose slots may be free now."""
         for attempt in decision.attempts.values():
             if attempt.state in _GIVES_BACK and (group := group_of(run, attempt.task)):
-                self._look_at({group})
+                self._check_soon({group})
 
-    def look_soon(self, partition: int) -> None:
-        """Somebody may have given slots to a partition. Called on the event loop."""
-        self._look_at(self._groups_in.get(partition, ()))
+    def notify(self, partition: int) -> None:
+        """Another master may have given slots to a partition."""
+        self._check_soon(self._groups_in.get(partition, ()))
 
-    def _look_at(self, groups: Collection[str]) -> None:
+    def _check_soon(self, groups: Collection[str]) -> None:
         if groups:
             self._groups |= set(groups)
             self._wakeup.notify()
 
     # -- the loop ----------------------------------------------------------------------------
 
-    async def work(self) -> None:
-        """Run for ever."""
-        trouble = Trouble("slots")
-        while True:
-            is_regular = await self._wakeup.wait()
-            began = time.monotonic()
-            groups, self._groups = self._groups, set()
-            if is_regular:
-                self._forget_those_who_went_on()
-                groups |= {waiter.group for waiter in self._waiting.values()}
-            try:
-                await self.look(groups)
-            except Exception as error:  # noqa: BLE001 - the next look repeats it
-                await trouble.met(error)
-                self._groups |= groups
-            else:
-                trouble.over()
-            took = time.monotonic() - began
-            await asyncio.sleep(min(max(_PAUSE_S, took), _LONGEST_PAUSE_S))
+    async def poll(self, is_regular: bool) -> None:
+        groups, self._groups = self._groups, set()
+        if is_regular:
+            self._forget_those_that_went_on()
+            groups |= {waiter.group for waiter in self._waiting.values()}
+        try:
+            await self.give_free_slots(groups)
+        except Exception:
+            self._groups |= groups  # with the next poll
+            raise
 
-    def _forget_those_who_went_on(self) -> None:
+    def pause_s(self, took_s: float) -> float:
+        return min(max(_PAUSE_S, took_s), _LONGEST_PAUSE_S)
+
+    def _forget_those_that_went_on(self) -> None:
         self._waiting = {i: w for i, w in self._waiting.items() if self._still_waits(i, w)}
         self._groups_in.clear()
         for waiter in self._waiting.values():
@@ -127,8 +113,8 @@ class SlotKeeper:
         attempt = None if run is None else run.attempt_by_id(task_instance_id)
         return attempt is not None and attempt.state is TaskState.BLOCKED
 
-    async def look(self, groups: Collection[str]) -> None:
-        """Give what is free of these groups, and let those go on who were given a slot."""
+    async def give_free_slots(self, groups: Collection[str]) -> None:
+        """Give the free slots of these groups, and let the attempts that have one go on."""
         if not groups:
             return
         async with self._database.unit_of_work(read_only=True) as uow:

@@ -20,27 +20,23 @@ belongs to the same session and is given up only after ``Engine.drop``, which wa
 its puts, too, come after the removal, or the removal is refused with the session.
 """
 
-import asyncio
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
+from typing import ClassVar
 
 import structlog
 
 from shoal.coordination import CoordinationError, Entry, TaskQueue
-from shoal.coordination.cluster import layout
 from shoal.coordination.queue.survey import START
-from shoal.core.runs.events import TaskEnded
 from shoal.core.runs.run import Attempt, Run
-from shoal.core.runs.states import HELD_BY_WORKER, TaskSignal, TaskState
+from shoal.core.runs.states import HELD_BY_WORKER, TaskState
 from shoal.master.dispatch.eager_dispatch import held_before
-from shoal.master.engine.engine import Clock, Engine
+from shoal.master.dispatch.revoking import is_still_held
 from shoal.master.engine.perform import queue_entry
 from shoal.master.engine.yielding import Yielding
-from shoal.master.trouble import Trouble
-from shoal.master.wakeup import wait_for
-from shoal.runtime import failpoints
+from shoal.master.services.service import PASSING, MasterContext, PeriodicService
 
 log = structlog.get_logger()
 
@@ -59,48 +55,34 @@ _Key = tuple[int, int]  # a run's place in the order of the queue: its priority 
 _FIRST: _Key = (-1, 0)
 
 
-class Sweeper:
+class Sweeper(PeriodicService):
     """Repairs for one master."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        queue: TaskQueue,
-        clock: Clock,
-        interval_s: float,
-        revoke: Revoke,
-        partitions: int = layout.MOST_PARTITIONS,
-    ) -> None:
-        self._revoke = revoke
-        self._engine = engine
-        self._partitions = partitions
-        self._queue = queue
-        self._clock = clock
-        self._interval_s = interval_s
-        self._soon = asyncio.Event()
-        self._trouble = Trouble("sweeper")
-        self._looked_up_to = _FIRST  # runs whose queued attempts were looked for
-        self._page_end = START  # queue buckets whose entries were looked at
+    name = "sweeper"
+    # A refusal by ZooKeeper is about what stands there, and that gets repaired.
+    passing: ClassVar[tuple[type[Exception], ...]] = (*PASSING, CoordinationError)
 
-    def look_soon(self) -> None:
-        """Sweep now instead of at the next interval. Called on the event loop."""
-        self._soon.set()
+    def __init__(self, context: MasterContext, queue: TaskQueue, revoke: Revoke) -> None:
+        self._interval_s = context.settings.sweep_interval_s
+        super().__init__(self._interval_s, first_s=self._interval_s)
+        self._engine, self._clock = context.engine, context.clock
+        self._partitions = context.partitions
+        self._queue, self._revoke = queue, revoke
+        self._checked_up_to = _FIRST  # runs whose queued attempts were looked for
+        self._page_end = START  # queue buckets whose entries were read
 
-    async def work(self) -> None:
-        """Run for ever."""
-        while True:
-            await wait_for(self._soon, self._interval_s)
-            self._soon.clear()
-            try:
-                await self._engine.heal()
-                await self.sweep()
-            except CoordinationError as error:
-                # A refusal by ZooKeeper is about what stands there, and that gets repaired.
-                log.warning("sweep failed; the next one repeats it", error=str(error))
-            except Exception as error:  # noqa: BLE001 - the next sweep repeats it
-                await self._trouble.met(error)
-            else:
-                self._trouble.over()
+    def on_queue_failure(self) -> None:
+        self._wakeup.notify()
+
+    def on_workers_changed(self) -> None:
+        self._wakeup.notify()
+
+    async def poll(self, is_regular: bool) -> None:
+        try:
+            await self._engine.heal()
+            await self.sweep()
+        finally:
+            self._wakeup.due_in(self._interval_s)  # from its end: a sweep may take long
 
     async def sweep(self) -> None:
         """Compare once."""
@@ -149,7 +131,11 @@ class Sweeper:
             log.warning("queued tasks were missing in the queue", count=len(missing))
             await self._queue.put(missing)
         held = [(run, a) for run, a in held if a.id not in self._engine.asked]
-        return [(run, a) for run, a in held if a.id not in claimed and self._is_still_held(run, a)]
+        return [
+            (run, a)
+            for run, a in held
+            if a.id not in claimed and is_still_held(self._engine, run, a)
+        ]
 
     async def _transferred(self, unclaimed: Sequence[tuple[Run, Attempt]]) -> set[int]:
         """Return those of ``unclaimed`` that are held all the same (see eager_dispatch.py).
@@ -181,9 +167,9 @@ class Sweeper:
         runs = self._engine.runs
         waiting = sorted((r.priority, r.id) for r in runs.values() if r.counts[TaskState.QUEUED])
         first = self._take(waiting, _FIRST_ATTEMPTS, _FIRST_RUNS)
-        rest = waiting[max(len(first), bisect_right(waiting, self._looked_up_to)) :]
+        rest = waiting[max(len(first), bisect_right(waiting, self._checked_up_to)) :]
         then = self._take(rest, _ATTEMPTS, _RUNS)
-        self._looked_up_to = then[-1] if len(then) < len(rest) else _FIRST
+        self._checked_up_to = then[-1] if len(then) < len(rest) else _FIRST
         return [run_id for _, run_id in (*first, *then)]
 
     def _take(self, waiting: Sequence[_Key], attempts: int, most: int) -> Sequence[_Key]:
@@ -193,33 +179,6 @@ class Sweeper:
                 return waiting[:count]
             attempts -= self._engine.runs[run_id].counts[TaskState.QUEUED]
         return waiting[:most]
-
-    def _is_still_held(self, run: Run, attempt: Attempt) -> bool:
-        present = self._engine.runs.get(run.id)  # it may have been read anew meanwhile
-        if present is None:
-            return False
-        now = present.attempts[attempt.task]
-        # Every hold has another ``queued_at``: it may have been returned and taken again meanwhile.
-        same = now.number == attempt.number and now.queued_at == attempt.queued_at
-        return same and now.state in HELD_BY_WORKER
-
-    def declare_lost(self, run: Run, attempt: Attempt, why: str) -> None:
-        """Nobody has ``attempt``, as it was handed to ``revoke``, any more."""
-        assert attempt.id is not None
-        if not self._is_still_held(run, attempt):
-            return  # it has ended, or was returned and taken again
-        log.warning(
-            "task lost with its worker",
-            run=run.id,
-            task=attempt.task,
-            attempt=attempt.number,
-            worker=attempt.worker,
-        )
-        event = TaskEnded(
-            attempt.id, TaskSignal.LOSE, self._clock(), worker=attempt.worker, reason=why
-        )
-        failpoints.hit("lose.before_post")
-        self._engine.post(run.partition, run.id, event)
 
     # -- entries that are stale ----------------------------------------------------------------
 

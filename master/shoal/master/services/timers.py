@@ -6,7 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime
 
-from shoal.master.wakeup import wait_for
+from shoal.core.runs.run import Action, Kill, Run, WakeAt
+from shoal.core.runs.states import FINISHED_WORKFLOW
+from shoal.master.services.service import PeriodicService
 
 Clock = Callable[[], datetime]
 
@@ -15,17 +17,39 @@ LONGEST_SLEEP_S = 60.0
 _FEW = 1_000  # entries that are not worth being tidied up
 
 
-class Timers:
+class Timers(PeriodicService):
     """Calls ``on_due(instance_id)`` at (or a little after) each instant set with ``add``."""
 
-    def __init__(self, clock: Clock, on_due: Callable[[int], None]) -> None:
-        self._clock = clock
-        self._on_due = on_due
+    name = "timers"
+
+    def __init__(
+        self, clock: Clock, on_due: Callable[[int], None], kill_retry_s: float = 2.0
+    ) -> None:
+        """``kill_retry_s``: an instance is woken so long after a kill, to repeat it."""
+        super().__init__(LONGEST_SLEEP_S)
+        self._clock, self._on_due = clock, on_due
+        self._kill_retry_s = kill_retry_s
         self._heap: list[tuple[datetime, int]] = []
         self._set: defaultdict[int, set[datetime]] = defaultdict(set)  # by instance
         self._count = 0  # of them; what else is in the heap was dropped
         self._reminders: dict[int, asyncio.TimerHandle] = {}  # at most one for each instance
-        self._earlier = asyncio.Event()
+
+    def on_action(self, run: Run, action: Action) -> None:
+        """Set what the action of a stored decision asks for."""
+        match action:
+            case WakeAt(at):
+                if run.state not in FINISHED_WORKFLOW:  # it may have ended since
+                    self.add(at, run.id)
+            case Kill():
+                self.remind(self._kill_retry_s, run.id)
+            case _:
+                pass
+
+    def on_ended(self, run: Run) -> None:
+        self.drop(run.id)
+
+    def on_dropped(self, instance_id: int) -> None:
+        self.drop(instance_id)
 
     def add(self, at: datetime, instance_id: int) -> None:
         """Wake ``instance_id`` at ``at``. Adding the same twice is adding it once."""
@@ -36,10 +60,10 @@ class Timers:
         self._count += 1
         heapq.heappush(self._heap, entry)
         if self._heap[0] == entry:
-            self._earlier.set()
+            self._wakeup.notify()
 
     def drop(self, instance_id: int) -> None:
-        """Forget all wake-ups of an instance: it has ended, or is somebody else's."""
+        """Forget all wake-ups of an instance: it has ended, or another master has it."""
         self._count -= len(self._set.pop(instance_id, ()))
         if (reminder := self._reminders.pop(instance_id, None)) is not None:
             reminder.cancel()
@@ -61,19 +85,18 @@ class Timers:
         del self._reminders[instance_id]
         self._on_due(instance_id)
 
-    async def work(self) -> None:
-        """Run for ever."""
+    async def run(self) -> None:
         try:
-            while True:
-                self._earlier.clear()
-                timeout = self._fire_due()
-                await wait_for(self._earlier, timeout)
+            await super().run()
         finally:
             for reminder in self._reminders.values():
                 reminder.cancel()
 
-    def _fire_due(self) -> float | None:
-        """Call what is due; return the seconds until the next one, None if there is none."""
+    async def poll(self, is_regular: bool) -> None:
+        self._wakeup.due_in(self._fire_due())
+
+    def _fire_due(self) -> float:
+        """Call what is due; return the seconds until the next one, or the longest sleep."""
         now = self._clock()
         due: set[int] = set()
         while self._heap and self._heap[0][0] <= now:
@@ -88,6 +111,6 @@ class Timers:
         for instance_id in due:
             self._on_due(instance_id)
         if not self._heap:
-            return None
+            return LONGEST_SLEEP_S
         # Never less than a millisecond: wall clock and loop clock differ a little.
         return min(LONGEST_SLEEP_S, max(0.001, (self._heap[0][0] - now).total_seconds()))

@@ -1,7 +1,7 @@
-"""What goes wrong in one loop of a master as a whole.
+"""What a master does about errors that end one turn of a loop.
 
-What is wrong with one run or row is set aside (``quarantine.py``). What is left is repeated: no
-error ends a master that another try may get over.
+An error of one run or row quarantines that one (``engine/quarantine.py``). All others are retried
+after a pause: no error ends a master that another try may get over.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ log = structlog.get_logger()
 
 _MOST_CALLS = 10  # of a trace
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 10.0
-# Nobody's row brings these about, and no repetition gets over them.
+# No row causes these, and no retry gets over them.
 _FINAL = (SchemaMissing, SchemaTooNew, DatabaseDamaged)
 
 
@@ -30,25 +30,25 @@ def trace_of(error: BaseException) -> str:
     return "".join(traceback.format_exception(error, limit=-_MOST_CALLS))
 
 
-class Trouble:
-    """Tells of the errors of one loop, and lets it wait longer from one to the next."""
+class ErrorBackoff:
+    """Logs the errors of one loop, with a pause after each that grows while they go on."""
 
     def __init__(self, loop: str) -> None:
         self._loop = loop
         self._times = 0  # in a row
-        self._told = ""  # the last one whose trace was logged
+        self._logged = ""  # the last error whose trace was logged
 
-    def over(self) -> None:
-        """The loop has worked."""
+    def succeeded(self) -> None:
+        """Begin with the shortest pause again."""
         self._times = 0
 
-    async def met(self, error: Exception) -> None:
-        """Tell of an error, and wait. Raises ``error`` if the master cannot work at all."""
+    async def failed(self, error: Exception) -> None:
+        """Log an error, and pause. Raises ``error`` if the master cannot work at all."""
         if isinstance(error, _FINAL):
             raise error
         reason = reason_of(error)
-        is_known = reason == self._told or (isinstance(error, ShoalError) and error.retriable)
-        self._told = reason
+        is_known = reason == self._logged or (isinstance(error, ShoalError) and error.retriable)
+        self._logged = reason
         log.warning(
             "not done; trying again",
             loop=self._loop,

@@ -23,7 +23,7 @@ _S = BackfillRunState
 
 
 @dataclass(frozen=True)
-class Look:
+class Needs:
     """A backfill as it is stored, and what is to be done."""
 
     backfill: Backfill
@@ -52,7 +52,7 @@ class Look:
         return bool(self.step.changed or self.step.state or self.stops)
 
 
-async def look_at(uow: UnitOfWork, backfill: Backfill) -> Look | None:
+async def needs_of(uow: UnitOfWork, backfill: Backfill) -> Needs | None:
     """Return what a backfill needs; None if it has ended."""
     if backfill.state in ENDED_BACKFILL:
         return None
@@ -79,7 +79,7 @@ async def look_at(uow: UnitOfWork, backfill: Backfill) -> Look | None:
         waits_for=Upstream(runs, followers).of,
         unseen=Counter(counts) - Counter(run.state for run in runs),
     )
-    return Look(backfill, runs, outcomes, workflows, step)
+    return Needs(backfill, runs, outcomes, workflows, step)
 
 
 async def _first_runs(

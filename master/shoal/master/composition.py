@@ -1,0 +1,258 @@
+"""How the parts of a master are put together, and run until it is to stop.
+
+All parts are made here, each after those that it needs. What happens in one and concerns another
+goes through ``Listeners``, with which services are registered.
+"""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import getpid
+from typing import Any
+
+import structlog
+
+from shoal.coordination import (
+    ClusterClock,
+    Group,
+    GroupSettings,
+    Members,
+    Membership,
+    Notifications,
+    TaskQueue,
+    ZkSession,
+)
+from shoal.coordination.assignors import cooperative_sticky
+from shoal.coordination.cluster import layout
+from shoal.master.background import Background
+from shoal.master.dispatch.revoking import Revoker
+from shoal.master.dispatch.rpc import MasterRpc
+from shoal.master.engine.engine import Engine
+from shoal.master.engine.listeners import Listeners
+from shoal.master.engine.messages import Messenger
+from shoal.master.engine.perform import Performer
+from shoal.master.membership.database_health import DatabaseHealth
+from shoal.master.membership.participation import Participation
+from shoal.master.membership.partitions import PartitionKeeper
+from shoal.master.notifier import Notifier
+from shoal.master.services.admission import Admission
+from shoal.master.services.backfills import REQUESTS, Backfills
+from shoal.master.services.dependencies import DependencyWatcher
+from shoal.master.services.purging import Purger
+from shoal.master.services.scan import Scanner
+from shoal.master.services.schedules import Scheduler
+from shoal.master.services.service import MasterContext, Service
+from shoal.master.services.slots import SlotKeeper
+from shoal.master.services.sweep import Sweeper
+from shoal.master.services.timers import Timers
+from shoal.master.settings import MasterSettings
+from shoal.proto.channels import Channels
+from shoal.proto.server import start_server
+from shoal.proto.shoal_pb2_grpc import add_MasterServiceServicer_to_server
+from shoal.proto.tls import TlsFiles
+from shoal.proto.vault import Vault
+from shoal.runtime.settings import ClusterSettings
+from shoal.sql import Database
+
+log = structlog.get_logger()
+
+_STOP_GRACE_S = 5.0
+
+GROUP = "masters"  # in which masters share the partitions
+TOPIC = "partitions"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a master has opened to work with."""
+
+    master_id: str
+    settings: MasterSettings
+    cluster: ClusterSettings
+    database: Database
+    session: ZkSession
+    clock: ClusterClock
+    partitions: int  # of the cluster
+
+
+@dataclass(frozen=True)
+class _Workers:
+    """What a master reaches workers by."""
+
+    members: Members
+    channels: Channels
+    queue: TaskQueue
+
+
+async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.Event) -> None:
+    """Put the parts together, join the cluster, and run until ``stop``."""
+    workers = await _workers(stack, opened)
+    background = await stack.enter_async_context(Background())
+    listeners = Listeners()
+    engine = _engine(stack, opened, workers, listeners)
+    notifier = Notifier(opened.session, engine.epochs.keys(), listeners, background)
+    context = MasterContext(
+        opened.database,
+        engine,
+        opened.clock,
+        opened.partitions,
+        opened.settings,
+        notifier.notify_owners,
+    )
+    revoker = Revoker(
+        engine,
+        opened.clock,
+        workers.members,
+        workers.channels,
+        opened.settings.takeover_delay_s,
+        background,
+    )
+    services = _services(context, workers, revoker)
+    listeners.register(*services, notifier)
+    stack.callback(workers.members.on_change(listeners.on_workers_changed))
+    address = await _serve_workers(stack, opened, engine, revoker)
+    notifications = await stack.enter_async_context(Notifications(opened.session, listeners.notify))
+    keeper = _keeper(opened, engine, notifications, address)
+    await _run(opened, engine, services, keeper, address, stop)
+
+
+async def _workers(stack: contextlib.AsyncExitStack, opened: Opened) -> _Workers:
+    channels = await stack.enter_async_context(Channels(TlsFiles.of(opened.cluster)))
+    members = await stack.enter_async_context(Members(opened.session, layout.WORKERS))
+    return _Workers(members, channels, TaskQueue(opened.session))
+
+
+def _engine(
+    stack: contextlib.AsyncExitStack, opened: Opened, workers: _Workers, listeners: Listeners
+) -> Engine:
+    performer = Performer(workers.queue, workers.members, workers.channels, listeners)
+    stack.push_async_callback(performer.aclose)
+    return Engine(
+        opened.database,
+        performer,
+        opened.clock,
+        opened.settings.decide_batch,
+        Messenger(opened.partitions),
+        listeners,
+        retry_s=2 * opened.settings.scan_interval_s,
+    )
+
+
+def _services(context: MasterContext, workers: _Workers, revoker: Revoker) -> Sequence[Service]:
+    settings = context.settings
+    backfills = Backfills(context)
+    return (
+        Scanner(context, dict.fromkeys(REQUESTS, backfills.carry_out)),
+        Sweeper(context, workers.queue, revoker.look_into),
+        Scheduler(context),
+        Admission(context),
+        backfills,
+        SlotKeeper(context),
+        DependencyWatcher(context),
+        Timers(context.clock, context.engine.wake, settings.kill_retry_s),
+        Purger(context, settings.retention, settings.hours),
+    )
+
+
+async def _serve_workers(
+    stack: contextlib.AsyncExitStack, opened: Opened, engine: Engine, revoker: Revoker
+) -> str:
+    """Answer workers; return the address that they reach this master at."""
+    vault = Vault.of(opened.cluster)
+    rpc = MasterRpc(engine, opened.clock, opened.database, vault, revoker.being_killed)
+    server, address = await start_server(
+        TlsFiles.of(opened.cluster),
+        lambda s: add_MasterServiceServicer_to_server(rpc, s),
+        opened.settings.host,
+        opened.settings.port,
+    )
+    stack.push_async_callback(server.stop, _STOP_GRACE_S)
+    return address
+
+
+def _keeper(
+    opened: Opened, engine: Engine, notifications: Notifications, address: str
+) -> PartitionKeeper:
+    return PartitionKeeper(
+        opened.session,
+        opened.master_id,
+        address,
+        engine,
+        notifications,
+        opened.settings.takeover_delay_s,
+    )
+
+
+async def _run(
+    opened: Opened,
+    engine: Engine,
+    services: Sequence[Service],
+    keeper: PartitionKeeper,
+    address: str,
+    stop: asyncio.Event,
+) -> None:
+    """Run the loops, as a member of the cluster, until ``stop``."""
+    health = DatabaseHealth(opened.database, opened.cluster.session_timeout_s, opened.clock)
+    membership, participation = _membership(opened, health, keeper, address)
+    try:
+        async with asyncio.TaskGroup() as loops:
+            loops.create_task(engine.run(), name="engine")
+            loops.create_task(keeper.run(), name="partitions")
+            loops.create_task(health.run(), name="database health")
+            for service in services:
+                loops.create_task(service.run(), name=service.name)
+            async with keeper.ownership, membership, participation:
+                loops.create_task(participation.run(), name="participation")
+                log.info("master ready", master=opened.master_id, address=address)
+                await stop.wait()
+                log.info("master stopping", partitions=len(engine.epochs))
+                opened.database.hurry()
+            raise _Stopped
+    except* _Stopped:
+        pass
+
+
+def _membership(
+    opened: Opened, health: DatabaseHealth, keeper: PartitionKeeper, address: str
+) -> tuple[Membership, Participation]:
+    """Return the master's node in the cluster, and its part in the group of masters."""
+    about: dict[str, Any] = {
+        "address": address,
+        "host": socket.gethostname(),
+        "pid": getpid(),
+        "started_at": opened.clock().isoformat(),
+    }
+    data = {**about, "database": health.state.as_data()}
+    membership = Membership(opened.session, layout.MASTERS, opened.master_id, data)
+    participation = Participation(
+        lambda: _group(opened, keeper),
+        membership,
+        Members(opened.session, layout.MASTERS),
+        about,
+        opened.database,
+        health,
+        opened.cluster.session_timeout_s,
+    )
+    return membership, participation
+
+
+def _group(opened: Opened, keeper: PartitionKeeper) -> Group:
+    settings = opened.settings
+    return Group(
+        opened.session,
+        GROUP,
+        topics={TOPIC: opened.partitions},
+        listener=keeper,
+        assignors=[cooperative_sticky],
+        settings=GroupSettings(
+            rebalance_timeout_s=settings.rebalance_timeout_s,
+            initial_rebalance_delay_s=settings.initial_rebalance_delay_s,
+        ),
+        client_id=opened.master_id,
+    )
+
+
+class _Stopped(Exception):
+    """The master was told to stop and has left the cluster."""
