@@ -452,7 +452,7 @@ async def test_events_put_back_after_a_fence_keep_their_order(
     for event in (TaskClaimed(attempt, "w", utc_now()), StopRequested(utc_now())):
         site.engine.post(0, run.id, event)
     _, first, later = site.engine._inbox
-    batch = [site.engine._inbox.popleft() for _ in range(2)]
+    batch = site.engine._inbox.take(2, 10, lambda _: 1)
 
     async def fenced(*_: object) -> None:
         raise Fenced([1])

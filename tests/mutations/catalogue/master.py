@@ -3,6 +3,7 @@
 from tests.mutations.mutation import Mutation, Promise, mutation
 
 _ENGINE = "master/shoal/master/engine/engine.py"
+_HELD = "master/shoal/master/engine/held_runs.py"
 _RPC = "master/shoal/master/dispatch/rpc.py"
 _DRAFT = "core/shoal/core/decide/draft.py"
 _ENDING = "core/shoal/core/decide/ending.py"
@@ -48,7 +49,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a takeover does not raise the epoch",
         Promise.FENCED_OWNERSHIP,
-        _ENGINE,
+        _HELD,
         ("await uow.partitions.raise_epochs(epochs, owner)", "pass"),
         (f"{_FENCES}::test_decision_of_a_former_owner_is_not_stored",),
     ),
@@ -117,8 +118,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "what could not be stored stays in memory",
         Promise.COMMIT_FIRST,
-        _ENGINE,
-        ("self.runs.pop(item.instance_id, None)\n            self._stale", "self._stale"),
+        _HELD,
+        ("self.runs.pop(instance_id, None)\n            self._stale", "self._stale"),
         (f"{_FENCES}::test_decision_that_was_not_stored_did_not_happen",),
     ),
     mutation(
@@ -137,8 +138,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "what a failed store has cost is not made up for",
         Promise.NOTHING_LOST,
-        _ENGINE,
-        ("self._stale.add(item.instance_id)", "pass"),
+        _HELD,
+        ("self._stale.add(instance_id)", "pass"),
         (
             f"{_TESTS}/test_engine.py::"
             "test_run_that_came_back_by_itself_still_gets_what_a_failed_store_lost[sqlite]",
@@ -361,8 +362,9 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.NOTHING_LOST,
         _ENGINE,
         (
-            "self._inbox.extendleft(reversed(items[first:]))",
-            "self._inbox.extend(items[first:])",
+            "                self._inbox.put_back(items[number:])\n",
+            "                for item in items[number:]:\n"
+            "                    self._inbox.put(item)\n",
         ),
         (f"{_TESTS}/test_engine.py::test_batch_ends_when_it_is_about_enough_tasks[sqlite]",),
     ),

@@ -9,7 +9,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a run that cannot be read spoils the takeover of its partition",
         Promise.PROGRESS,
-        "master/shoal/master/engine/engine.py",
+        "master/shoal/master/engine/held_runs.py",
         ("uow.instances.open_runs(partition, bad.append)", "uow.instances.open_runs(partition)"),
         (_OPEN,),
     ),
@@ -65,7 +65,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "events that are put back go behind later ones",
         Promise.GUARDED_STATES,
         "master/shoal/master/engine/engine.py",
-        ("self._inbox.extendleft(reversed(again))", "self._inbox.extend(again)"),
+        ("self._inbox.put_back(again)", "[self._inbox.put(item) for item in again]"),
         (
             "tests/integration/master/test_engine.py::"
             "test_events_put_back_after_a_fence_keep_their_order",

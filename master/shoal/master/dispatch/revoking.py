@@ -24,7 +24,8 @@ from shoal.core.runs.events import TaskEnded
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import HELD_BY_WORKER, TaskSignal
 from shoal.master.background import Background
-from shoal.master.engine.engine import Clock, Engine
+from shoal.master.engine.engine import Engine
+from shoal.master.engine.held_runs import Clock
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
 from shoal.proto.errors import PeerRefused

@@ -17,7 +17,8 @@ from shoal.master.dispatch.eager_dispatch import behind
 from shoal.master.dispatch.payloads import ProjectSecrets, may_use_secrets, payload
 from shoal.master.dispatch.worker_time import WorkerTime
 from shoal.master.engine.batch import EagerRequest
-from shoal.master.engine.engine import Clock, Engine
+from shoal.master.engine.engine import Engine
+from shoal.master.engine.held_runs import Clock
 from shoal.master.engine.perform import queue_entry
 from shoal.master.errors import NotOwner, Quarantined
 from shoal.proto import shoal_pb2 as pb

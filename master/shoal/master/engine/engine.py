@@ -1,22 +1,17 @@
 """The engine: events in, decisions stored, actions out.
 
-One loop per master. It takes whatever events wait, decides them run by run with the pure
+One loop per master. It takes the events that wait, decides them run by run with the pure
 ``decide``, stores all decisions in one transaction fenced by the partitions' epochs, and only
-then lets the actions out and answers those who wait; the next batch does not wait for the actions.
-Memory is a cache of the database: a batch that could not be stored is dropped from memory and read
-again. A run that cannot be decided, stored or read is set aside (``quarantine.py``).
+then lets the actions out and answers the callers. The next batch does not wait for the actions.
+A batch that could not be stored is evicted from memory and read again (``held_runs.py``). A run
+that cannot be decided, stored or read is quarantined (``quarantine.py``).
 
 However large the runs are, the event loop goes on: a batch is about a few thousand tasks at most
 or one run, what is decided for many tasks is decided in a thread, and applied piece by piece.
-
-``runs`` and ``epochs`` belong to the loop's task and to ``take``/``drop``, which run on the same
-event loop between batches under ``_lock``.
 """
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
@@ -36,15 +31,16 @@ from shoal.core.runs.events import (
     TaskStarted,
     TimeReached,
 )
-from shoal.core.runs.quarantine import Kind, SetAside
+from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import OPEN_WORKFLOW
 from shoal.master.dispatch.eager_dispatch import taken_by
 from shoal.master.engine.action_queue import ActionQueue, Perform
 from shoal.master.engine.batch import Change, EagerRequest, Item
-from shoal.master.engine.listeners import Ending, Listener, Listeners
+from shoal.master.engine.held_runs import Clock, HeldRuns
+from shoal.master.engine.inbox import Inbox
+from shoal.master.engine.listeners import Ending, Listeners
 from shoal.master.engine.messages import Messenger
-from shoal.master.engine.quarantine import Quarantine
 from shoal.master.engine.yielding import Yielding
 from shoal.master.error_backoff import ErrorBackoff
 from shoal.master.errors import NotOwner, NotStored, Quarantined
@@ -57,8 +53,6 @@ log = structlog.get_logger()
 
 LEAVING = "this master is leaving; ask the partition's next owner"
 
-Clock = Callable[[], datetime]
-
 MOST_TASKS = 2_000  # that one batch is about, unless it is about a single run
 _MOST_AT_ONCE = 500  # tasks that are decided, or applied, without a turn for others
 _ABOUT_ONE_TASK = (TaskClaimed, TaskStarted, TaskRequeued, TaskEnded)
@@ -66,7 +60,7 @@ _BEYOND_US = (UnreadableRow, InvalidValue, IntegrityViolated)
 _OUR_OWN = (Begun, TimeReached)  # events that come again; what others tell may be wrong once
 
 
-class Engine:
+class Engine(HeldRuns):
     """Holds the open runs of this master's partitions and moves them on."""
 
     def __init__(
@@ -84,142 +78,23 @@ class Engine:
 
         ``retry_s``: until what is quarantined is tried again, for the first time.
         """
+        super().__init__(database, clock, listeners or Listeners(), retry_s)
         self._messenger = messenger or Messenger(1)
-        self._listeners = listeners or Listeners()
-        self._database = database
-        self._clock = clock
         self._batch_size = batch
-        self._inbox: deque[Item] = deque()
-        self._news = asyncio.Event()  # something is in the inbox
-        self._lock = asyncio.Lock()
-        self.epochs: dict[int, int] = {}  # of the partitions held; read by rpc and scanners
-        self._taking: dict[int, int] = {}  # partitions whose runs are being read, as ``epochs``
+        self._inbox = Inbox()
         self._actions = ActionQueue(perform, self.epochs, self.quarantine_run, self._passed)
-        self.runs: dict[int, Run] = {}  # open runs by instance id
         self.asked: set[int] = set()  # attempts that workers asked for; emptied by each sweep
-        self.quarantine = Quarantine(database, clock, self.epochs, retry_s)
-        self.quarantine.on_retry.append(self._try_again)
-        self._spoilt: set[int] = set()  # runs to be thrown out of memory as soon as nobody decides
-        self._stale: set[int] = set()  # whose events a failed store has lost, see heal()
         self._waking: set[int] = set()  # with a TimeReached in the inbox
         self._working: list[Item] = []  # the batch under way
         self._over = False  # the loop has ended
 
-    def register(self, *listeners: Listener) -> None:
-        """Let these hear what is stored."""
-        self._listeners.register(*listeners)
-
-    def epoch_of(self, partition: int) -> int:
-        """Return the fencing number of a partition held. Raises NotOwner."""
-        try:
-            return self.epochs[partition]
-        except KeyError:
-            raise NotOwner(partition) from None
-
-    # -- partitions --------------------------------------------------------------------------
-
-    async def take(self, epochs: dict[int, int], owner: str) -> None:
-        """Take over partitions: raise their epochs, load their open runs, carry on with them.
-
-        Those that are held already are worked on meanwhile. Raises Fenced if somebody with a
-        newer epoch was quicker.
-        """
-        async with self._lock:
-            async with self._database.unit_of_work() as uow:
-                await uow.partitions.raise_epochs(epochs, owner)
-                await uow.quarantine.clear(epochs)
-                failpoints.hit("takeover.before_commit")
-                await uow.commit()
-            failpoints.hit("takeover.after_commit")
-            self._forget(set(epochs))
-            self._taking.update(epochs)
-        try:
-            for partition, epoch in epochs.items():
-                await self._load(partition, epoch)
-        except BaseException:
-            # Half loaded is not held: runs that are not in memory would be forgotten.
-            async with self._lock:
-                self._forget(set(epochs))
-            raise
-        failpoints.hit("takeover.after_load")
-        log.info("partitions taken", count=len(epochs), open_runs=len(self.runs))
-
-    async def stored_epochs(self, partitions: Collection[int]) -> dict[int, int]:
-        """Return the epochs that the database knows."""
-        async with self._database.unit_of_work(read_only=True) as uow:
-            rows = await uow.partitions.all()
-        return {row.index: row.epoch for row in rows if row.index in partitions}
-
-    async def drop(self, partitions: Iterable[int]) -> None:
-        """Give partitions up. A batch under way is finished first; later events are refused."""
-        async with self._lock:
-            self._forget(set(partitions))
-        failpoints.hit("release.after_drop")
-
-    def _forget(self, partitions: set[int]) -> None:
-        for partition in partitions:
-            self.epochs.pop(partition, None)
-            self._taking.pop(partition, None)
-        self.quarantine.forget(partitions)
-        gone = [i for i, run in self.runs.items() if run.partition in partitions]
-        for instance_id in gone:
-            del self.runs[instance_id]
-            self._listeners.on_dropped(instance_id)
-
-    async def _load(self, partition: int, epoch: int) -> None:
-        """Read the open runs of a partition whose epoch is ours, and carry on with them.
-
-        Nobody changes them meanwhile: former owners are fenced, and we refuse what is about a
-        partition that is not in ``epochs`` yet.
-        """
-        bad: list[UnreadableRow] = []
-        async with self._database.unit_of_work(read_only=True) as uow:
-            runs = await uow.instances.open_runs(partition, bad.append)
-        async with self._lock:
-            if self._taking.get(partition) != epoch:
-                return  # given up in the meantime, perhaps taken again
-            del self._taking[partition]
-            self.epochs[partition] = epoch
-            for error in bad:
-                self.quarantine.put(Kind.INSTANCE, error.key, partition, error)
-            yielding = Yielding()
-            for run in runs:
-                self.adopt(run)
-                await yielding.pause()
-
     def adopt(self, run: Run, begun: Decision | None = None) -> None:
-        """Hold a run that is stored and open, and carry on with it.
-
-        ``begun``: what it began with, if that was decided and stored already.
-        """
         self.runs[run.id] = run
         if begun is None:
             self.post(run.partition, run.id, Begun(self._clock()))
         else:
             self._actions.add(run, begun.actions)
             self._listeners.on_stored(run, begun)
-
-    def quarantine_run(self, run: Run, error: Exception) -> None:
-        """Do nothing more with a run: whatever is to be done with it fails."""
-        self.quarantine.put(Kind.INSTANCE, run.id, run.partition, error)
-        self._spoilt.add(run.id)
-
-    def _passed(self, run: Run) -> None:
-        """What was decided about a run is stored and performed."""
-        if not self.quarantine.holds(Kind.INSTANCE, run.id):
-            self.quarantine.passed(Kind.INSTANCE, run.id)
-
-    def _throw_out(self) -> None:
-        """Throw runs out of memory that are set aside. Called while nobody decides."""
-        for instance_id in self._spoilt:
-            if self.quarantine.holds(Kind.INSTANCE, instance_id):
-                self.runs.pop(instance_id, None)
-        self._spoilt.clear()
-
-    def _try_again(self, one: SetAside) -> None:
-        """A run that was set aside is due: the next ``heal`` reads it again."""
-        if one.kind is Kind.INSTANCE:
-            self._stale.add(int(one.item))
 
     # -- events ------------------------------------------------------------------------------
 
@@ -241,8 +116,7 @@ class Engine:
         if self._over:
             done.set_exception(NotStored(LEAVING))
         else:
-            self._inbox.append(Item(partition, instance_id, event, done, command, eager))
-            self._news.set()
+            self._inbox.put(Item(partition, instance_id, event, done, command, eager))
         return done
 
     def wake(self, instance_id: int) -> None:
@@ -278,8 +152,9 @@ class Engine:
     async def _run(self) -> None:
         backoff = ErrorBackoff("engine")
         while True:
-            await self._news.wait()
-            items = self._working = self._next()
+            await self._inbox.wait()
+            items = self._inbox.take(self._batch_size, MOST_TASKS, self._tasks_of)
+            self._working = items
             self._waking -= {i.instance_id for i in items if isinstance(i.event, TimeReached)}
             async with self._lock:
                 try:
@@ -287,24 +162,11 @@ class Engine:
                 except Exception as error:  # noqa: BLE001 - whatever it was: it is stored, or not
                     for item in items:
                         item.fail(NotStored(str(error)))
-                    self._evict(items)
+                    self._evict(item.instance_id for item in items)
                     await backoff.failed(error)
                 else:
                     backoff.succeeded()
-                self._throw_out()
-
-    def _next(self) -> list[Item]:
-        """Take the next batch out of the inbox: so many events, about so many tasks."""
-        items: list[Item] = []
-        tasks = 0
-        while self._inbox and len(items) < self._batch_size:
-            tasks += self._tasks_of(self._inbox[0])
-            if items and tasks > MOST_TASKS:
-                break
-            items.append(self._inbox.popleft())
-        if not self._inbox:
-            self._news.clear()
-        return items
+                self._evict_spoilt()
 
     def _tasks_of(self, item: Item) -> int:
         """Return how many tasks an event may be about."""
@@ -314,32 +176,26 @@ class Engine:
         return _MOST_AT_ONCE if run is None else len(run.attempts)
 
     async def _process(self, items: list[Item]) -> None:
-        """Decide and store one batch, and let out the actions of what was stored."""
+        """Decide → fence → save → commit → act: the one place in which this order is kept."""
         items = [item for item in items if self._is_ours(item)]
         changes: dict[int, Change] = {}
         try:
             await self._bring_in(items)
             changes, refusals = await self._decide_all(items)
-            await self._store(items, changes, refusals)
+            await self._store(items, changes, refusals)  # fence, save, commit
         except Fenced as error:
-            self._forget(set(error.partitions))
-            log.warning("fenced: another master owns these", partitions=sorted(error.partitions))
-            self._evict(items)
-            for item in items:
-                if item.partition in error.partitions:
-                    item.fail(NotOwner(item.partition))
-            # Before what came later: the events of a run keep their order.
-            again = [item for item in items if item.partition not in error.partitions]
-            self._inbox.extendleft(reversed(again))
-            if again:
-                self._news.set()
+            self._on_fenced(items, error)
             return
         except Exception as error:  # noqa: BLE001 - one bad run must not stop all others
             await self._not_stored(items, error)
             return
+        await self._act(items, changes)
+
+    async def _act(self, items: list[Item], changes: dict[int, Change]) -> None:
+        """Let out the actions of a stored batch, answer its callers, tell the services."""
         yielding = Yielding()
         for change in changes.values():
-            # A run that was set aside has passed when its actions are performed, and not before.
+            # A quarantined run has passed when its actions are performed, and not before.
             on_trial = self.quarantine.tries(Kind.INSTANCE, change.run.id)
             self._actions.add(change.run, change.decision.actions, on_trial=on_trial)
         for item in items:
@@ -353,9 +209,20 @@ class Engine:
                 self._listeners.on_ended(change.run)
             await yielding.pause()
 
+    def _on_fenced(self, items: list[Item], error: Fenced) -> None:
+        """Nothing of a batch was stored: let go of lost partitions, decide the rest again."""
+        self._forget(set(error.partitions))
+        log.warning("fenced: another master owns these", partitions=sorted(error.partitions))
+        self._evict(item.instance_id for item in items)
+        for item in items:
+            if item.partition in error.partitions:
+                item.fail(NotOwner(item.partition))
+        again = [item for item in items if item.partition not in error.partitions]
+        self._inbox.put_back(again)
+
     async def _not_stored(self, items: list[Item], error: Exception) -> None:
         """Nothing of a batch was stored: find out whose matter that is."""
-        self._evict(items)
+        self._evict(item.instance_id for item in items)
         retriable = isinstance(error, OSError) or (
             isinstance(error, ShoalError) and error.retriable
         )
@@ -390,7 +257,7 @@ class Engine:
         elif isinstance(item.event, RecoverRequested):
             # Somebody asks to try again: that is to go on as after a takeover.
             item.event = Begun(item.event.at)
-            self._throw_out()
+            self._evict_spoilt()
             self.quarantine.try_again(Kind.INSTANCE, item.instance_id)
             return True
         else:
@@ -438,7 +305,8 @@ class Engine:
         tasks = 0  # that were decided about
         for number, item in enumerate(items):
             if tasks > MOST_TASKS:
-                self._requeue_items(items, number)
+                self._inbox.put_back(items[number:])
+                del items[number:]
                 break
             await yielding.pause()
             run = self.runs[item.instance_id]
@@ -459,12 +327,6 @@ class Engine:
             if decision.refusal is not None and item.command is not None:
                 refusals[item.command.id] = decision.refusal
         return changes, refusals
-
-    def _requeue_items(self, items: list[Item], first: int) -> None:
-        """Leave the events from ``first`` on to the next batch: before what came later."""
-        self._inbox.extendleft(reversed(items[first:]))
-        self._news.set()
-        del items[first:]
 
     @staticmethod
     async def _decide(event: Event, changes: dict[int, Change], run: Run) -> Decision:
@@ -550,59 +412,6 @@ class Engine:
         await uow.commands.refuse_many(list(refusals.items()), now)
         done = [(command, run) for command, run in asked.items() if command not in refusals]
         await uow.commands.done_many(done, now)
-
-    def _evict(self, items: list[Item]) -> None:
-        """After a failed store: what memory decided did not happen, so it is read again."""
-        for item in items:
-            self.runs.pop(item.instance_id, None)
-            self._stale.add(item.instance_id)
-
-    @asynccontextmanager
-    async def stored(self, instance_ids: Collection[int]) -> AsyncIterator[dict[int, Run]]:
-        """Yield runs exactly as they are stored; those that nobody can read are left out.
-
-        No batch is decided and no partition dropped while the block lasts, so what it tells
-        ZooKeeper comes before whatever later decisions tell it. Keep it short.
-        """
-        async with self._lock:
-            found = {i: self.runs[i] for i in instance_ids if i in self.runs}
-            if len(found) < len(set(instance_ids)):
-                async with self._database.unit_of_work(read_only=True) as uow:
-                    for instance_id in set(instance_ids) - found.keys():
-                        with suppress(NotFound, UnreadableRow):
-                            found[instance_id] = await uow.instances.run(instance_id)
-            yield found
-
-    async def heal(self) -> None:
-        """Carry on with the runs that a failed store has cost events.
-
-        Most are read again. One that a later event has brought back into memory by itself needs
-        its ``Begun`` as well: wake-ups and kills may be among what was lost.
-        """
-        async with self._lock:
-            self._throw_out()
-            found = [self.runs[i] for i in self._stale & self.runs.keys()]
-            missing = self._stale - self.runs.keys()
-            if missing:
-                async with self._database.unit_of_work(read_only=True) as uow:
-                    for instance_id in missing:
-                        try:
-                            found.append(await uow.instances.run(instance_id))
-                        except NotFound:
-                            self.quarantine.passed(Kind.INSTANCE, instance_id)
-                        except UnreadableRow as error:
-                            if error.partition in self.epochs:
-                                self.quarantine.put(
-                                    Kind.INSTANCE, instance_id, error.partition, error
-                                )
-            for run in found:
-                if self.quarantine.holds(Kind.INSTANCE, run.id):
-                    continue
-                if run.partition in self.epochs and run.state in OPEN_WORKFLOW:
-                    self.adopt(run)
-                else:
-                    self.quarantine.passed(Kind.INSTANCE, run.id)
-            self._stale.clear()
 
 
 def _retrieve(done: asyncio.Future[Run]) -> None:

@@ -47,8 +47,12 @@ class Quarantine:
         clock: Callable[[], datetime],
         epochs: Mapping[int, int],
         first_retry_s: float = 10.0,
+        on_retry: Callable[[SetAside], None] = lambda _: None,
     ) -> None:
-        """``epochs``: of the partitions held, at any time."""
+        """``epochs``: of the partitions held, at any time.
+
+        ``on_retry`` is called with each item that is due to be tried again.
+        """
         self._database = database
         self._clock = clock
         self._epochs = epochs
@@ -56,8 +60,7 @@ class Quarantine:
         self._items: dict[_Key, _Item] = {}
         self._to_store: set[_Key] = set()
         self._news = asyncio.Event()
-        # Called with what is to be tried again, if nobody looks at it by himself.
-        self.on_retry: list[Callable[[SetAside], None]] = []
+        self._on_retry = on_retry
 
     def put(self, kind: Kind, item: object, partition: int, error: BaseException) -> None:
         """Set a thing aside because of ``error``; its trace is logged the first time."""
@@ -150,8 +153,7 @@ class Quarantine:
         for one in list(self._items.values()):
             if not one.on_trial and one.retry_at <= now:
                 one.on_trial = True
-                for told in self.on_retry:
-                    told(one.record)
+                self._on_retry(one.record)
 
     async def _store(self) -> None:
         keys = set(self._to_store)

@@ -17,7 +17,7 @@ from typing import Any
 import structlog
 
 from shoal.core.errors import ShoalError
-from shoal.master.engine.engine import Clock
+from shoal.master.engine.held_runs import Clock
 from shoal.runtime.breaker import Breaker, BreakerState
 from shoal.sql import Database
 

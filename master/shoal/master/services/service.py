@@ -9,7 +9,8 @@ from typing import ClassVar
 
 import structlog
 
-from shoal.master.engine.engine import Clock, Engine
+from shoal.master.engine.engine import Engine
+from shoal.master.engine.held_runs import Clock
 from shoal.master.engine.listeners import Listener
 from shoal.master.error_backoff import ErrorBackoff
 from shoal.master.errors import NotOwner

@@ -1,0 +1,216 @@
+"""The partitions that a master holds, and their open runs in memory.
+
+Memory is a cache of the database. What is in doubt, because a store failed or a run cannot be
+worked with, is evicted, and read again before it is worked with again.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+
+import structlog
+
+from shoal.core.runs.quarantine import Kind, SetAside
+from shoal.core.runs.run import Decision, Run
+from shoal.core.runs.states import OPEN_WORKFLOW
+from shoal.master.engine.listeners import Listener, Listeners
+from shoal.master.engine.quarantine import Quarantine
+from shoal.master.engine.yielding import Yielding
+from shoal.master.errors import NotOwner
+from shoal.runtime import failpoints
+from shoal.sql import Database
+from shoal.sql.errors import NotFound, UnreadableRow
+
+log = structlog.get_logger()
+
+Clock = Callable[[], datetime]
+
+
+class HeldRuns(ABC):
+    """Takes partitions with their runs, and drops them.
+
+    ``runs`` and ``epochs`` belong to what decides, and to ``take``, ``drop`` and ``heal``, all of
+    them on one event loop and each under ``_lock``.
+    """
+
+    def __init__(
+        self, database: Database, clock: Clock, listeners: Listeners, retry_s: float
+    ) -> None:
+        """``retry_s``: until what is quarantined is tried again, for the first time."""
+        self._database, self._clock = database, clock
+        self._listeners = listeners
+        self._lock = asyncio.Lock()
+        self.epochs: dict[int, int] = {}  # of the partitions held; read by rpc and services
+        self._taking: dict[int, int] = {}  # partitions whose runs are being read, as ``epochs``
+        self.runs: dict[int, Run] = {}  # open runs by instance id
+        self.quarantine = Quarantine(database, clock, self.epochs, retry_s, self._try_again)
+        self._spoilt: set[int] = set()  # runs to be evicted as soon as nothing is being decided
+        self._stale: set[int] = set()  # runs whose events a failed store has lost, see heal()
+
+    @abstractmethod
+    def adopt(self, run: Run, begun: Decision | None = None) -> None:
+        """Hold a run that is stored and open, and carry on with it.
+
+        ``begun``: what it began with, if that was decided and stored already.
+        """
+
+    def register(self, *listeners: Listener) -> None:
+        """Let these hear what is stored."""
+        self._listeners.register(*listeners)
+
+    def epoch_of(self, partition: int) -> int:
+        """Return the fencing number of a partition held. Raises NotOwner."""
+        try:
+            return self.epochs[partition]
+        except KeyError:
+            raise NotOwner(partition) from None
+
+    # -- partitions --------------------------------------------------------------------------
+
+    async def take(self, epochs: dict[int, int], owner: str) -> None:
+        """Take over partitions: raise their epochs, load their open runs, carry on with them.
+
+        Those that are held already are worked on meanwhile. Raises Fenced if somebody with a
+        newer epoch was quicker.
+        """
+        async with self._lock:
+            async with self._database.unit_of_work() as uow:
+                await uow.partitions.raise_epochs(epochs, owner)
+                await uow.quarantine.clear(epochs)
+                failpoints.hit("takeover.before_commit")
+                await uow.commit()
+            failpoints.hit("takeover.after_commit")
+            self._forget(set(epochs))
+            self._taking.update(epochs)
+        try:
+            for partition, epoch in epochs.items():
+                await self._load(partition, epoch)
+        except BaseException:
+            # Half loaded is not held: runs that are not in memory would be forgotten.
+            async with self._lock:
+                self._forget(set(epochs))
+            raise
+        failpoints.hit("takeover.after_load")
+        log.info("partitions taken", count=len(epochs), open_runs=len(self.runs))
+
+    async def stored_epochs(self, partitions: Collection[int]) -> dict[int, int]:
+        """Return the epochs that the database knows."""
+        async with self._database.unit_of_work(read_only=True) as uow:
+            rows = await uow.partitions.all()
+        return {row.index: row.epoch for row in rows if row.index in partitions}
+
+    async def drop(self, partitions: Iterable[int]) -> None:
+        """Give partitions up. A batch under way is finished first; later events are refused."""
+        async with self._lock:
+            self._forget(set(partitions))
+        failpoints.hit("release.after_drop")
+
+    def _forget(self, partitions: set[int]) -> None:
+        for partition in partitions:
+            self.epochs.pop(partition, None)
+            self._taking.pop(partition, None)
+        self.quarantine.forget(partitions)
+        gone = [i for i, run in self.runs.items() if run.partition in partitions]
+        for instance_id in gone:
+            del self.runs[instance_id]
+            self._listeners.on_dropped(instance_id)
+
+    async def _load(self, partition: int, epoch: int) -> None:
+        """Read the open runs of a partition whose epoch is ours, and carry on with them.
+
+        Nobody changes them meanwhile: former owners are fenced, and we refuse what is about a
+        partition that is not in ``epochs`` yet.
+        """
+        bad: list[UnreadableRow] = []
+        async with self._database.unit_of_work(read_only=True) as uow:
+            runs = await uow.instances.open_runs(partition, bad.append)
+        async with self._lock:
+            if self._taking.get(partition) != epoch:
+                return  # given up in the meantime, perhaps taken again
+            del self._taking[partition]
+            self.epochs[partition] = epoch
+            for error in bad:
+                self.quarantine.put(Kind.INSTANCE, error.key, partition, error)
+            yielding = Yielding()
+            for run in runs:
+                self.adopt(run)
+                await yielding.pause()
+
+    # -- what is in doubt --------------------------------------------------------------------
+
+    def quarantine_run(self, run: Run, error: Exception) -> None:
+        """Do nothing more with a run: whatever is to be done with it fails."""
+        self.quarantine.put(Kind.INSTANCE, run.id, run.partition, error)
+        self._spoilt.add(run.id)
+
+    def _passed(self, run: Run) -> None:
+        """What was decided about a run is stored and performed."""
+        if not self.quarantine.holds(Kind.INSTANCE, run.id):
+            self.quarantine.passed(Kind.INSTANCE, run.id)
+
+    def _evict_spoilt(self) -> None:
+        """Evict the runs that are quarantined. Called while nothing is being decided."""
+        for instance_id in self._spoilt:
+            if self.quarantine.holds(Kind.INSTANCE, instance_id):
+                self.runs.pop(instance_id, None)
+        self._spoilt.clear()
+
+    def _try_again(self, one: SetAside) -> None:
+        """A quarantined run is due: the next ``heal`` reads it again."""
+        if one.kind is Kind.INSTANCE:
+            self._stale.add(int(one.item))
+
+    def _evict(self, instance_ids: Iterable[int]) -> None:
+        """After a failed store: what memory decided did not happen, so it is read again."""
+        for instance_id in instance_ids:
+            self.runs.pop(instance_id, None)
+            self._stale.add(instance_id)
+
+    @asynccontextmanager
+    async def stored(self, instance_ids: Collection[int]) -> AsyncIterator[dict[int, Run]]:
+        """Yield runs exactly as they are stored; those that cannot be read are left out.
+
+        No batch is decided and no partition dropped while the block lasts, so what it tells
+        ZooKeeper comes before whatever later decisions tell it. Keep it short.
+        """
+        async with self._lock:
+            found = {i: self.runs[i] for i in instance_ids if i in self.runs}
+            if len(found) < len(set(instance_ids)):
+                async with self._database.unit_of_work(read_only=True) as uow:
+                    for instance_id in set(instance_ids) - found.keys():
+                        with suppress(NotFound, UnreadableRow):
+                            found[instance_id] = await uow.instances.run(instance_id)
+            yield found
+
+    async def heal(self) -> None:
+        """Carry on with the runs that a failed store has cost events.
+
+        Most are read again. One that a later event has brought back into memory by itself needs
+        its ``Begun`` as well: wake-ups and kills may be among what was lost.
+        """
+        async with self._lock:
+            self._evict_spoilt()
+            found = [self.runs[i] for i in self._stale & self.runs.keys()]
+            missing = self._stale - self.runs.keys()
+            if missing:
+                async with self._database.unit_of_work(read_only=True) as uow:
+                    for instance_id in missing:
+                        try:
+                            found.append(await uow.instances.run(instance_id))
+                        except NotFound:
+                            self.quarantine.passed(Kind.INSTANCE, instance_id)
+                        except UnreadableRow as error:
+                            if error.partition in self.epochs:
+                                self.quarantine.put(
+                                    Kind.INSTANCE, instance_id, error.partition, error
+                                )
+            for run in found:
+                if self.quarantine.holds(Kind.INSTANCE, run.id):
+                    continue
+                if run.partition in self.epochs and run.state in OPEN_WORKFLOW:
+                    self.adopt(run)
+                else:
+                    self.quarantine.passed(Kind.INSTANCE, run.id)
+            self._stale.clear()
