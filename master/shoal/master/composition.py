@@ -145,7 +145,7 @@ def _services(context: MasterContext, workers: _Workers, revoker: Revoker) -> Se
     backfills = Backfills(context)
     return (
         Scanner(context, dict.fromkeys(REQUESTS, backfills.carry_out)),
-        Sweeper(context, workers.queue, revoker.look_into),
+        Sweeper(context, workers.queue, revoker.settle),
         Scheduler(context),
         Admission(context),
         backfills,
@@ -255,4 +255,4 @@ def _group(opened: Opened, keeper: PartitionKeeper) -> Group:
 
 
 class _Stopped(Exception):
-    """The master was told to stop and has left the cluster."""
+    """The master has been stopped and has left the cluster."""

@@ -6,7 +6,7 @@
     └── MasterError
         ├── NotOwner    the partition belongs to another master now
         ├── NotStored   the database did not take the decision; try again (retriable)
-        └── Quarantined the instance is set aside: this version cannot work with it
+        └── Quarantined the instance is quarantined: this version cannot work with it
 """
 
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""A master process: open what it works with, run until told to stop, leave in order."""
+"""A master process: open what it works with, run until stopped, leave in order."""
 
 import asyncio
 import contextlib

@@ -15,7 +15,7 @@ class MasterSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="SHOAL_MASTER_", frozen=True, extra="forbid")
 
-    host: str = "127.0.0.1"  # address that workers and other masters reach this one at
+    host: str = "127.0.0.1"  # address at which workers and other masters reach this one
     port: int = Field(default=0, ge=0, le=65535)  # of the gRPC server; 0 takes a free one
     scan_interval_s: float = Field(default=5.0, gt=0)  # commands are re-read at least this often
     scan_batch: int = Field(default=500, ge=1)  # commands turned into instances at once
@@ -28,7 +28,7 @@ class MasterSettings(BaseSettings):
     initial_rebalance_delay_s: float = Field(default=0.5, ge=0)
     # How long a master may take to let go of partitions before the others go on without it.
     rebalance_timeout_s: float = Field(default=20.0, gt=0)
-    kill_retry_s: float = Field(default=2.0, gt=0)  # tell a worker again to kill after this long
+    kill_retry_s: float = Field(default=2.0, gt=0)  # a kill is repeated after this long
     # How long history is kept, in days; 0: for ever. See docs/retention.md.
     keep_instances_days: float = Field(default=90.0, ge=0)  # finished, with attempts and events
     keep_newest_instances: int = Field(default=10, ge=0, le=1000)  # of each workflow, however old

@@ -32,7 +32,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.PROGRESS,
         _SCAN,
         (
-            "notified = await _tell_parents(uow, commands, refused, runs, now)",
+            "notified = await _notify_parents(uow, commands, refused, runs, now)",
             "notified = set[int]()",
         ),
         (f"{_TESTS}::test_child_that_is_refused_fails_its_task_with_the_reason",),

@@ -1,25 +1,25 @@
-"""Handing on: who reports the end of a task gets the tasks directly behind it, without the queue.
+"""Eager dispatch: a worker that reports an end gets the tasks directly behind, without the queue.
 
-The decision that queues a task is followed at once by the one that its reporter has claimed it,
-and both are stored in one transaction; so the task is CLAIMED before its payload leaves, as ever,
-and was in the queue for nobody to see. In ZooKeeper the claim of the task before it stands for
-both until the worker has replaced it by one for the new task, in one step
-(``TaskQueue.transfer``). What holds all the time, whoever dies:
+The decision that queues a task is followed at once by the one that the reporting worker has
+claimed it, and both are stored in one transaction. So the task is CLAIMED before its payload
+leaves, as always, and never appears in the queue. In ZooKeeper the claim of the task before it
+stands for both until the worker has replaced it by one for the new task, in one step
+(``TaskQueue.transfer``). What holds at any time, whichever process dies:
 
-- An attempt that is CLAIMED by a worker which has neither its claim nor that of a task directly
-  before it is held by nobody: the sweeper looks at them in this order, old claims before new
-  ones, and declares it LOST. The worker kills its tasks when it loses its session, as ever.
-- A worker reports the end of an attempt only when the claim of that very attempt stands, so the
-  one that the next hand-on rests upon is always there.
-- If the answer is lost the worker, which holds the old claim still, reports again, and whoever
-  owns the partition by then grants again what is CLAIMED by this worker right behind.
-- Only behind a success: an attempt that failed can have a successor while what it set off still
+- No worker holds an attempt that is CLAIMED by it if it has neither the attempt's claim nor that
+  of a task directly before it. The sweeper reads them in this order, old claims before new ones,
+  and declares such an attempt LOST. A worker that loses its session kills its tasks, as always.
+- A worker reports the end of an attempt only while the claim of that very attempt stands, so the
+  claim that the next eager dispatch rests upon always exists.
+- If the answer is lost, the worker, which still holds the old claim, reports again, and the
+  present owner of the partition grants again what is CLAIMED by this worker directly behind.
+- Only behind a success: an attempt that failed can have a successor while what it started still
   runs (a recovery, a forced success), and the sweeper would not find its claim. A success stays
-  the newest attempt of its task until its instance has ended, and with it all behind it.
+  the newest attempt of its task until its instance has ended, and with it all tasks behind it.
 - A worker that has had an attempt does not take it a second time from a late answer.
 
-Handing on overtakes nobody: the worker tells the first entry that it knows to wait in its queue,
-and gets nothing that comes behind it; of what it has no room for the rest goes into the queue.
+Eager dispatch overtakes nothing: the worker names the first entry that it knows to wait in its
+queue, and gets no task that comes behind that entry. What it has no room for goes into the queue.
 """
 
 import heapq
@@ -31,10 +31,10 @@ from shoal.master.engine.batch import EagerRequest
 
 
 def taken_by(eager: EagerRequest, run: Run, task_instance_id: int, decision: Decision) -> list[int]:
-    """Return the task instances that whoever offers takes of those that ``decision`` has queued.
+    """Return the queued successors to dispatch to the reporting worker.
 
-    ``decision`` follows from the end of ``task_instance_id`` and was applied to ``run``. Whom
-    nobody takes is put into the queue.
+    ``decision`` follows from the end of ``task_instance_id`` and was applied to ``run``. All others
+    that it has queued are put into the queue.
     """
     eager.taken.pop(task_instance_id, None)  # of an earlier decision, which was not stored
     ended = run.attempt_by_id(task_instance_id)
@@ -49,7 +49,7 @@ def taken_by(eager: EagerRequest, run: Run, task_instance_id: int, decision: Dec
             (int(tasks[attempt.task].priority), attempt.id)
             for attempt in queued
             if attempt.state is TaskState.QUEUED
-            and attempt.id is not None  # else it is known to nobody yet
+            and attempt.id is not None  # else it is not stored yet
             and (attempt.task, attempt.number) in decision.moved
             and tasks[attempt.task].worker_group == eager.group
         ),
@@ -65,7 +65,7 @@ def taken_by(eager: EagerRequest, run: Run, task_instance_id: int, decision: Dec
 
 
 def behind(run: Run, task_instance_id: int, worker: str) -> Iterator[Attempt]:
-    """Yield what ``worker`` holds right behind an attempt, and has not begun as far as we know."""
+    """Yield what ``worker`` holds directly behind an attempt, not begun as far as is known."""
     ended = run.attempt_by_id(task_instance_id)
     if ended is None or ended.state is not TaskState.SUCCEEDED:
         return

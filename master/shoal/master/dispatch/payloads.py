@@ -1,4 +1,4 @@
-"""What a worker is told to run: the task's params, the parameters it sees, its secrets.
+"""What a worker is to run: the task's params, the parameters it sees, its secrets.
 
 Params are rendered with the parameters, except fields marked ``Verbatim``: those are programs in
 another language, so parameter values are never pasted into them. Date expressions and

@@ -1,10 +1,10 @@
-"""Attempts whose claims are gone: is anything of them alive, or may they be declared LOST?
+"""Attempts whose claims are gone: does a worker still run them, or are they LOST?
 
-A worker whose session has ended has no member node either, and its tasks were dead before that.
-But a claim may also be deleted under a worker that lives, or be gone with a session that the
-worker has replaced by another one. So whoever is a member is asked first (``Revoke``): it ends
-what it finds unclaimed, tells what it has still, and takes nothing of the rest any more. The next
-attempt is queued only when the worker has nothing of this one, or is no member any longer.
+A worker whose session has ended has no member node either, and its tasks were killed before that.
+But a claim may also be deleted under a live worker, or vanish with a session that the worker has
+replaced by another one. So a worker that is a member is asked first (``Revoke``): it ends what it
+finds unclaimed, answers what it still has, and takes none of the others any more. The next attempt
+is queued only when the worker has nothing of this one, or is no member any longer.
 
 Nothing of this is stored, and asking is harmless: the next owner of a partition asks again. A
 worker that does not answer is asked again with every sweep, for as long as its session lives.
@@ -61,10 +61,10 @@ class Revoker:
         self._delay_s, self._background = delay_s, background
         self._asking: dict[str, asyncio.Task[None]] = {}  # by worker
         self._away_since: dict[str, float] = {}  # worker -> monotonic seconds
-        # That an older worker was told to kill: what it reports as KILLED nobody wanted killed.
+        # Attempts that an older worker had to kill here: reported as KILLED, they are LOST.
         self.being_killed: set[int] = set()
 
-    def look_into(self, unclaimed: Iterable[Held]) -> None:
+    def settle(self, unclaimed: Iterable[Held]) -> None:
         """Find out, in the background, about attempts that workers hold without claims."""
         of_worker: defaultdict[str, list[Held]] = defaultdict(list)
         for run, attempt in unclaimed:
@@ -74,14 +74,14 @@ class Revoker:
         self.being_killed &= {a.id for some in of_worker.values() for _, a in some if a.id}
         for worker, some in of_worker.items():
             if worker not in self._asking:
-                task = self._background.spawn(self._settle(worker, some[:MOST]), "revoke")
+                task = self._background.spawn(self._settle_worker(worker, some[:MOST]), "revoke")
                 self._asking[worker] = task
                 task.add_done_callback(partial(self._asked, worker))
 
     def _asked(self, worker: str, _: asyncio.Task[None]) -> None:
         del self._asking[worker]
 
-    async def _settle(self, worker: str, some: Sequence[Held]) -> None:
+    async def _settle_worker(self, worker: str, some: Sequence[Held]) -> None:
         try:
             member = await self._workers.lookup(worker)
             if member is not None:
@@ -95,7 +95,7 @@ class Revoker:
         except ShoalError as error:
             log.warning("worker not asked; the next sweep asks", worker=worker, error=str(error))
         except Exception:
-            # Whatever stands in a member's node must not end this master.
+            # Junk in a member's node must not end this master.
             log.exception("worker not asked", worker=worker)
 
     def _is_away_for_long(self, worker: str) -> bool:
@@ -103,7 +103,7 @@ class Revoker:
         return now - self._away_since.setdefault(worker, now) >= self._delay_s
 
     async def _ask_until_free(self, member: MemberInfo, some: Sequence[Held]) -> None:
-        """Ask a few times, as long as the worker has something still."""
+        """Ask a few times, while the worker still has some of them."""
         for pause_s in (*PAUSES_S, None):
             held = await self._ask(member, some)
             for run, attempt in some:
@@ -113,7 +113,7 @@ class Revoker:
                         self._clock,
                         run,
                         attempt,
-                        f"worker {member.id} has it no more",
+                        f"worker {member.id} no longer has it",
                     )
             some = [(run, attempt) for run, attempt in some if attempt.id in held]
             if not some or pause_s is None:
@@ -121,7 +121,7 @@ class Revoker:
             await asyncio.sleep(pause_s)  # the worker ends it
 
     async def _ask(self, member: MemberInfo, some: Sequence[Held]) -> set[int]:
-        """Return what the worker has still. Raises ShoalError if that is not known."""
+        """Return what the worker still has. Raises ShoalError if that is not known."""
         address = str(member.data["address"])
         stub = self._channels.worker(address)
         refs = [
@@ -149,7 +149,7 @@ class Revoker:
         return set(answer.held)
 
     async def _ask_older(self, address: str, refs: Sequence[pb.AttemptRef]) -> set[int]:
-        """Kill what a worker of an earlier version has still: it tells what that is."""
+        """Kill what a worker of an earlier version still has; return that."""
         ids = [ref.task_instance_id for ref in refs]
         self.being_killed.update(ids)
         request = pb.KillRequest(task_instance_ids=ids, reason=REASON)

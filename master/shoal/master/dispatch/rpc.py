@@ -64,7 +64,7 @@ class MasterRpc(MasterServiceServicer):
     ) -> pb.FetchResponse:
         """Grant claimed attempts: each is stored as CLAIMED before its payload leaves."""
         worker = request.worker_id
-        # All are handed over before the first is waited for: one transaction serves them.
+        # All events are in the inbox before the first is awaited: one transaction serves them.
         claims = [(ref, self._claim(worker, ref)) for ref in request.attempts]
         verdicts = [await self._grant(worker, ref, claim) for ref, claim in claims]
         failpoints.hit("fetch.before_reply")
@@ -75,7 +75,7 @@ class MasterRpc(MasterServiceServicer):
         request: pb.StandingRequest,
         context: grpc.aio.ServicerContext[pb.StandingRequest, pb.StandingResponse],
     ) -> pb.StandingResponse:
-        """Tell how instances stand: a worker wants to know whose logs may go."""
+        """Answer which instances are open or ended: a worker asks whose logs may go."""
         ids = request.workflow_instance_ids
         if len(ids) > _MOST_STANDING:
             await context.abort(
@@ -107,7 +107,7 @@ class MasterRpc(MasterServiceServicer):
             run = await claim
         except NotOwner as error:
             return _refused(ref, pb.Refusal.NOT_OWNER, error)
-        except (NotFound, Quarantined) as error:  # else it would wait in a worker's slot for ever
+        except (NotFound, Quarantined) as error:  # a RETRY would keep a worker's slot for ever
             return _refused(ref, pb.Refusal.SUPERSEDED, error)
         except ShoalError as error:
             return _refused(ref, pb.Refusal.RETRY, error)
@@ -126,7 +126,7 @@ class MasterRpc(MasterServiceServicer):
                 return _refused(ref, pb.Refusal.RETRY, error)
             return await self._fail_unrenderable(worker, ref, run, str(error))
         except Exception as error:
-            # Whatever is wrong with this task, the others of the same call must get theirs.
+            # An error of this task must not keep the others of the call from their payloads.
             log.exception("payload not made", run=run.id, task=attempt.task)
             return await self._fail_unrenderable(worker, ref, run, f"cannot be rendered: {error!r}")
         if (size := granted.ByteSize()) > _LARGEST_PAYLOAD:
@@ -165,8 +165,8 @@ class MasterRpc(MasterServiceServicer):
     ) -> pb.ReportResponse:
         """Store reports; the verdicts say which ones the worker may forget.
 
-        What stands right behind those that have ended is granted with the answer. Each report is
-        answered by itself: one that cannot be is to come again, and holds up no other.
+        Eager tasks behind those that have ended are granted with the answer. Each report is
+        answered by itself: one that cannot be answered has to come again, and holds up no other.
         """
         worker, eager = request.worker_id, _eager_request(request)
         time = WorkerTime(self._clock(), request.sent_at)
@@ -181,7 +181,7 @@ class MasterRpc(MasterServiceServicer):
                     await self._dispatch_eagerly(
                         part, granted, worker, run, verdict.task_instance_id
                     )
-            except Exception:  # whatever is wrong with its run, others wait for theirs
+            except Exception:  # an error of its run: others wait for their verdicts
                 ref = report.attempt
                 log.exception(
                     "report not answered", run=ref.workflow_instance_id, task=ref.task_instance_id
@@ -203,9 +203,9 @@ class MasterRpc(MasterServiceServicer):
     ) -> None:
         """Grant what the worker holds behind an attempt: what was stored just now, or before.
 
-        It has to learn of all of it, for it lets go of the claim before with this answer; so
-        whoever cannot be told all of it has to report again. What hinders a payload is the matter
-        of its fetching. ``granted``: bytes that were granted before.
+        The answer names all of it, since with it the worker releases the claim before; a worker
+        that does not get all of it reports again. Payload errors are handled in Fetch.
+        ``granted``: bytes that were granted before.
         """
         for attempt in list(behind(run, task_instance_id, worker)):
             grant = pb.EagerTask(
@@ -213,7 +213,7 @@ class MasterRpc(MasterServiceServicer):
             )
             try:
                 made = await self._payload(run, attempt)
-            except Exception as error:  # noqa: BLE001 - as in Fetch, which tells what it is
+            except Exception as error:  # noqa: BLE001 - Fetch refuses it with the reason
                 log.info("payload not made yet", task_instance=attempt.id, why=str(error))
             else:
                 if granted + answer.ByteSize() + made.ByteSize() <= _MOST_GRANTED:
@@ -223,7 +223,7 @@ class MasterRpc(MasterServiceServicer):
     def _take(
         self, worker: str, report: pb.Report, time: WorkerTime, eager: EagerRequest | None
     ) -> asyncio.Future[Run] | None:
-        """Hand over what a report says; None if its kind is unknown, or it cannot be read."""
+        """Put the event of a report into the inbox; None if it is unknown or cannot be read."""
         try:
             event = _event(worker, report, time)
         except Exception:
@@ -258,7 +258,7 @@ async def _verdict(
     else:
         attempt = run.attempt_by_id(ref.task_instance_id)
         mine = attempt is not None and attempt.worker == worker
-        if report.kind == pb.RETURNED:  # while it claims the attempt, nobody else can have it
+        if report.kind == pb.RETURNED:  # its claim stands, so no other worker can have it
             mine = attempt is not None and attempt.state is TaskState.QUEUED
         verdict.kind = pb.ReportVerdict.COMMITTED if mine else pb.ReportVerdict.SUPERSEDED
         return verdict, run if mine else None
@@ -274,16 +274,16 @@ def _eager_request(request: pb.ReportRequest) -> EagerRequest | None:
     """Return what the worker would take with the answer; None if it takes nothing at all."""
     if not request.HasField("eager"):
         return None
-    told, before = request.eager, None
-    if told.HasField("before"):
-        place = told.before
+    eager, before = request.eager, None
+    if eager.HasField("before"):
+        place = eager.before
         before = (
             place.workflow_priority,
             place.workflow_instance_id,
             place.task_priority,
             place.task_instance_id,
         )
-    return EagerRequest(request.worker_id, told.group, told.room, before)
+    return EagerRequest(request.worker_id, eager.group, eager.room, before)
 
 
 def _ref(run: Run, attempt: Attempt) -> pb.AttemptRef:

@@ -30,6 +30,6 @@ class WorkerTime:
 
     @property
     def _behind_s(self) -> float:
-        """How far the worker's clock is behind, 0 if it is right or nobody knows."""
+        """How far the worker's clock is behind, 0 if it is right or that is not known."""
         behind_s = self.now.timestamp() - self.sent_at
         return behind_s if self.sent_at and abs(behind_s) > AGREE_S else 0.0

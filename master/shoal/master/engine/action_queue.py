@@ -19,8 +19,8 @@ MOST_ACTIONS = 2_000  # performed by one call, unless they are of a single run
 class ActionQueue:
     """Has actions performed in the order in which their decisions were stored.
 
-    One call at a time: what comes meanwhile goes out together with the next ones. What is of a
-    partition that was given up is left out, since its next owner derives it from what is stored.
+    One call at a time: actions that come meanwhile go out together, in the next one. Those of a
+    partition that was dropped are left out: its next owner derives them from what is stored.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class ActionQueue:
     def add(self, run: Run, actions: tuple[Action, ...], *, on_trial: bool = False) -> None:
         """Have actions performed soon, after all that were added before.
 
-        ``on_trial``: somebody waits for ``on_success``, even if there is nothing to perform.
+        ``on_trial``: ``on_success`` is called even if there is nothing to perform.
         """
         if actions or on_trial:
             self._waiting.append((run, actions))
@@ -70,7 +70,7 @@ class ActionQueue:
         return waiting
 
     async def _perform_all(self, performed: Performed) -> None:
-        """Perform together; what fails is found out run by run. Repeated actions do no harm."""
+        """Perform together; after a failure, run by run. Repeated actions do no harm."""
         try:
             await self._perform(performed)
         except Exception as error:  # noqa: BLE001 - one bad run must not stop all others

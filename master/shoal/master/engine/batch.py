@@ -17,13 +17,13 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class EagerRequest:
-    """What a worker would take of the tasks directly behind those whose end it reports."""
+    """How many of the tasks directly behind those whose end it reports a worker would take."""
 
     worker: str
     group: str
     room: int
     before: Place | None  # of the first that waits in the group's queue, as far as the worker knows
-    taken: dict[int, int] = field(default_factory=dict)  # by the task instance that ended: so many
+    taken: dict[int, int] = field(default_factory=dict)  # how many, by the task instance that ended
 
     @property
     def room_left(self) -> int:
@@ -44,12 +44,12 @@ class Item:
     failed: bool = False  # nothing of it is to be stored
 
     def answer(self, run: Run) -> None:
-        """Tell whoever waits that the event is stored."""
+        """Let the caller know that the event is stored."""
         if not self.done.done():
             self.done.set_result(run)
 
     def fail(self, error: ShoalError) -> None:
-        """Tell whoever waits that nothing of the event is stored."""
+        """Let the caller know that nothing of the event is stored."""
         self.failed = True
         if not self.done.done():
             self.done.set_exception(error)
@@ -69,7 +69,7 @@ class Change:
     @property
     def decision(self) -> Decision:
         """All of them as one: later attempts win, the first ``previous`` state is the guard."""
-        # Merged once, when all are there: one may be about all tasks, and hundreds follow it.
+        # Merged once, when all are there: one may be about all tasks, with hundreds after it.
         if len(self._decisions) != 1:
             self._decisions = [_merged(self._decisions)]
         return self._decisions[0]

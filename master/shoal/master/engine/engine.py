@@ -57,7 +57,7 @@ MOST_TASKS = 2_000  # that one batch is about, unless it is about a single run
 _MOST_AT_ONCE = 500  # tasks that are decided, or applied, without a turn for others
 _ABOUT_ONE_TASK = (TaskClaimed, TaskStarted, TaskRequeued, TaskEnded)
 _BEYOND_US = (UnreadableRow, InvalidValue, IntegrityViolated)
-_OUR_OWN = (Begun, TimeReached)  # events that come again; what others tell may be wrong once
+_OUR_OWN = (Begun, TimeReached)  # events that come again; those of others may be wrong once
 
 
 class Engine(HeldRuns):
@@ -99,7 +99,7 @@ class Engine(HeldRuns):
     # -- events ------------------------------------------------------------------------------
 
     def post(self, partition: int, instance_id: int, event: Event) -> None:
-        """Hand over an event whose fate nobody waits for: the sweeper heals what is lost."""
+        """Put an event into the inbox without awaiting it: the sweeper heals what is lost."""
         self.enqueue(partition, instance_id, event)
 
     def enqueue(
@@ -110,7 +110,7 @@ class Engine(HeldRuns):
         command: Command | None = None,
         eager: EagerRequest | None = None,
     ) -> asyncio.Future[Run]:
-        """Hand over an event at once; what is returned ends as ``submit`` does."""
+        """Put an event into the inbox at once; the future ends as ``submit`` does."""
         done: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
         done.add_done_callback(_retrieve)
         if self._over:
@@ -120,9 +120,9 @@ class Engine(HeldRuns):
         return done
 
     def wake(self, instance_id: int) -> None:
-        """Let a run look at its delays, if it is still here."""
+        """Let a run check its delays, if it is still held."""
         run = self.runs.get(instance_id)
-        # One that waits already does for all: what is due later sets its timer again.
+        # One in the inbox does for all: what is due later sets its timer again.
         if run is not None and instance_id not in self._waking:
             self._waking.add(instance_id)
             self.post(run.partition, instance_id, TimeReached(self._clock()))
@@ -130,7 +130,7 @@ class Engine(HeldRuns):
     async def submit(
         self, partition: int, instance_id: int, event: Event, command: Command | None = None
     ) -> Run:
-        """Hand over an event and return the run once the outcome is stored.
+        """Put an event into the inbox, and return the run once the outcome is stored.
 
         Raises NotOwner, NotStored, Quarantined, or NotFound if there is no such instance.
         """
@@ -159,7 +159,7 @@ class Engine(HeldRuns):
             async with self._lock:
                 try:
                     await self._process(items)
-                except Exception as error:  # noqa: BLE001 - whatever it was: it is stored, or not
+                except Exception as error:  # noqa: BLE001 - the batch is stored, or not
                     for item in items:
                         item.fail(NotStored(str(error)))
                     self._evict(item.instance_id for item in items)
@@ -192,7 +192,7 @@ class Engine(HeldRuns):
         await self._act(items, changes)
 
     async def _act(self, items: list[Item], changes: dict[int, Change]) -> None:
-        """Let out the actions of a stored batch, answer its callers, tell the services."""
+        """Let out the actions of a stored batch, answer its callers, notify the services."""
         yielding = Yielding()
         for change in changes.values():
             # A quarantined run has passed when its actions are performed, and not before.
@@ -221,7 +221,7 @@ class Engine(HeldRuns):
         self._inbox.put_back(again)
 
     async def _not_stored(self, items: list[Item], error: Exception) -> None:
-        """Nothing of a batch was stored: find out whose matter that is."""
+        """Nothing of a batch was stored: find the run that is to blame."""
         self._evict(item.instance_id for item in items)
         retriable = isinstance(error, OSError) or (
             isinstance(error, ShoalError) and error.retriable
@@ -230,15 +230,15 @@ class Engine(HeldRuns):
         if not retriable and len({item.instance_id for item in items}) > 1:
             await self._process_apart(items)
             return
-        told: ShoalError = NotStored(str(error))
+        failure: ShoalError = NotStored(str(error))
         is_defect = not isinstance(error, (ShoalError, OSError))
         comes_again = all(isinstance(item.event, _OUR_OWN) for item in items)
         if items and (is_defect or (comes_again and isinstance(error, _BEYOND_US))):
             self._quarantine(items[0], error)
             self._stale.discard(items[0].instance_id)
-            told = self._quarantined(items[0].instance_id)
+            failure = self._quarantined(items[0].instance_id)
         for item in items:
-            item.fail(told)
+            item.fail(failure)
 
     async def _process_apart(self, items: list[Item]) -> None:
         """Process a refused batch in halves, so that one bad run holds up no other."""
@@ -255,7 +255,7 @@ class Engine(HeldRuns):
         elif not self.quarantine.holds(Kind.INSTANCE, item.instance_id):
             return True
         elif isinstance(item.event, RecoverRequested):
-            # Somebody asks to try again: that is to go on as after a takeover.
+            # A request to try again: the run goes on as after a takeover.
             item.event = Begun(item.event.at)
             self._evict_spoilt()
             self.quarantine.try_again(Kind.INSTANCE, item.instance_id)
@@ -268,7 +268,7 @@ class Engine(HeldRuns):
         return Quarantined(instance_id, self.quarantine.reason(Kind.INSTANCE, instance_id))
 
     async def _bring_in(self, items: list[Item]) -> None:
-        """Load the runs that events speak of and that are not open: paused, ended."""
+        """Load the runs of these events that are not held, since they are paused or have ended."""
         missing = {i.instance_id for i in items} - self.runs.keys()
         if not missing:
             return
@@ -353,7 +353,7 @@ class Engine(HeldRuns):
         return decision
 
     def _quarantine(self, item: Item, error: Exception) -> None:
-        """Leave a run alone whose rows or whose state do not allow what happened.
+        """Quarantine a run whose rows or whose state do not allow what happened.
 
         It stays as stored, with what was decided of it before this batch.
         """

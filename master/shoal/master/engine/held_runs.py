@@ -72,8 +72,8 @@ class HeldRuns(ABC):
     async def take(self, epochs: dict[int, int], owner: str) -> None:
         """Take over partitions: raise their epochs, load their open runs, carry on with them.
 
-        Those that are held already are worked on meanwhile. Raises Fenced if somebody with a
-        newer epoch was quicker.
+        Those that are held already are worked on meanwhile. Raises Fenced if an owner
+        with a newer epoch was quicker.
         """
         async with self._lock:
             async with self._database.unit_of_work() as uow:
@@ -120,15 +120,15 @@ class HeldRuns(ABC):
     async def _load(self, partition: int, epoch: int) -> None:
         """Read the open runs of a partition whose epoch is ours, and carry on with them.
 
-        Nobody changes them meanwhile: former owners are fenced, and we refuse what is about a
-        partition that is not in ``epochs`` yet.
+        Nothing changes them meanwhile: former owners are fenced, and events of a partition that is
+        not in ``epochs`` yet are refused.
         """
         bad: list[UnreadableRow] = []
         async with self._database.unit_of_work(read_only=True) as uow:
             runs = await uow.instances.open_runs(partition, bad.append)
         async with self._lock:
             if self._taking.get(partition) != epoch:
-                return  # given up in the meantime, perhaps taken again
+                return  # dropped in the meantime, perhaps taken again
             del self._taking[partition]
             self.epochs[partition] = epoch
             for error in bad:
@@ -141,12 +141,12 @@ class HeldRuns(ABC):
     # -- what is in doubt --------------------------------------------------------------------
 
     def quarantine_run(self, run: Run, error: Exception) -> None:
-        """Do nothing more with a run: whatever is to be done with it fails."""
+        """Do nothing more with a run: its actions, or a decision about it, fail."""
         self.quarantine.put(Kind.INSTANCE, run.id, run.partition, error)
         self._spoilt.add(run.id)
 
     def _passed(self, run: Run) -> None:
-        """What was decided about a run is stored and performed."""
+        """Let a run leave quarantine: what was decided about it is stored and performed."""
         if not self.quarantine.holds(Kind.INSTANCE, run.id):
             self.quarantine.passed(Kind.INSTANCE, run.id)
 
@@ -172,8 +172,8 @@ class HeldRuns(ABC):
     async def stored(self, instance_ids: Collection[int]) -> AsyncIterator[dict[int, Run]]:
         """Yield runs exactly as they are stored; those that cannot be read are left out.
 
-        No batch is decided and no partition dropped while the block lasts, so what it tells
-        ZooKeeper comes before whatever later decisions tell it. Keep it short.
+        No batch is decided and no partition dropped while the block lasts, so what it writes to
+        ZooKeeper comes before the writes of any later decision. Keep it short.
         """
         async with self._lock:
             found = {i: self.runs[i] for i in instance_ids if i in self.runs}

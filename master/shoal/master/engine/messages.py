@@ -1,10 +1,10 @@
-"""What a run and the runs that work for it tell each other: ``Decision.messages`` as commands.
+"""Messages between a run and its sub-workflows: ``Decision.messages`` as commands.
 
-A message is a command in the partition of whom it is for, stored in the transaction of the
-decision that sends it. So it arrives, whoever dies, and in the order in which it was sent.
+A message is a command in the partition of its receiver, stored in the transaction of the decision
+that sends it. So it arrives, whichever process dies, and in the order in which it was sent.
 
-A child is told by its START command's key, ``child:<task instance>:<item>``: a task starts each
-item once. How a child stands comes back as a CHILD command.
+A child is addressed by its START command's key, ``child:<task instance>:<item>``: a task starts
+each item once. The state of a child comes back as a CHILD command.
 """
 
 import uuid
@@ -50,7 +50,7 @@ class Messenger:
         starts = [(s, m) for s, m in sent if isinstance(m, StartChild)]
         stored = await uow.commands.send_many(await self._starts(uow, starts, news), at)
         asks = await _asks(uow, [(s, m) for s, m in sent if isinstance(m, AskChild)])
-        stored += await uow.commands.send_many([*asks, *await told(uow, news)], at)
+        stored += await uow.commands.send_many([*asks, *await news_commands(uow, news)], at)
         failpoints.hit("message.before_commit")
         return {command.partition for command in stored}
 
@@ -146,7 +146,7 @@ async def _asks(uow: UnitOfWork, asks: Sequence[tuple[_Sender, AskChild]]) -> li
         elif (start := started.get(start_key(parent))) is not None:
             workflow_id, partition = start.workflow_id, start.partition
         else:
-            continue  # the task has been told why, or will be
+            continue  # the refusal of its start has been sent, or will be
         commands.append(
             NewCommand(
                 ask.type,
@@ -161,9 +161,9 @@ async def _asks(uow: UnitOfWork, asks: Sequence[tuple[_Sender, AskChild]]) -> li
     return commands
 
 
-# -- how children stand -------------------------------------------------------------------------
+# -- the states of children ---------------------------------------------------------------------
 
-News = tuple[Parent, Mapping[str, Any]]  # for whom, and the ``detail`` of the CHILD command
+News = tuple[Parent, Mapping[str, Any]]  # the receiver, and the ``detail`` of the CHILD command
 
 
 def refusal_of(parent: Parent, reason: str, instance_id: int | None = None) -> News:
@@ -207,8 +207,8 @@ def _news(
     return parent, detail
 
 
-async def told(uow: UnitOfWork, news: Iterable[News]) -> list[NewCommand]:
-    """Return the CHILD commands that bring ``news`` to the tasks they are for."""
+async def news_commands(uow: UnitOfWork, news: Iterable[News]) -> list[NewCommand]:
+    """Return the CHILD commands that carry ``news`` to the parents' tasks."""
     news = list(news)
     homes = await uow.instances.homes({parent.instance_id for parent, _ in news})
     return [
@@ -227,7 +227,7 @@ async def told(uow: UnitOfWork, news: Iterable[News]) -> list[NewCommand]:
 
 
 def child_event(command: Command, at: datetime) -> ChildChanged:
-    """Return what a CHILD command tells."""
+    """Return the event of a CHILD command."""
     detail = command.detail
     state = detail["state"]
     return ChildChanged(

@@ -1,9 +1,9 @@
-"""What this master cannot work with: set aside with a reason, shown, and tried again.
+"""What this master cannot work with: quarantined with a reason, shown, and tried again.
 
-A row of another version or of somebody's hand, an event that ``decide`` fails on, a text that
-nobody can render: whatever it is, it is the matter of one run, command, schedule or backfill, and
-stops neither this master nor anything else. It stays as it is stored. It is tried again after a
-while, later each time; when its partition gets another owner; and a run when somebody asks for it
+A row of another version or changed by hand, an event that ``decide`` fails on, a text that cannot
+be rendered: each concerns one run, command, schedule, backfill or group, and stops neither this
+master nor anything else. The row stays as it is stored. It is tried again after a while, later
+each time; when its partition gets another owner; and a run when that is requested
 (``shoal recover``). Until then nothing is done with it.
 """
 
@@ -39,7 +39,7 @@ class _Item:
 
 
 class Quarantine:
-    """What one master has set aside. Used on the event loop; ``run`` stores what changes."""
+    """What one master has quarantined. Used on the event loop; ``run`` stores what changes."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Quarantine:
         self._on_retry = on_retry
 
     def put(self, kind: Kind, item: object, partition: int, error: BaseException) -> None:
-        """Set a thing aside because of ``error``; its trace is logged the first time."""
+        """Quarantine a thing because of ``error``; its trace is logged the first time."""
         key = (kind, str(item))
         known = self._items.get(key)
         tries = known.record.tries + 1 if known else 1
@@ -73,7 +73,7 @@ class Quarantine:
         pause_s = min(self._first_retry_s * 2.0 ** min(tries - 1, 20), _LONGEST_PAUSE_S)
         self._items[key] = _Item(record, time.monotonic() + pause_s)
         log.error(
-            "set aside",
+            "quarantined",
             kind=kind,
             item=str(item),
             partition=partition,
@@ -91,34 +91,34 @@ class Quarantine:
         return found is not None and not found.on_trial
 
     def tries(self, kind: Kind, item: object) -> bool:
-        """Whether a thing was set aside and is being tried again now."""
+        """Whether a thing was quarantined and is being tried again now."""
         if not self._items:
             return False
         found = self._items.get((kind, str(item)))
         return found is not None and found.on_trial
 
     def reason(self, kind: Kind, item: object) -> str:
-        """Return why a thing is set aside."""
+        """Return why a thing is quarantined."""
         found = self._items.get((kind, str(item)))
         return found.record.reason if found else ""
 
     def held(self, kind: Kind) -> int:
-        """Return how many things of a kind are set aside."""
+        """Return how many things of a kind are quarantined."""
         return sum(of is kind for of, _ in self._items)
 
     def try_again(self, kind: Kind, item: object) -> None:
-        """Let a thing be worked with: ``put`` or ``passed`` tells how that went."""
+        """Let a thing be worked with again: ``put`` or ``passed`` follows."""
         if (found := self._items.get((kind, str(item)))) is not None:
             found.on_trial = True
 
     def passed(self, kind: Kind, item: object) -> None:
         """A thing was worked with. Costs nothing as a rule."""
         if self._items and self._items.pop(key := (kind, str(item)), None) is not None:
-            log.info("no longer set aside", kind=kind, item=str(item))
+            log.info("no longer quarantined", kind=kind, item=str(item))
             self._changed(key)
 
     def forget(self, partitions: Collection[int]) -> None:
-        """Partitions were taken or given up: what is there is their owner's to find out."""
+        """Partitions were taken or dropped: their owner finds out anew what is there."""
         for key in [k for k, one in self._items.items() if one.record.partition in partitions]:
             del self._items[key]
             self._to_store.discard(key)
@@ -134,12 +134,12 @@ class Quarantine:
         while True:
             await wait_for(self._news, self._pause_s())
             self._news.clear()
-            self._try_what_is_due()
+            self._try_due()
             try:
                 await self._store()
             except Fenced as error:
                 self.forget(error.partitions)
-            except Exception as error:  # noqa: BLE001 - telling must not end the master
+            except Exception as error:  # noqa: BLE001 - a record must not end the master
                 log.warning("quarantine not stored; trying again", error=str(error))
                 await asyncio.sleep(_STORE_AGAIN_S)
                 self._news.set()
@@ -148,7 +148,7 @@ class Quarantine:
         due = [one.retry_at for one in self._items.values() if not one.on_trial]
         return max(0.0, min(due) - time.monotonic()) if due else None
 
-    def _try_what_is_due(self) -> None:
+    def _try_due(self) -> None:
         now = time.monotonic()
         for one in list(self._items.values()):
             if not one.on_trial and one.retry_at <= now:

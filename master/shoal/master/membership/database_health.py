@@ -1,10 +1,10 @@
 """Whether this master's database answers, as a breaker.
 
-While somebody works, the answers that come anyway say so. When none has come for a moment the
-database is asked on purpose, over a connection of its own, so that neither a lost connection nor
-a pool in which all wait can be mistaken for a lost database. The breaker opens when there has been
+While there is work, its answers show it. When none has come for a moment the database is probed,
+over a connection of its own, so that neither a lost connection nor an exhausted pool is mistaken
+for a lost database. The breaker opens when there has been
 no answer for half of the session timeout, and closes when one comes quickly: a database that takes
-seconds for each is one to finish work with, not one to begin with again.
+seconds for each is good for finishing work, not for beginning again.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ log = structlog.get_logger()
 
 # In parts of the session timeout:
 _FRESH = 0.2  # an answer that old is good enough
-_DOUBTFUL = 0.1  # without an answer for so long, the other masters are told
-_GONE = 0.5  # and for so long, the breaker opens
-_LOOK = 0.05
+_DOUBTFUL = 0.1  # without an answer for so long, the other masters are informed
+_GONE = 0.5  # without one for so long, the breaker opens
+_INTERVAL = 0.05  # between two checks
 _QUICK = 0.25  # an answer that closes it
 _PROBE = 1.0  # longest wait for the answer to a question
 
@@ -53,7 +53,7 @@ def says_it_answers(data: Mapping[str, Any]) -> bool:
 
 
 class DatabaseHealth:
-    """Looks, and asks when there is nothing to be seen. ``session_timeout_s`` is the measure."""
+    """Checks, and probes when there are no answers. Times are shares of ``session_timeout_s``."""
 
     def __init__(self, database: Database, session_timeout_s: float, clock: Clock) -> None:
         self._database, self._clock = database, clock
@@ -75,8 +75,8 @@ class DatabaseHealth:
         """Run for ever."""
         try:
             while True:
-                await asyncio.sleep(_LOOK * self._timeout_s)
-                self._look()
+                await asyncio.sleep(_INTERVAL * self._timeout_s)
+                self._check()
         finally:
             if self._probe is not None:
                 self._probe.cancel()
@@ -85,7 +85,7 @@ class DatabaseHealth:
     def _silent_s(self) -> float:
         return 0.0 if self._asked_s is None else time.monotonic() - self._asked_s
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         now_s = time.monotonic()
         if not self._breaker.is_closed:
             if self._probe is None and self._breaker.allows(now_s):
@@ -121,7 +121,7 @@ class DatabaseHealth:
             self._probe = None
         took_s = time.monotonic() - began_s
         if self._breaker.is_closed:
-            return  # the next look sees the answer
+            return  # the next check sees the answer
         if took_s > _QUICK * self._timeout_s:
             self._breaker.failed(time.monotonic())
             return

@@ -2,15 +2,15 @@
 
 A master without the database can do nothing for its partitions, and would keep them for as long as
 its session lasts, which may be for ever. So while its breaker is open it leaves the group and stays
-registered, and its database is suspended, so that nothing holds the leaving up. But only if another
-master says that the database answers *it*: when the database itself is away, leaving helps nobody,
-and partitions that nobody holds would only have to be taken again. Masters say when their answers
-fail to come long before they leave, and what the others say is read at the moment of the decision;
-so when all lose the database together they all know before the first could leave.
+registered, and its database is suspended, so that nothing delays the leaving. But only if another
+master reports that the database answers *it*: when the database itself is away, leaving does not
+help, and partitions without an owner would only have to be taken again. Masters report that they
+get no answers long before they leave, and the others' reports are read at the moment of the
+decision; so when all lose the database together they all know before the first could leave.
 
 It joins again when the database answers quickly, at once or, if it has left several times, after a
-while that doubles each time; and also when nobody is left whom the database answers, for then it
-is as good as any other.
+while that doubles each time; and also when no master is left that the database answers, for then
+it is as good as any other.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from shoal.sql import Database
 log = structlog.get_logger()
 
 # In parts of the session timeout:
-_LOOK = 0.05
+_INTERVAL = 0.05  # between two checks
 _FIRST_STAY = 0.2  # out of the group after the database is back, doubled each time
 _LONGEST_STAY = 6.0
 _FORGIVEN = 60.0  # after so long in the group, what was before does not count
@@ -56,7 +56,7 @@ class Participation:
         self._group: Group | None = None
         self._changing = asyncio.Lock()  # joining or leaving
         self._over = False
-        self._told: dict[str, Any] | None = None
+        self._reported: dict[str, Any] | None = None
         self._joined_s = 0.0  # monotonic
         self._left_times = 0  # not long ago
 
@@ -77,20 +77,20 @@ class Participation:
     async def run(self) -> None:
         """Run until the block is left. Raises what has ended the group."""
         while not self._over:
-            await asyncio.sleep(_LOOK * self._timeout_s)
+            await asyncio.sleep(_INTERVAL * self._timeout_s)
             if self._group is not None:
                 self._group.raise_failure()
-            await self._tell()
+            await self._report()
             try:
                 await self._reconsider()
             except CoordinationError as error:
                 log.debug("other masters not seen", error=str(error))
 
-    async def _tell(self) -> None:
-        """Say what has become of the database, if that is news."""
+    async def _report(self) -> None:
+        """Report the state of the database to the other masters, if it has changed."""
         data = {**self._health.state.as_data(), "shares": self._group is not None}
-        if data != self._told:
-            self._told = data
+        if data != self._reported:
+            self._reported = data
             await self._membership.update({**self._about, "database": data})
 
     async def _reconsider(self) -> None:

@@ -1,10 +1,9 @@
 """Which partitions this master owns, and what follows from a change.
 
-The masters share the partitions out as a group: its assignment says which ones this master is to
-desired assignment for, and the ephemeral owner znodes say who really owns what. The engine holds a
-partition only while its znode is ours: taken after the znode is, given up before it goes. A
-partition is revoked when the engine has dropped it and its znode is gone, so its next owner finds
-it free.
+The masters share the partitions out as a group. Its assignment is the *desired* one; the ephemeral
+owner znodes say which master really owns what. The engine holds a partition only while its znode is
+ours: taken after the znode is, dropped before it goes. A partition is revoked when the engine has
+dropped it and its znode is gone, so its next owner finds it free.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ from shoal.sql.errors import Fenced
 
 log = structlog.get_logger()
 
-# Partitions won in ZooKeeper, each with its epoch and with who waits for it to be taken.
+# Partitions won in ZooKeeper, each with its epoch and a future that ends when it is taken.
 Won = dict[int, tuple[int, asyncio.Future[None]]]
 
 
@@ -39,13 +38,13 @@ class PartitionKeeper(GroupListener):
     ) -> None:
         self._session = session
         self._master_id = master_id
-        self._wanted: frozenset[int] = frozenset()
+        self._desired: frozenset[int] = frozenset()
         self._engine = engine
         self._notifications = notifications
-        # Won in ZooKeeper, not yet taken by the engine: epoch, and who waits for it.
+        # Won in ZooKeeper, not yet taken by the engine.
         self._won: Won = {}
         self._news = asyncio.Event()
-        self._over = False  # nobody takes what is won any more
+        self._over = False  # nothing that is won is taken any more
         self.ownership = Ownership(
             session,
             owner_id=master_id,
@@ -59,26 +58,26 @@ class PartitionKeeper(GroupListener):
     # -- what the group says -----------------------------------------------------------------
 
     async def on_assigned(self, partitions: frozenset[Partition]) -> None:
-        """DesiredAssignment for more."""
-        self._want(self._wanted | _indices(partitions))
+        """Desire more partitions."""
+        self._desire(self._desired | _indices(partitions))
 
     async def on_revoked(self, partitions: frozenset[Partition]) -> None:
-        """Let go, and return when somebody else can have them."""
+        """Release partitions; return when another master can have them."""
         revoked = _indices(partitions)
-        self._want(self._wanted - revoked)
+        self._desire(self._desired - revoked)
         await self.ownership.released(revoked)
 
     async def on_lost(self, partitions: frozenset[Partition]) -> None:
         """The group goes on without us, or the session does not go on.
 
-        What our znodes still say is true: as long as they stand nobody else is the owner, so we
-        let go in order. If the session is over the ownership is lost by its own account.
+        Our znodes still count: as long as they stand no other master is the owner, so we release
+        in order. If the session is over, the ownership finds that out itself.
         """
-        self._want(self._wanted - _indices(partitions))
+        self._desire(self._desired - _indices(partitions))
 
-    def _want(self, partitions: frozenset[int]) -> None:
-        self._wanted = partitions
-        log.info("partitions wished for", count=len(partitions))
+    def _desire(self, partitions: frozenset[int]) -> None:
+        self._desired = partitions
+        log.info("partitions desired", count=len(partitions))
         self.ownership.set_wanted(partitions)
 
     # -- what the owner znodes say -----------------------------------------------------------
@@ -91,13 +90,12 @@ class PartitionKeeper(GroupListener):
                 await self._news.wait()
                 self._news.clear()
                 won, self._won = self._won, {}
-                # Nobody waits for those that were lost again before we came to them.
+                # Those whose future is done were lost again meanwhile.
                 await self._take({p: one for p, one in won.items() if not one[1].done()})
-                # Each new notification arrives once by itself, so what waits in the partition is
-                # looked at.
+                # Each new subscription notifies once, so what waits in the partition is read.
                 self._notifications.subscribe(self._engine.epochs)
         finally:
-            # Whoever waits for us would wait for ever, and with it the end of the ownership.
+            # Else these futures would never end, nor would the ownership that awaits them.
             self._over = True
             for _, done in (*won.values(), *self._won.values()):
                 _finish(done, NotStored(LEAVING))
@@ -109,44 +107,44 @@ class PartitionKeeper(GroupListener):
                     {partition: epoch for partition, (epoch, _) in won.items()}, self._master_id
                 )
             except Fenced as error:
-                outgrown = await self._outgrow(error.partitions & won.keys(), won)
+                superseding = await self._supersede(error.partitions & won.keys(), won)
                 for partition in error.partitions & won.keys():
-                    if partition in outgrown:
-                        won[partition] = (outgrown[partition], won[partition][1])
+                    if partition in superseding:
+                        won[partition] = (superseding[partition], won[partition][1])
                     else:
                         log.warning("a newer owner was quicker", partition=partition)
                         _finish(won.pop(partition)[1], error)
                 continue
-            except Exception as error:  # noqa: BLE001 - given up, and won again
-                told = error if isinstance(error, ShoalError) else NotStored(str(error))
+            except Exception as error:  # noqa: BLE001 - released, and won again
+                failure = error if isinstance(error, ShoalError) else NotStored(str(error))
                 log.warning("partitions not taken", error=str(error))
                 for _, done in won.values():
-                    _finish(done, told)
+                    _finish(done, failure)
                 return
             for _, done in won.values():
                 _finish(done, None)
             return
 
-    async def _outgrow(self, fenced: Collection[int], won: Won) -> dict[int, int]:
+    async def _supersede(self, fenced: Collection[int], won: Won) -> dict[int, int]:
         """Return new epochs for partitions whose stored ones come from a tree that is gone.
 
         After ZooKeeper lost its data, creation numbers begin anew, below the stored epochs. While
-        our owner znode stands, nobody in the present tree can have had a higher number, so a
-        higher stored one is older history: its successor is one more. Should somebody else be
-        quicker with that, taking it raises Fenced again.
+        our owner znode stands, no owner in the present tree can have had a higher number, so a
+        higher stored one is older history: its successor is one more. If another master is quicker
+        with that, taking it raises Fenced again.
         """
         try:
-            stored = await self._engine.stored_epochs(fenced)  # read before we look at the znode
+            stored = await self._engine.stored_epochs(fenced)  # read before the znode is
             await self._session.sync(layout.PARTITIONS)
             ours = [p for p in fenced if await self._is_ours(p)]
         except ShoalError as error:
             log.warning("ownership not checked", error=str(error))
             return {}
-        # An epoch that was outgrown already and is fenced again has really been overtaken.
+        # An epoch that was superseded already and is fenced again has really been overtaken.
         epochs = self.ownership.owned()
         found = {p: stored[p] + 1 for p in ours if won[p][0] == epochs.get(p)}
         if found:
-            log.warning("epochs of a lost ZooKeeper tree outgrown", partitions=sorted(found))
+            log.warning("epochs of a lost ZooKeeper tree superseded", partitions=sorted(found))
         return found
 
     async def _is_ours(self, partition: int) -> bool:
@@ -179,7 +177,7 @@ def _indices(partitions: Iterable[Partition]) -> frozenset[int]:
 
 def _finish(done: asyncio.Future[None], error: ShoalError | None) -> None:
     if done.done():
-        return  # whoever waited has lost the partition meanwhile
+        return  # the partition was lost meanwhile
     if error is None:
         done.set_result(None)
     else:

@@ -1,5 +1,6 @@
 """What a master does for its partitions besides deciding: commands, schedules, backfills, purges …
 
-Each service is woken by a notification or its own timer, and goes through the engine. Start with
-``scan``.
+``service`` has the contract: a service runs until it is cancelled, is woken by what ``Listener``
+passes on and by a regular poll, and goes through the engine or through fenced transactions of its
+own. Start with ``service``, then ``scan``.
 """

@@ -1,11 +1,12 @@
-"""Who may start: overlap policies at work, inside the transactions that create and end runs.
+"""Which runs may start: overlap policies at work, inside the transactions that create and end runs.
 
-A ``Gate`` stands in one transaction. It locks the workflows whose policies matter (after the fence,
-before anything is written, see ``shoal.sql.repositories.runs.admission``), reads their line-ups
-once all ends are written, and stores what ``shoal.core.runs.overlap`` decides: ``admitted_at``, and
-for whoever must hear of it an ADMIT or STOP command. So an end and what follows from it are one,
-and a master's death in between costs nothing. A regular look finds room that no end has made: of a
-new version, or of a run that ended while the policy was another one.
+A ``Gate`` is part of one transaction. It locks the workflows whose policies matter (after the
+fence, before anything is written, see ``shoal.sql.repositories.runs.admission``), reads which of
+their runs are active and which wait once all ends are written, and stores what
+``shoal.core.runs.overlap`` decides: ``admitted_at``, and an ADMIT or STOP command for each run
+that has to hear of it. So an end and its consequences are one, and a master's death in between
+costs nothing. A regular poll finds room that no end has made: by a new version, or by a run that
+ended under another policy.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -64,13 +65,13 @@ class Gate:
         return cls(uow, await uow.admission.lock(newest))
 
     async def read(self) -> None:
-        """Read the line-ups; ends that this transaction stores are written before."""
+        """Read the active and waiting runs; the transaction's own ends are written by now."""
         for workflow_id, policy in self._policies.items():
             lineup = await self._uow.admission.lineup(workflow_id, policy)
             self._lines[workflow_id] = _Line(policy, lineup)
 
     def is_open(self, workflow_id: int) -> bool:
-        """Whether a new run starts at once, whatever others there are."""
+        """Whether a new run starts at once, beside any others."""
         return workflow_id not in self._policies and workflow_id not in self._unknown
 
     def refusal(self, workflow_id: int, coming: int) -> str | None:
@@ -78,7 +79,7 @@ class Gate:
         if self.is_open(workflow_id):
             return None
         if (reason := self._unknown.get(workflow_id)) is not None:
-            return f"nobody knows whether another run may start: {reason}"
+            return f"it is not known whether another run may start: {reason}"
         line = self._lines[workflow_id]
         return refusal(line.policy, line.lineup.active, line.lineup.waiting_count + coming)
 
@@ -90,12 +91,12 @@ class Gate:
         self._newcomers[run.id] = run
 
     def settle(self) -> None:
-        """Let whoever waits take the room that there is."""
+        """Let waiting runs take the room that there is."""
         for line in self._lines.values():
             line.settle()
 
     async def write(self, at: datetime) -> None:
-        """Store what was decided. The caller notifications ``to_notify`` after the commit."""
+        """Store what was decided. The caller notifies ``to_notify`` after the commit."""
         commands: list[NewCommand] = []
         for workflow_id, line in self._lines.items():
             commands += await self._admissions(workflow_id, line.moves, at)
@@ -107,7 +108,7 @@ class Gate:
     async def _admissions(
         self, workflow_id: int, moves: Iterable[Moves], at: datetime
     ) -> list[NewCommand]:
-        """Mark the runs as admitted; return the messages to those that others hold."""
+        """Mark the runs as admitted; return the messages to those that are held already."""
         ids = [run for move in moves for run in move.admit]
         admitted = await self._uow.admission.admit(ids, at) if ids else {}
         for run_id in admitted.keys() & self._newcomers.keys():
@@ -120,14 +121,14 @@ class Gate:
         ]
 
     async def _stops(self, workflow_id: int, moves: Iterable[Moves]) -> list[NewCommand]:
-        told: dict[int, tuple[str, str]] = {}  # key and reason by instance
+        stops: dict[int, tuple[str, str]] = {}  # key and reason by instance
         for move in moves:
             for run_id in move.supersede:
-                told[run_id] = (supersede_key(run_id), f"superseded by instance {move.by}")
+                stops[run_id] = (supersede_key(run_id), f"superseded by instance {move.by}")
             for run_id in move.replace:
                 key = f"replace:{run_id}:{move.by}"
-                told[run_id] = (key, f"replaced by instance {move.by}")
-        partitions = await self._uow.admission.partitions_of(told) if told else {}
+                stops[run_id] = (key, f"replaced by instance {move.by}")
+        partitions = await self._uow.admission.partitions_of(stops) if stops else {}
         return [
             NewCommand(
                 CommandType.STOP,
@@ -138,12 +139,12 @@ class Gate:
                 requested_by=REQUESTED_BY,
                 detail={"reason": reason},
             )
-            for run_id, (key, reason) in told.items()
+            for run_id, (key, reason) in stops.items()
         ]
 
 
 class Admission(PeriodicService):
-    """Keeps the runs of this master's workflows moving up."""
+    """Admits runs when others end, and finds room that no end has made."""
 
     name = "admission"
 
@@ -177,7 +178,7 @@ class Admission(PeriodicService):
             await gate.write(self._clock())
             await uow.commit()
         if gate.to_notify:
-            log.info("runs admitted that nobody had told", partitions=sorted(gate.to_notify))
+            log.info("runs admitted that no end has admitted", partitions=sorted(gate.to_notify))
             self._notify_owners(gate.to_notify)
 
     async def _repeat(self, waiting: Collection[int]) -> None:
@@ -193,11 +194,11 @@ class Admission(PeriodicService):
             try:
                 sent = await uow.commands.send_many(messages, now)
             except KeyTaken as error:
-                log.error("admitted runs cannot be told", error=str(error))
+                log.error("admitted runs cannot be notified", error=str(error))
                 return
             await uow.commit()
         if pending := {one.partition for one in sent if one.state is CommandState.PENDING}:
-            log.warning("runs told again that they may start", instances=sorted(homes))
+            log.warning("admitted runs notified again", instances=sorted(homes))
             self._notify_owners(pending)
 
 
@@ -221,7 +222,7 @@ class _AfterEnds(Ending):
         self._notify_owners = notify_owners
 
     async def write(self, at: datetime) -> None:
-        """The ends are written: let whoever waited for them start."""
+        """The ends are written: let the runs start that waited for them."""
         await self._gate.read()
         self._gate.settle()
         await self._gate.write(at)
@@ -229,7 +230,7 @@ class _AfterEnds(Ending):
             failpoints.hit("admit.before_commit")
 
     def committed(self) -> None:
-        """Tell the owners of those who may start."""
+        """Notify the owners of the runs that may start."""
         if self._gate.to_notify:
             failpoints.hit("admit.after_commit")
             self._notify_owners(self._gate.to_notify)

@@ -88,7 +88,7 @@ async def _first_runs(
     counts: Mapping[BackfillRunState, int],
     outcomes: Iterable[Outcome],
 ) -> list[BackfillRun]:
-    """Return what runs and what may be next, of dates that do not depend on each other.
+    """Return which are started and which may be next, of dates that do not depend on each other.
 
     There may be thousands. All that wait are needed only if they are to be given up.
     """

@@ -1,11 +1,11 @@
 """Move the backfills of this master's partitions on.
 
-One step of a backfill is one fenced transaction: see what has become of its runs, let the pure
-``window`` decide, store the START commands together with the new states. A step depends on what
-is stored alone, so a master may die at any point of it, and any other one goes on.
+One step of a backfill is one fenced transaction: read the outcomes of its runs, let the pure
+``window`` decide, store the START commands together with the new states. A step depends on what is
+stored alone, so a master may die at any point of it, and any other one goes on.
 
-A backfill is looked at when a request about it was carried out, when the instance of one of its
-dates has ended, when its partition's notification arrives, and every few seconds.
+A backfill is polled after a request about it, after the end of an instance of one of its dates,
+when its partition's notification arrives, and every few seconds.
 """
 
 import asyncio
@@ -96,7 +96,7 @@ class Backfills(PeriodicService):
         await self.advance(notified | await self._homes(ended))
 
     async def _homes(self, backfills: Collection[int]) -> set[int]:
-        """Return the partitions of backfills; the owners of those that are not ours are told."""
+        """Return the partitions of backfills; notify the owners of others."""
         if not backfills:
             return set()
         async with self._database.unit_of_work(read_only=True) as uow:
@@ -126,7 +126,7 @@ class Backfills(PeriodicService):
             return
         try:
             await self.step(backfill_id, partition)
-        except Exception as error:  # noqa: BLE001 - of this one, whatever it is
+        except Exception as error:  # noqa: BLE001 - of this one alone
             passing = isinstance(error, ShoalError) and error.retriable
             if passing or isinstance(error, (*PASSING, OSError)):
                 log.warning("step not made; trying again", backfill=backfill_id, error=str(error))

@@ -1,14 +1,14 @@
 """Watch the runs that DEPENDENT tasks wait for.
 
-A task that waits has rows in ``dependency_wait``, stored before anybody looks for its runs. Who
-commits the end of a run or the success of a task looks there who waits for the workflow, and
-notifications the notifications of their partitions. So an end is seen by the first look, or its
-master sees who waits. Besides, each master looks at its tasks by itself now and then, a part of
-them each time.
+A task that waits has rows in ``dependency_wait``, stored before its runs are read for the first
+time. The master that commits the end of a run or the success of a task reads there which tasks
+wait for the workflow, and notifies their partitions. So either the first check sees the end, or
+the end's master sees the wait. Besides, each master regularly checks its tasks, a part of them
+each time.
 
-A look reads the runs for many tasks at once: it costs a few queries for hundreds of them. Of a
-workflow that nobody waits for, that is asked once in a while only, however much of it ends; but
-always after the last end.
+A check reads the runs for many tasks at once: a few queries for hundreds of tasks. About a
+workflow that no task waits for, that question is asked only once in a while, however much of it
+ends; but always after the last end.
 """
 
 import asyncio
@@ -41,12 +41,12 @@ from shoal.sql.repositories.runs.dependencies import Range, Wait
 
 log = structlog.get_logger()
 
-_TASKS_AT_ONCE = 200  # looked at with one set of queries
-_TASKS_PER_LOOK = 1_000  # of the regular looks
-_LOOKS_PER_SWEEP = 12  # regular looks between two searches for rows that are left over
-# After a look comes a pause, so that constant notifications cost at most a quarter of the time.
+_TASKS_AT_ONCE = 200  # checked with one set of queries
+_TASKS_PER_POLL = 1_000  # checked by each regular poll
+_POLLS_PER_SWEEP = 12  # regular polls between two searches for rows that are left over
+# After a poll comes a pause, so that constant notifications cost at most a quarter of the time.
 _PAUSE_S, _PAUSE_SHARE, _LONGEST_PAUSE_S = 0.05, 3, 2.0
-# Nobody waited for a workflow: after this long it is asked again.
+# No task waited for a workflow: after this long the question is asked again.
 _ASK_AGAIN_S = 1.0
 
 
@@ -60,7 +60,7 @@ class _Watched:
     question: Question
     names: frozenset[WorkflowName]
     registered: set[WorkflowName] = field(default_factory=set)  # has a row for these
-    told: Judgement | None = None  # what the engine was told last
+    posted: Judgement | None = None  # the last one that the engine got
 
 
 class DependencyWatcher(PeriodicService):
@@ -76,11 +76,15 @@ class DependencyWatcher(PeriodicService):
         self._by_partition: defaultdict[int, set[int]] = defaultdict(set)
         self._waiting_for: defaultdict[WorkflowName, set[int]] = defaultdict(set)
         self._to_check: set[int] = set()
-        self._ended: set[WorkflowName] = set()  # with an end that others were not told of
-        self._ask_again_at: dict[WorkflowName, float] = {}  # those nobody waited for; monotonic
+        self._ended: set[WorkflowName] = (
+            set()
+        )  # with an end that waiting tasks of others are not notified of
+        self._ask_again_at: dict[
+            WorkflowName, float
+        ] = {}  # those that no task waited for; monotonic
         self._ids: dict[WorkflowName, int] = {}  # workflows keep theirs for ever
-        self._next = 0  # position of the regular looks
-        self._looks = 0
+        self._next = 0  # position of the regular polls
+        self._polls = 0
 
     # -- what wakes it -----------------------------------------------------------------------
 
@@ -105,7 +109,7 @@ class DependencyWatcher(PeriodicService):
         self._check_soon({attempt.id})
 
     def on_stored(self, run: Run, decision: Decision) -> None:
-        """Check who waits for a run or a task that has ended."""
+        """Check the tasks that wait for a run or a task that has ended."""
         if decision.finished_at is not None or any(
             attempt.state is TaskState.SUCCEEDED or attempt.skip_cause is SkipCause.DISABLED
             for attempt in decision.attempts.values()
@@ -113,7 +117,7 @@ class DependencyWatcher(PeriodicService):
             self._has_ended((run.plan.spec.project, run.plan.spec.name))
 
     def _has_ended(self, name: WorkflowName) -> None:
-        """Look at our tasks that wait for a workflow, and soon ask who else does."""
+        """Check our tasks that wait for a workflow, and soon ask which others do."""
         self._check_soon(self._waiting_for.get(name, ()))
         if name in self._ended:
             return  # that is about to be asked
@@ -157,7 +161,7 @@ class DependencyWatcher(PeriodicService):
             async with self._database.unit_of_work(read_only=True) as uow:
                 waiting = await uow.dependencies.waiting_for(names)
         except ShoalError:
-            self._ended |= names  # with the next look
+            self._ended |= names  # with the next poll
             raise
         for name in names:
             self._ask_again_at[name] = 0.0 if name in waiting else now + _ASK_AGAIN_S
@@ -165,16 +169,16 @@ class DependencyWatcher(PeriodicService):
             self._notify_owners(others)
 
     def _next_part(self) -> Sequence[int]:
-        """Return the tasks whose turn it is to be looked at without a reason."""
+        """Return the tasks whose turn it is in the regular polls."""
         tasks = sorted(self._watched)
         if self._next >= len(tasks):
             self._next = 0
-        part = tasks[self._next : self._next + _TASKS_PER_LOOK]
-        self._next += _TASKS_PER_LOOK
+        part = tasks[self._next : self._next + _TASKS_PER_POLL]
+        self._next += _TASKS_PER_POLL
         return part
 
     async def check(self) -> None:
-        """Find the runs that the tasks to be checked wait for, and tell the engine."""
+        """Find the runs that the tasks to be checked wait for, and post what they mean."""
         ids, self._to_check = self._to_check, set()
         tasks = [self._watched[i] for i in sorted(ids) if i in self._watched]
         for some in batched([one for one in tasks if self._still_waits(one)], _TASKS_AT_ONCE):
@@ -183,7 +187,7 @@ class DependencyWatcher(PeriodicService):
                 failpoints.hit("watch.before_look")
                 found = await self._find(some)
             except ShoalError:
-                self._to_check |= ids  # with the next regular look
+                self._to_check |= ids  # with the next regular poll
                 raise
             self._judge(some, found)
 
@@ -192,7 +196,7 @@ class DependencyWatcher(PeriodicService):
         attempt = None if run is None else run.attempt_by_id(one.task_instance_id)
         return attempt is not None and attempt.state is TaskState.RUNNING
 
-    # -- who waits ---------------------------------------------------------------------------
+    # -- rows of waiting tasks ------------------------------------------------------------------
 
     async def _register(self, tasks: Sequence[_Watched]) -> None:
         """Store that these tasks wait, as far as their workflows exist. Raises Fenced."""
@@ -219,7 +223,7 @@ class DependencyWatcher(PeriodicService):
             one.registered.update(one.names & self._ids.keys())
 
     async def _tidy(self) -> None:
-        """Forget the tasks that wait no more, and remove their rows. Raises Fenced."""
+        """Forget the tasks that no longer wait, and remove their rows. Raises Fenced."""
         over = {i: one for i, one in self._watched.items() if not self._still_waits(one)}
         for task_instance_id, one in over.items():
             del self._watched[task_instance_id]
@@ -227,11 +231,11 @@ class DependencyWatcher(PeriodicService):
             for name in one.names:
                 self._waiting_for[name].discard(task_instance_id)
         gone = {i: one.partition for i, one in over.items()}
-        if self._looks % _LOOKS_PER_SWEEP == 0 and self._engine.epochs:
+        if self._polls % _POLLS_PER_SWEEP == 0 and self._engine.epochs:
             async with self._database.unit_of_work(read_only=True) as uow:
                 gone |= await uow.dependencies.leftovers(self._engine.epochs)
-        self._looks += 1
-        # Who owns the others now sees to them.
+        self._polls += 1
+        # The present owners of the others see to them.
         ours = self._engine.epochs
         gone = {i: p for i, p in gone.items() if p in ours and i not in self._watched}
         if not gone:
@@ -264,14 +268,14 @@ class DependencyWatcher(PeriodicService):
         for one in tasks:
             try:
                 judgement = judge(one.question, found, one.instance_id)
-            except Exception as error:  # noqa: BLE001 - of this run, whatever it is
+            except Exception as error:  # noqa: BLE001 - of this run alone
                 if (run := self._engine.runs.get(one.instance_id)) is not None:
                     self._engine.quarantine_run(run, error)
                 continue
-            if judgement == one.told:
+            if judgement == one.posted:
                 continue
             failpoints.hit("watch.before_post")
-            one.told = judgement
+            one.posted = judgement
             event = DependencyJudged(
                 one.task_instance_id,
                 judgement.verdict,

@@ -1,8 +1,8 @@
-"""Purge history: by the rules, all the time and gently, and when somebody asks for it.
+"""Purge history: by the rules, all the time and gently, and on request.
 
-Each master purges what belongs to its partitions; events, which belong to none, and requests that
-are over are the business of whoever owns partition 0. A batch is one fenced transaction, so one
-that lost a partition deletes nothing of it; whoever owns it next goes on from the database as it
+Each master purges what belongs to its partitions; events, which belong to none, and finished
+requests are the business of the owner of partition 0. A batch is one fenced transaction, so a
+master that lost a partition deletes nothing of it; the next owner goes on from the database as it
 is. After each batch comes a pause, many times as long as the batch took.
 """
 
@@ -32,18 +32,18 @@ from shoal.sql.repositories.upkeep.purges import Part, Purge
 
 log = structlog.get_logger()
 
-HOME = 0  # the partition whose owner sees to what belongs to none
+HOME = 0  # the partition whose owner purges what belongs to none
 
-_WINDOW = 500  # rows looked at with one query
+_WINDOW = 500  # rows read with one query
 _ROWS_AT_ONCE = 1_000  # of events, of commands; and of attempts, unless one instance has more
 _LONGEST_PAUSE_S = 30.0
 _KEEP_REQUESTS = timedelta(days=30)
 _MOST_COUNTED = 1_000_000  # events, in a rehearsal
-# A request goes round again while something waits for what belongs to others to go before it.
+# A request goes round again while its rows wait for rows of other owners to go first.
 _ROUNDS_IN_VAIN = 3
 
 Parts = dict[int, Part]
-Look = Callable[[UnitOfWork, Scope, datetime, int], Awaitable[Window]]
+Read = Callable[[UnitOfWork, Scope, datetime, int], Awaitable[Window]]
 Delete = Callable[[UnitOfWork, Sequence[int], datetime], Awaitable[Deleted]]
 
 
@@ -57,7 +57,7 @@ class Job:
     request: Purge | None = None
     kept: dict[int, set[int]] = field(default_factory=dict)  # by workflow
     gone: Counter[str] = field(default_factory=Counter)
-    left: int = 0  # what waits for something else to go
+    left: int = 0  # rows that wait for others to go
 
     @property
     def scope(self) -> Scope:
@@ -108,10 +108,10 @@ class Purger(PeriodicService):
             await uow.purges.forget(self._clock() - _KEEP_REQUESTS, _WINDOW)
             await uow.commit()
 
-    # -- as somebody has asked ---------------------------------------------------------------
+    # -- on request ----------------------------------------------------------------------------
 
     async def serve_requests(self) -> None:
-        """Carry out what has been asked for, as far as it is about our partitions."""
+        """Carry out requests, as far as they are about our partitions."""
         epochs = dict(self._engine.epochs)
         if not epochs:
             return
@@ -145,7 +145,7 @@ class Purger(PeriodicService):
     # -- a walk ------------------------------------------------------------------------------
 
     async def _walk(self, job: Job) -> None:
-        """Backfills before their instances, instances before their commands."""
+        """Purge backfills before their instances, instances before their commands."""
         limits = job.limits
         if limits.backfills is not None:
             await self._each(
@@ -174,13 +174,13 @@ class Purger(PeriodicService):
         if limits.events is not None and job.workflows is None and HOME in job.epochs:
             await self._events(job, limits.events)
 
-    async def _each(self, job: Job, kind: str, before: datetime, look: Look, go: Delete) -> None:
-        """Look through one table, window by window, and delete what may go."""
+    async def _each(self, job: Job, kind: str, before: datetime, read: Read, go: Delete) -> None:
+        """Read one table, window by window, and delete what may go."""
         after: int | None = 0
         while after is not None:
             began = time.monotonic()
             async with self._database.unit_of_work(read_only=True) as uow:
-                window = await look(uow, job.scope, before, after)
+                window = await read(uow, job.scope, before, after)
                 batches = await self._batches(uow, job, kind, before, window.expired)
                 if job.is_rehearsal:
                     parts, batches = await _rehearsed(uow, kind, batches), []
@@ -250,7 +250,7 @@ class Purger(PeriodicService):
     # -- transactions ------------------------------------------------------------------------
 
     async def _fence(self, uow: UnitOfWork, job: Job, partitions: Iterable[int]) -> None:
-        """Nobody but the present owners deletes. Raises Fenced, NotOwner."""
+        """Only the present owners delete. Raises Fenced, NotOwner."""
         epochs = {partition: job.epochs[partition] for partition in partitions}
         for partition, epoch in epochs.items():
             if self._engine.epoch_of(partition) != epoch:

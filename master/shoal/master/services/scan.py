@@ -2,10 +2,10 @@
 
 Woken by the partitions' notifications, and at least every few seconds by itself, since a
 notification is only a hint. START and RERUN are carried out in batches, one transaction each:
-instances, attempts and the commands' outcomes together, and who may start of those that must not
+instances, attempts and the commands' outcomes together, and the admission of those that must not
 overlap. The other commands are events for a run, decided by the engine, those for one run in the
-order in which they were accepted. They never stand in line behind starts, of which a master takes
-no more than it may hold; the rest stays pending until instances end.
+order in which they were accepted. They never wait behind starts, of which a master takes no more
+than it may hold; the rest stays pending until instances end.
 """
 
 import asyncio
@@ -69,8 +69,8 @@ _REQUESTS = frozenset(
 )
 
 
-# Who sends commands that are no requests of people: they must not be refused while their
-# instance is set aside, or who sent them would wait for ever.
+# Senders of commands that are no requests of people: they must not be refused while their
+# instance is quarantined, or the senders would wait for ever.
 _INTERNAL = frozenset({messages.REQUESTED_BY, admission.REQUESTED_BY, "backfill"})
 _MOST_TASKS = 2_000  # of the instances that one transaction creates, unless it is a single one
 
@@ -96,7 +96,7 @@ class Scanner(PeriodicService):
         self._others = others or {}
         self._is_full = False  # starts may be pending until instances end
         self._notified: set[int] = set()
-        self._waiting: set[int] = set()  # commands for instances that are set aside
+        self._waiting: set[int] = set()  # commands for quarantined instances
 
     def notify(self, partition: int) -> None:
         """Read the commands of a partition soon."""
@@ -123,9 +123,12 @@ class Scanner(PeriodicService):
         while partitions:
             most_starts = min(self._batch_size, self._max_open - len(self._engine.runs))
             self._is_full = most_starts <= 0
-            # What is set aside stays pending and must not stand in the way of the others.
-            aside = self._engine.quarantine.held(Kind.COMMAND) + len(self._waiting)
-            most = (most_starts + aside if most_starts > 0 else 0, self._batch_size + aside)
+            # Quarantined commands stay pending and must not stand in the way of the others.
+            quarantined = self._engine.quarantine.held(Kind.COMMAND) + len(self._waiting)
+            most = (
+                most_starts + quarantined if most_starts > 0 else 0,
+                self._batch_size + quarantined,
+            )
             bad: list[UnreadableRow] = []
             async with self._database.unit_of_work(read_only=True) as uow:
                 starts, commands = await uow.commands.pending(partitions, *most, bad.append)
@@ -153,12 +156,12 @@ class Scanner(PeriodicService):
     # -- what cannot be worked with ------------------------------------------------------------
 
     def _sound(self, commands: Iterable[Command]) -> list[Command]:
-        """Return those that are not set aside."""
+        """Return those that are not quarantined."""
         holds = self._engine.quarantine.holds
         return [command for command in commands if not holds(Kind.COMMAND, command.id)]
 
     def _quarantine(self, key: object, partition: int, error: Exception) -> None:
-        """A command stays pending, for a version that can carry it out."""
+        """Quarantine a command. It stays pending, for a version that can carry it out."""
         if partition in self._engine.epochs and not self._engine.quarantine.holds(
             Kind.COMMAND, key
         ):
@@ -187,7 +190,7 @@ class Scanner(PeriodicService):
                 commands = commands[handled:]
 
     async def _create_first(self, commands: list[Command], epochs: Mapping[int, int]) -> int:
-        """Carry out the first commands; return how many. What spoils them is tried alone."""
+        """Carry out the first commands; return how many. After an error each is tried alone."""
         try:
             handled, runs, begun = await self._create_together(commands, epochs)
         except Exception as error:
@@ -204,7 +207,7 @@ class Scanner(PeriodicService):
         for command in commands[:handled]:
             self._engine.quarantine.passed(Kind.COMMAND, command.id)
         for run in runs:
-            # Whoever has taken the partition since has found the run in the database.
+            # A master that has taken the partition since has found the run in the database.
             if self._engine.epochs.get(run.partition) == epochs[run.partition]:
                 self._engine.adopt(run, begun.get(run.id))
         return handled
@@ -235,7 +238,7 @@ class Scanner(PeriodicService):
                 if one.admitted_at is None:
                     gate.enter(one.workflow_id, run)
             await gate.write(now)
-            notified = await _tell_parents(uow, commands, refused, runs, now)
+            notified = await _notify_parents(uow, commands, refused, runs, now)
             await uow.commands.refuse_many(list(refused.items()), now)
             outcomes = [(n.command_id, run.id) for n, run in zip(new, runs, strict=True)]
             await uow.commands.done_many(outcomes, now)
@@ -305,7 +308,7 @@ class Scanner(PeriodicService):
                 spec.parameters,
                 definitions.parameters(command.workflow_id),
                 command.parameters,
-                # One text for many runs may hold dates; what somebody typed for one run is data,
+                # One text for many runs may hold dates; what was typed for one run is data,
                 # as is what a parent has rendered.
                 data=command.parent is not None
                 or (command.schedule_id is None and command.backfill_id is None),
@@ -334,7 +337,7 @@ class Scanner(PeriodicService):
         async with self._database.unit_of_work() as uow:
             await uow.fence({command.partition: self._engine.epoch_of(command.partition)})
             now = self._clock()
-            notified = await _tell_parents(uow, [command], {command.id: reason}, [], now)
+            notified = await _notify_parents(uow, [command], {command.id: reason}, [], now)
             await uow.commands.refuse(command.id, reason, now)
             await uow.commit()
         self._notify_owners(notified)
@@ -343,7 +346,7 @@ class Scanner(PeriodicService):
     # -- requests ----------------------------------------------------------------------------
 
     async def _lines(self, commands: Collection[Command]) -> list[list[Command]]:
-        """Return the commands in lines, each to be carried out in its order."""
+        """Return the commands as lists, each to be carried out in its order."""
         started: dict[str, Command] = {}
         if keys := {key for command in commands if (key := _start_key(command)) is not None}:
             async with self._database.unit_of_work(read_only=True) as uow:
@@ -401,20 +404,20 @@ class Scanner(PeriodicService):
 
 
 def _is_passing(error: Exception) -> bool:
-    """Whether another try may get over it, here or elsewhere."""
+    """Whether another try may get over it, here or at another master."""
     if isinstance(error, ShoalError) and error.retriable:
         return True
     return isinstance(error, Fenced | NotOwner | StaleRow | OSError)
 
 
-async def _tell_parents(
+async def _notify_parents(
     uow: UnitOfWork,
     commands: Iterable[Command],
     refused: Mapping[int, str],
     created: Iterable[Run],
     at: datetime,
 ) -> set[int]:
-    """Tell tasks that a sub-workflow was refused, or waits for others; return their partitions."""
+    """Send tasks that a sub-workflow was refused, or waits; return their partitions."""
     news = [
         messages.refusal_of(command.parent, refused[command.id], command.instance_id)
         for command in commands
@@ -427,7 +430,7 @@ async def _tell_parents(
     ]
     if not news:
         return set()
-    stored = await uow.commands.send_many(await messages.told(uow, news), at)
+    stored = await uow.commands.send_many(await messages.news_commands(uow, news), at)
     return {command.partition for command in stored}
 
 
@@ -439,14 +442,14 @@ def _start_key(command: Command) -> str | None:
 
 
 def _line_of(command: Command) -> Hashable:
-    """Return with which others a command must keep its order."""
+    """Return the key of the commands among which this one keeps its order."""
     if command.type is CommandType.CHILD:  # the children of a MAP need not wait for each other
         return command.instance_id, command.detail["task_instance_id"], command.detail["index"]
     return command.instance_id or command.id
 
 
 def _let_in(gate: Gate, new: list[NewInstance], refused: dict[int, str]) -> list[NewInstance]:
-    """Return the instances to create, not admitted where that is to be seen; note the others."""
+    """Return the instances to create, not admitted where a policy decides; note refusals."""
     accepted: list[NewInstance] = []
     coming: Counter[int] = Counter()
     for one in new:
@@ -463,7 +466,7 @@ def _let_in(gate: Gate, new: list[NewInstance], refused: dict[int, str]) -> list
 
 
 def _event(command: Command, now: datetime) -> Request | Admitted | ChildChanged:
-    """Return what a command about an instance asks the engine for."""
+    """Return the event of a command about an instance."""
     match command.type:
         case CommandType.CHILD:
             return messages.child_event(command, now)

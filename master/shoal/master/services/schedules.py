@@ -1,9 +1,9 @@
 """Fire the schedules of this master's partitions.
 
-The fire time comes from the schedule, never from the clock: a late or repeated look finds the
+The fire time comes from the schedule, never from the clock: a late or repeated poll finds the
 same instants, and the command's idempotency key (schedule, fire time) makes each one instance.
 Many schedules fire in one transaction, fenced for all their partitions; one that cannot fire
-is told in the log and holds up no other.
+is quarantined and holds up no other.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ log = structlog.get_logger()
 _SCHEDULES_PER_POLL = 5_000
 _SCHEDULES_AT_ONCE = 500  # in one transaction
 _FIRES_AT_ONCE = 2_000  # in one transaction, plus those of the last schedule in it
-# Missed fire times may be many: a look makes up for so many of all schedules and of one.
+# Missed fire times may be many: a poll makes up for so many of all schedules and of one.
 _FIRES_PER_POLL = 20_000
 _FIRES_OF_ONE = 1_000
 
@@ -52,7 +52,7 @@ class _Batch:
     fires: int = 0
 
     def is_behind(self, now: datetime) -> bool:
-        """Say whether a schedule has more to fire than this."""
+        """Whether a schedule has more to fire than this."""
         return any(
             one.due.next is not None and one.due.next.astimezone(UTC) <= now for one in self.firings
         )
@@ -90,14 +90,14 @@ class Scheduler(PeriodicService):
             return self._interval_s
         polled_at = self._clock()
         async with self._database.unit_of_work(read_only=True) as uow:
-            aside = self._engine.quarantine.held(Kind.SCHEDULE)
-            most = _SCHEDULES_PER_POLL + aside
+            quarantined = self._engine.quarantine.held(Kind.SCHEDULE)
+            most = _SCHEDULES_PER_POLL + quarantined
             overdue = await uow.schedules.due(partitions, polled_at, most, self._quarantine_row)
         ready = self._ready(overdue)
         if await self._fire_all(ready) or (ready and len(overdue) == _SCHEDULES_PER_POLL):
             return 0.0
         async with self._database.unit_of_work(read_only=True) as uow:
-            # What is due still could not fire, and waits for the next regular look.
+            # What is still due could not fire, and waits for the next regular poll.
             next_due = await uow.schedules.next_due(partitions, after=polled_at)
         self._polled = partitions
         if next_due is None:
@@ -105,12 +105,12 @@ class Scheduler(PeriodicService):
         return min(self._interval_s, max(0.0, (next_due - self._clock()).total_seconds()))
 
     def _ready(self, overdue: Sequence[Schedule]) -> list[Schedule]:
-        """Return all that are not in quarantine: those are tried seldom, whoever notifies."""
+        """Return all that are not in quarantine: those are tried seldom, despite notifications."""
         holds = self._engine.quarantine.holds
         return [one for one in overdue if not holds(Kind.SCHEDULE, one.id)]
 
     def _quarantine(self, schedule: Schedule, error: Exception) -> None:
-        """Let a schedule that cannot fire be, for a while."""
+        """Leave a schedule that cannot fire alone, for a while."""
         self._engine.quarantine.put(Kind.SCHEDULE, schedule.id, schedule.partition, error)
 
     def _quarantine_row(self, error: UnreadableRow) -> None:
@@ -141,13 +141,13 @@ class Scheduler(PeriodicService):
         return is_more
 
     async def _fire_singly(self, chunk: Sequence[Schedule], now: datetime, share: int) -> bool:
-        """The database refused something in the whole of them: find out whose it is."""
+        """Fire one by one, since the database refused something in all of them together."""
         is_more = False
         for schedule in chunk:
             try:
                 is_more = (await self._fire([schedule], now, share)).is_behind(now) or is_more
             except (Fenced, NotOwner):
-                continue  # its partition has a new owner, who fires it
+                continue  # its partition has a new owner, which fires it
             except Exception as error:
                 if isinstance(error, OSError) or _is_passing(error):
                     raise
@@ -171,7 +171,7 @@ class Scheduler(PeriodicService):
         self._notify_owners({command.partition for command in commands})
         for one in batch.firings:
             self._engine.quarantine.passed(Kind.SCHEDULE, one.schedule.id)
-            _tell_fired(one)
+            _log_fired(one)
         return batch
 
     async def _due(
@@ -240,7 +240,7 @@ def _is_passing(error: Exception) -> bool:
     return isinstance(error, ShoalError) and error.retriable
 
 
-def _tell_fired(firing: _Firing) -> None:
+def _log_fired(firing: _Firing) -> None:
     schedule, fires = firing.schedule, firing.due.fires
     fields = {"schedule": schedule.id, "workflow": schedule.workflow}
     if firing.due.passed_over:

@@ -1,11 +1,11 @@
 """Give the slots of concurrency groups to the attempts that wait for them.
 
-The database says who is first and has the leases (``shoal.sql.repositories.runs.slots``). Any
-master may give slots, to anybody's attempts: here those who wait, or have made a slot free, see to
-it at once, and the owner of whoever was given one is told by the notification of its partition. The
-engine stores that an attempt goes on only together with a look at its lease, so a message that
-comes late, twice or to a former owner does no harm, and one that is lost is made up for by a
-regular look.
+The database says which attempt is first and has the leases (``shoal.sql.repositories.runs.slots``).
+Any master may give slots, to attempts of any partition. A master whose attempts wait, or have
+released a slot, does so at once; the owner of an attempt that was given one is notified through its
+partition. The engine stores that an attempt goes on only in a transaction that finds its lease, so
+a message that comes late, twice or to a former owner does no harm, and a regular poll makes up for
+one that is lost.
 """
 
 from collections import defaultdict
@@ -29,7 +29,7 @@ log = structlog.get_logger()
 # A poll is followed by a pause as long as itself, so that constant notifications cannot take the
 # event loop.
 _PAUSE_S, _LONGEST_PAUSE_S = 0.01, 1.0
-_GIVES_BACK = FINISHED_TASK | {TaskState.PAUSED}
+_RELEASES = FINISHED_TASK | {TaskState.PAUSED}
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class SlotKeeper(PeriodicService):
     def on_stored(self, run: Run, decision: Decision) -> None:
         """Check the groups whose slots may be free now."""
         for attempt in decision.attempts.values():
-            if attempt.state in _GIVES_BACK and (group := group_of(run, attempt.task)):
+            if attempt.state in _RELEASES and (group := group_of(run, attempt.task)):
                 self._check_soon({group})
 
     def notify(self, partition: int) -> None:
@@ -123,25 +123,25 @@ class SlotKeeper(PeriodicService):
         for group in sorted(groups):
             if shortages[group].is_free and not self._engine.quarantine.holds(Kind.GROUP, group):
                 given += await self._try_to_give(group)
-        self._tell(given)
-        self._tell_unknown({group for group, one in shortages.items() if not one.exists})
+        self._pass_on(given)
+        self._log_unknown({group for group, one in shortages.items() if not one.exists})
 
     async def _try_to_give(self, group: str) -> list[Slot]:
-        """Give what is free of a group; what is wrong with it is no matter of the others."""
+        """Give what is free of a group; an error of one holds up no other."""
         try:
             given = await self._give(group)
         except ShoalError as error:
             if error.retriable:
                 raise
-            self._set_aside(group, error)
-        except Exception as error:  # noqa: BLE001 - of this group, whatever it is
-            self._set_aside(group, error)
+            self._quarantine(group, error)
+        except Exception as error:  # noqa: BLE001 - of this group alone
+            self._quarantine(group, error)
         else:
             self._engine.quarantine.passed(Kind.GROUP, group)
             return given
         return []
 
-    def _set_aside(self, group: str, error: Exception) -> None:
+    def _quarantine(self, group: str, error: Exception) -> None:
         homes = (one.partition for one in self._waiting.values() if one.group == group)
         if (partition := next(homes, None)) is not None:
             self._engine.quarantine.put(Kind.GROUP, group, partition, error)
@@ -157,7 +157,7 @@ class SlotKeeper(PeriodicService):
     def _is_ours(self, slot: Slot) -> bool:
         return slot.partition in self._engine.epochs
 
-    def _tell(self, given: Collection[Slot]) -> None:
+    def _pass_on(self, given: Collection[Slot]) -> None:
         for slot in given:
             if self._is_ours(slot):
                 event = SlotGranted(slot.task_instance_id, self._clock())
@@ -165,8 +165,8 @@ class SlotKeeper(PeriodicService):
         if others := {slot.partition for slot in given if not self._is_ours(slot)}:
             self._notify_owners(others)
 
-    def _tell_unknown(self, groups: set[str]) -> None:
-        """A group cannot be deleted while somebody needs it; should it be gone, they wait."""
+    def _log_unknown(self, groups: set[str]) -> None:
+        """Log groups that are gone. A group cannot be deleted while attempts need it."""
         self._unknown &= groups
         for group in sorted(groups - self._unknown):
             self._unknown.add(group)

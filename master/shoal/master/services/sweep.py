@@ -6,13 +6,13 @@ the queue nor in a claim are put into the queue; entries of attempts that are no
 more) are removed; runs that a failed store threw out of memory are read again. Runs every few
 seconds, and at once when a worker goes away.
 
-Claims are looked at every time. Of the queue every sweep looks at the attempts that are first in
-its order, for there claimers die, and at the next part of the rest, up to some 10,000 attempts
-and as many entries: all of a usual queue every time, a million entries within ten minutes or so.
+Every sweep checks all claims. Of the queue it checks the attempts that are first in its order, for
+there claimers die, and the next part of the rest, up to some 10,000 attempts and as many entries:
+all of a usual queue every time, a million entries within ten minutes or so.
 
 **A stale entry is removed without harm to one that is about to be valid.** An entry is put only
 after its attempt was stored as QUEUED, by the owner of its partition. The sweeper decides, and
-sends the removal, while the engine holds still (``Engine.stored``): at that moment the attempt is
+sends the removal, while the engine is locked (``Engine.stored``): at that moment the attempt is
 not queued in the database. Should a later decision queue it (a paused run that goes on), its put
 is sent after the removal in the same session, and ZooKeeper keeps that order. Should another
 master become the owner, it did so after our session or our owner znode was gone; the znode
@@ -42,7 +42,7 @@ log = structlog.get_logger()
 
 # Younger ones are most likely still on their way into the queue.
 _SETTLED = timedelta(seconds=2)
-# Looked at in one sweep: attempts and runs from the first on, then of the rest.
+# Checked in one sweep: attempts and runs from the first on, then of the rest.
 _FIRST_ATTEMPTS, _FIRST_RUNS = 2_000, 200
 _ATTEMPTS, _RUNS = 10_000, 1_000
 _ENTRIES = 10_000  # of which some may be stale
@@ -68,7 +68,7 @@ class Sweeper(PeriodicService):
         self._engine, self._clock = context.engine, context.clock
         self._partitions = context.partitions
         self._queue, self._revoke = queue, revoke
-        self._checked_up_to = _FIRST  # runs whose queued attempts were looked for
+        self._checked_up_to = _FIRST  # runs whose queued attempts were checked
         self._page_end = START  # queue buckets whose entries were read
 
     def on_queue_failure(self) -> None:
@@ -95,8 +95,8 @@ class Sweeper(PeriodicService):
         """Put missing entries back; return the attempts that are held without claims.
 
         The order of the reads matters: queue before claims before memory.
-        Who asks for a payload has a claim, perhaps a new one of the same attempt that we have not
-        seen. So nobody is judged whose request comes while we look.
+        A worker that asks for a payload has a claim, perhaps a new one of the same attempt that was
+        not read. So attempts that are asked for during the sweep are not judged.
         """
         self._engine.asked.clear()
         now = self._clock()
@@ -106,14 +106,14 @@ class Sweeper(PeriodicService):
             # One from the future is old, too: the clock was set back.
             if a.queued_at is None or not now - _SETTLED <= a.queued_at <= now
         ]
-        # Tasks that the master runs are held by nobody whose claim could be gone.
+        # Tasks that the master runs itself have no worker, and no claim that could be gone.
         held = [
             (run, a)
             async for run, a in self._attempts_of(list(self._engine.runs), *HELD_BY_WORKER)
             if a.worker is not None
         ]
-        # A claim moves an entry from the queue to the claims in one transaction, so an attempt
-        # that is in neither, read in this order, was in neither for good.
+        # A claim moves an entry from the queue to the claims in one transaction, so absence in
+        # both reads, in this order, proves that neither exists.
         yielding = Yielding()
         entries: dict[int | None, Entry] = {}
         for run, a in queued:
@@ -140,8 +140,9 @@ class Sweeper(PeriodicService):
     async def _transferred(self, unclaimed: Sequence[tuple[Run, Attempt]]) -> set[int]:
         """Return those of ``unclaimed`` that are held all the same (see eager_dispatch.py).
 
-        The claim of a task before stands for one that was handed on until it has its own, which
-        takes its place in one step: so neither, read in this order, means neither for good.
+        The claim of a task before stands for one that was dispatched eagerly until its own claim
+        replaces it in one step: so absence in both reads, in this order, proves that neither is
+        there.
         """
         before = {a.id: held_before(run, a) for run, a in unclaimed if a.id is not None}
         if not before:
@@ -163,7 +164,7 @@ class Sweeper(PeriodicService):
             await yielding.pause()
 
     def _some_queued(self) -> list[int]:
-        """Return the runs whose turn it is that their queued attempts are looked for, each once."""
+        """Return the runs whose queued attempts this sweep checks, each once."""
         runs = self._engine.runs
         waiting = sorted((r.priority, r.id) for r in runs.values() if r.counts[TaskState.QUEUED])
         first = self._take(waiting, _FIRST_ATTEMPTS, _FIRST_RUNS)
@@ -183,7 +184,7 @@ class Sweeper(PeriodicService):
     # -- entries that are stale ----------------------------------------------------------------
 
     async def _remove_stale(self) -> None:
-        """Look at the next entries of the queue, and remove those of attempts not queued."""
+        """Read the next entries of the queue, and remove those of attempts not queued."""
         if not self._engine.epochs:
             return
         entries, self._page_end = await self._queue.page(self._page_end, _ENTRIES)

@@ -18,7 +18,7 @@ _FEW = 1_000  # entries that are not worth being tidied up
 
 
 class Timers(PeriodicService):
-    """Calls ``on_due(instance_id)`` at (or a little after) each instant set with ``add``."""
+    """Calls ``on_due(instance_id)`` at (or shortly after) each instant set with ``add``."""
 
     name = "timers"
 
