@@ -133,7 +133,7 @@ class Bench:
         return state
 
     async def owners(self) -> set[str | None]:
-        """Return who owns partitions at this moment; None stands for nobody."""
+        """Return the owners of the partitions at this moment; None: one has no owner."""
         found: set[str | None] = set()
         for number in range(PARTITIONS):
             try:

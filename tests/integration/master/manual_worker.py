@@ -127,7 +127,7 @@ class HandWorker:
     async def working(self) -> AsyncIterator[None]:
         """Run whatever there is to success while the block lasts, each task for itself.
 
-        So a run that gives no answer, since it is set aside, holds up no other.
+        So a run that gives no answer, since it is quarantined, holds up no other.
         """
         async with asyncio.TaskGroup() as tasks:
             serving = tasks.create_task(self._serve())

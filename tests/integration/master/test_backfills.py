@@ -20,7 +20,7 @@ from shoal.sql.errors import Fenced
 from shoal.sql.schema.tables import backfill
 from tests.clock import utc_now
 from tests.databases import migrated_url
-from tests.integration.master.backfill_site import PARTITIONS, Master, Site
+from tests.integration.master.backfill_harness import PARTITIONS, Harness, Master
 from tests.waiting import eventually
 
 S, B = BackfillRunState, BackfillState
@@ -42,8 +42,8 @@ async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-def site(database: Database) -> Site:
-    return Site(database)
+def harness(database: Database) -> Harness:
+    return Harness(database)
 
 
 def day(number: int, hour: int = 0) -> datetime:
@@ -55,88 +55,90 @@ def day(number: int, hour: int = 0) -> datetime:
 
 @on_both
 async def test_each_date_runs_once_and_never_more_than_the_window_holds(
-    site: Site, database: Database
+    harness: Harness, database: Database
 ) -> None:
-    await site.publish()
+    await harness.publish()
     async with Master(database).working() as master:
-        command = await site.ask(**FIVE_DAYS, parallel=2)
-        await master.look()
-        assert (await site.stored(command)).state is CommandState.DONE
-        assert (await site.stored(command)).backfill_id == 1
+        command = await harness.ask(**FIVE_DAYS, parallel=2)
+        await master.poll()
+        assert (await harness.stored(command)).state is CommandState.DONE
+        assert (await harness.stored(command)).backfill_id == 1
         ended = 0
-        while started := await site.runs(S.STARTED):
+        while started := await harness.runs(S.STARTED):
             assert len(started) == min(2, 5 - ended)
-            assert await site.unfinished() == len(started)
+            assert await harness.unfinished() == len(started)
             await master.end(started[-1])
             ended += 1
-            await master.look()
-        assert await site.state() is B.SUCCEEDED
-    instances = await site.instances()
+            await master.poll()
+        assert await harness.state() is B.SUCCEEDED
+    instances = await harness.instances()
     assert [one.logical_time for one in instances] == [day(n) for n in range(1, 6)]
     assert {one.backfill_id for one in instances} == {1}
     assert {one.priority for one in instances} == {Priority.LOW}
-    assert (await site.backfill()).finished_at is not None
-    assert [run.instance_id for run in await site.runs()] == [one.id for one in instances]
+    assert (await harness.backfill()).finished_at is not None
+    assert [run.instance_id for run in await harness.runs()] == [one.id for one in instances]
 
 
 async def test_serial_complement_ends_with_the_first_failure(
-    site: Site, database: Database
+    harness: Harness, database: Database
 ) -> None:
-    await site.publish()
+    await harness.publish()
     async with Master(database).working() as master:
-        await site.ask(**FIVE_DAYS)
+        await harness.ask(**FIVE_DAYS)
         for signal in (TaskSignal.SUCCEED, TaskSignal.FAIL):
-            await master.look()
-            (run,) = await site.runs(S.STARTED)
+            await master.poll()
+            (run,) = await harness.runs(S.STARTED)
             await master.end(run, signal)
-        await master.look()
-        assert await site.state() is B.FAILED
-    assert await site.counts() == {S.SUCCEEDED: 1, S.FAILED: 1, S.CANCELLED: 3}
-    assert len(await site.instances()) == 2
-    assert (await site.backfill()).reason == "1 of 5 runs failed, 3 did not start"
+        await master.poll()
+        assert await harness.state() is B.FAILED
+    assert await harness.counts() == {S.SUCCEEDED: 1, S.FAILED: 1, S.CANCELLED: 3}
+    assert len(await harness.instances()) == 2
+    assert (await harness.backfill()).reason == "1 of 5 runs failed, 3 did not start"
 
 
-async def test_a_date_runs_as_its_schedule_would_run_it(site: Site, database: Database) -> None:
+async def test_a_date_runs_as_its_schedule_would_run_it(
+    harness: Harness, database: Database
+) -> None:
     schedules = [
         {"cron": "0 0 6 * * ?", "timezone": "Europe/Berlin", "parameters": {"a": "1", "b": "1"}},
         {"cron": "0 0 7 * * ?", "timezone": "Asia/Tokyo", "enabled": False},
     ]
-    await site.publish(schedules=schedules, parameters={"a": "0", "b": "0", "c": "0"})
+    await harness.publish(schedules=schedules, parameters={"a": "0", "b": "0", "c": "0"})
     async with Master(database).working() as master:
-        await site.ask(**{**FIVE_DAYS, "to": "2026-01-01"}, parameters={"b": "2"})
-        await master.look()
-    (instance,) = await site.instances()
+        await harness.ask(**{**FIVE_DAYS, "to": "2026-01-01"}, parameters={"b": "2"})
+        await master.poll()
+    (instance,) = await harness.instances()
     assert (instance.logical_time, instance.timezone) == (day(1, 5), "Europe/Berlin")
     assert dict(instance.parameters) == {"a": "1", "b": "2", "c": "0"}
 
 
 async def test_chosen_tasks_version_and_priority_reach_every_run(
-    site: Site, database: Database
+    harness: Harness, database: Database
 ) -> None:
-    await site.publish()
-    await site.publish(description="newer")
+    await harness.publish()
+    await harness.publish(description="newer")
     async with Master(database).working() as master:
-        await site.ask(dates=["2026-01-01"], version=1, tasks=["a"], priority="HIGH")
-        await master.look()
-    (instance,) = await site.instances()
+        await harness.ask(dates=["2026-01-01"], version=1, tasks=["a"], priority="HIGH")
+        await master.poll()
+    (instance,) = await harness.instances()
     assert (instance.version, instance.priority) == (1, Priority.HIGH)
     assert instance.selection == Selection(("a",))
 
 
 @on_both
-async def test_what_ran_before_is_left_out(site: Site, database: Database) -> None:
-    await site.publish()
+async def test_what_ran_before_is_left_out(harness: Harness, database: Database) -> None:
+    await harness.publish()
     async with Master(database).working() as master:
-        await site.ask("first", dates=["2026-01-02", "2026-01-03"], parallel=2)
-        await master.look()
-        good, bad = await site.runs(S.STARTED)
+        await harness.ask("first", dates=["2026-01-02", "2026-01-03"], parallel=2)
+        await master.poll()
+        good, bad = await harness.runs(S.STARTED)
         await master.end(good)
         await master.end(bad, TaskSignal.FAIL)
-        await master.look()
-        await site.ask("second", **FIVE_DAYS, parallel=5)
-        await site.ask("third", **FIVE_DAYS, only="failed", parallel=5)
-        await master.look()
-    second = await site.runs(number=2)
+        await master.poll()
+        await harness.ask("second", **FIVE_DAYS, parallel=5)
+        await harness.ask("third", **FIVE_DAYS, only="failed", parallel=5)
+        await master.poll()
+    second = await harness.runs(number=2)
     assert [run.state for run in second] == [
         S.STARTED,
         S.SKIPPED,
@@ -145,15 +147,15 @@ async def test_what_ran_before_is_left_out(site: Site, database: Database) -> No
         S.STARTED,
     ]
     assert second[1].reason == "it has succeeded before"
-    assert [run.logical_time for run in await site.runs(S.STARTED, number=3)] == [day(3)]
+    assert [run.logical_time for run in await harness.runs(S.STARTED, number=3)] == [day(3)]
 
 
 @on_both
 async def test_workflows_downstream_run_behind_the_dates_that_they_look_for(
-    site: Site, database: Database
+    harness: Harness, database: Database
 ) -> None:
-    await site.publish()
-    # The newest definitions of the other workflows say who depends on whom; their tasks are
+    await harness.publish()
+    # The newest definitions of the other workflows say which depends on which; their tasks are
     # plain ones as far as this test's masters are concerned.
     waiting = {
         "name": "a",
@@ -161,21 +163,23 @@ async def test_workflows_downstream_run_behind_the_dates_that_they_look_for(
         "params": {"when": {"workflow": "w", "date": "last1Days"}},
         "enabled": True,
     }
-    await site.publish("report", tasks=[waiting])
+    await harness.publish("report", tasks=[waiting])
     async with Master(database).working() as master:
-        await site.ask(**{"from": "2026-01-01", "to": "2026-01-02"}, downstream="all", parallel=4)
-        await master.look()
-        states = {(run.workflow_id, run.logical_time): run.state for run in await site.runs()}
+        await harness.ask(
+            **{"from": "2026-01-01", "to": "2026-01-02"}, downstream="all", parallel=4
+        )
+        await master.poll()
+        states = {(run.workflow_id, run.logical_time): run.state for run in await harness.runs()}
         assert states == {
             (1, day(1)): S.STARTED,
             (2, day(1)): S.STARTED,  # what it looks for lies before the range
             (1, day(2)): S.STARTED,
             (2, day(2)): S.WAITING,
         }
-        first = next(run for run in await site.runs(S.STARTED) if run.workflow_id == 1)
+        first = next(run for run in await harness.runs(S.STARTED) if run.workflow_id == 1)
         await master.end(first)
-        await master.look()
-        assert not await site.runs(S.WAITING)
+        await master.poll()
+        assert not await harness.runs(S.WAITING)
 
 
 # -- refusals --------------------------------------------------------------------------------
@@ -192,130 +196,136 @@ async def test_workflows_downstream_run_behind_the_dates_that_they_look_for(
     ],
 )
 async def test_a_request_that_cannot_be_carried_out_is_refused_with_the_reason(
-    site: Site, database: Database, fields: dict[str, Any], words: str
+    harness: Harness, database: Database, fields: dict[str, Any], words: str
 ) -> None:
-    await site.publish()
+    await harness.publish()
     async with Master(database).working() as master:
-        command = await site.ask(**fields)
-        await master.look()
-    assert words in await site.reason(command)
-    assert await site.instances() == []
+        command = await harness.ask(**fields)
+        await master.poll()
+    assert words in await harness.reason(command)
+    assert await harness.instances() == []
 
 
-async def test_a_start_that_is_refused_fails_its_date(site: Site, database: Database) -> None:
-    await site.publish()
+async def test_a_start_that_is_refused_fails_its_date(harness: Harness, database: Database) -> None:
+    await harness.publish()
     async with Master(database).working() as master:
-        await site.ask(dates=["2026-01-01"])
+        await harness.ask(dates=["2026-01-01"])
         await master.scanner.scan(range(PARTITIONS))
         # Published after the plan was made: no run can start without a value any more.
-        await site.publish(parameters={"needed": {"type": "string"}})
-        await master.look()
-        await master.look()
-    (run,) = await site.runs()
+        await harness.publish(parameters={"needed": {"type": "string"}})
+        await master.poll()
+        await master.poll()
+    (run,) = await harness.runs()
     assert run.state is S.FAILED
     assert "needed" in (run.reason or "")
-    assert await site.state() is B.FAILED
+    assert await harness.state() is B.FAILED
 
 
 # -- requests --------------------------------------------------------------------------------
 
 
-async def test_paused_it_starts_nothing_until_it_is_resumed(site: Site, database: Database) -> None:
-    await site.publish()
+async def test_paused_it_starts_nothing_until_it_is_resumed(
+    harness: Harness, database: Database
+) -> None:
+    await harness.publish()
     async with Master(database).working() as master:
-        await site.ask(**FIVE_DAYS, parallel=2)
-        await master.look()
-        await site.request(CommandType.PAUSE_BACKFILL, await site.backfill(), "pause")
-        await master.look()
-        for run in await site.runs(S.STARTED):
+        await harness.ask(**FIVE_DAYS, parallel=2)
+        await master.poll()
+        await harness.request(CommandType.PAUSE_BACKFILL, await harness.backfill(), "pause")
+        await master.poll()
+        for run in await harness.runs(S.STARTED):
             await master.end(run)
-        await master.look()
-        assert await site.state() is B.PAUSED
-        assert await site.counts() == {S.SUCCEEDED: 2, S.WAITING: 3}
-        again = await site.request(CommandType.PAUSE_BACKFILL, await site.backfill(), "again")
-        await master.look()
-        assert await site.reason(again) == "cannot pause: the backfill is PAUSED"
-        await site.request(CommandType.RESUME_BACKFILL, await site.backfill(), "resume")
-        await master.look()
-        assert await site.counts() == {S.SUCCEEDED: 2, S.STARTED: 2, S.WAITING: 1}
+        await master.poll()
+        assert await harness.state() is B.PAUSED
+        assert await harness.counts() == {S.SUCCEEDED: 2, S.WAITING: 3}
+        again = await harness.request(CommandType.PAUSE_BACKFILL, await harness.backfill(), "again")
+        await master.poll()
+        assert await harness.reason(again) == "cannot pause: the backfill is PAUSED"
+        await harness.request(CommandType.RESUME_BACKFILL, await harness.backfill(), "resume")
+        await master.poll()
+        assert await harness.counts() == {S.SUCCEEDED: 2, S.STARTED: 2, S.WAITING: 1}
 
 
 @on_both
 async def test_cancelled_it_stops_what_runs_and_can_be_taken_up_again(
-    site: Site, database: Database
+    harness: Harness, database: Database
 ) -> None:
-    await site.publish()
+    await harness.publish()
     async with Master(database).working() as master:
-        await site.ask(**FIVE_DAYS, parallel=2)
-        await master.look()
-        await site.request(CommandType.CANCEL_BACKFILL, await site.backfill(), "cancel")
-        await master.look()  # the tasks were not claimed yet: their instances stop at once
-        await master.look()
-        assert await site.state() is B.CANCELLED
-        assert await site.counts() == {S.CANCELLED: 5}
-        assert {one.state for one in await site.instances()} == {WorkflowState.STOPPED}
-        assert (await site.backfill()).finished_at is not None
-        await site.request(CommandType.RETRY_BACKFILL, await site.backfill(), "retry")
-        await master.look()
-        assert await site.counts() == {S.STARTED: 2, S.WAITING: 3}
-        assert (await site.backfill()).finished_at is None
-        assert [run.tries for run in await site.runs()] == [2, 2, 0, 0, 0]
-    assert len(await site.instances()) == 4
+        await harness.ask(**FIVE_DAYS, parallel=2)
+        await master.poll()
+        await harness.request(CommandType.CANCEL_BACKFILL, await harness.backfill(), "cancel")
+        await master.poll()  # the tasks were not claimed yet: their instances stop at once
+        await master.poll()
+        assert await harness.state() is B.CANCELLED
+        assert await harness.counts() == {S.CANCELLED: 5}
+        assert {one.state for one in await harness.instances()} == {WorkflowState.STOPPED}
+        assert (await harness.backfill()).finished_at is not None
+        await harness.request(CommandType.RETRY_BACKFILL, await harness.backfill(), "retry")
+        await master.poll()
+        assert await harness.counts() == {S.STARTED: 2, S.WAITING: 3}
+        assert (await harness.backfill()).finished_at is None
+        assert [run.tries for run in await harness.runs()] == [2, 2, 0, 0, 0]
+    assert len(await harness.instances()) == 4
 
 
 async def test_a_run_that_was_only_asked_for_is_stopped_once_it_is_there(
-    site: Site, database: Database
+    harness: Harness, database: Database
 ) -> None:
-    await site.publish()
+    await harness.publish()
     async with Master(database).working() as master:
-        await site.ask(**FIVE_DAYS)
+        await harness.ask(**FIVE_DAYS)
         await master.scanner.scan(range(PARTITIONS))
         await master.backfills.advance(range(PARTITIONS))
-        assert await site.instances() == []
-        cancel = await site.request(CommandType.CANCEL_BACKFILL, await site.backfill(), "cancel")
+        assert await harness.instances() == []
+        cancel = await harness.request(
+            CommandType.CANCEL_BACKFILL, await harness.backfill(), "cancel"
+        )
         await master.backfills.carry_out(cancel)
-        await master.look()  # the instance comes to be
-        assert await site.state() is B.CANCELLING
-        assert await site.counts() == {S.STARTED: 1, S.CANCELLED: 4}
-        await master.look()
-        await master.look()
-        assert await site.state() is B.CANCELLED
-    (instance,) = await site.instances()
+        await master.poll()  # the instance comes to be
+        assert await harness.state() is B.CANCELLING
+        assert await harness.counts() == {S.STARTED: 1, S.CANCELLED: 4}
+        await master.poll()
+        await master.poll()
+        assert await harness.state() is B.CANCELLED
+    (instance,) = await harness.instances()
     assert instance.state is WorkflowState.STOPPED
     assert "backfill 1 was cancelled" in (instance.reason or "")
 
 
 @on_both
 async def test_a_retry_starts_what_failed_and_follows_what_was_recovered(
-    site: Site, database: Database
+    harness: Harness, database: Database
 ) -> None:
-    workflow = await site.publish()
+    workflow = await harness.publish()
     async with Master(database).working() as master:
-        await site.ask(dates=["2026-01-01", "2026-01-02"], parallel=2)
-        await master.look()
-        first, second = await site.runs(S.STARTED)
+        await harness.ask(dates=["2026-01-01", "2026-01-02"], parallel=2)
+        await master.poll()
+        first, second = await harness.runs(S.STARTED)
         for run in (first, second):
             await master.end(run, TaskSignal.FAIL)
-        await master.look()
-        assert await site.state() is B.FAILED
-        await _recover(site, workflow, await site.instance_of(first))
-        await master.look()
-        await site.request(CommandType.RETRY_BACKFILL, await site.backfill(), "retry")
-        await master.look()
-        assert [(run.state, run.tries) for run in await site.runs()] == [
+        await master.poll()
+        assert await harness.state() is B.FAILED
+        await _recover(harness, workflow, await harness.instance_of(first))
+        await master.poll()
+        await harness.request(CommandType.RETRY_BACKFILL, await harness.backfill(), "retry")
+        await master.poll()
+        assert [(run.state, run.tries) for run in await harness.runs()] == [
             (S.STARTED, 1),
             (S.STARTED, 2),
         ]
-        nothing = await site.request(CommandType.RETRY_BACKFILL, await site.backfill(), "nothing")
-        await master.look()
-        assert "nothing to retry" in await site.reason(nothing)
+        nothing = await harness.request(
+            CommandType.RETRY_BACKFILL, await harness.backfill(), "nothing"
+        )
+        await master.poll()
+        assert "nothing to retry" in await harness.reason(nothing)
 
 
-async def _recover(site: Site, workflow: int, instance: Instance) -> None:
+async def _recover(harness: Harness, workflow: int, instance: Instance) -> None:
     new = NewCommand(
         CommandType.RECOVER, instance.partition, "recover", workflow, instance_id=instance.id
     )
-    async with site.database.unit_of_work() as uow:
+    async with harness.database.unit_of_work() as uow:
         await uow.commands.add(new, utc_now())
         await uow.commit()
 
@@ -325,74 +335,74 @@ async def _recover(site: Site, workflow: int, instance: Instance) -> None:
 
 @on_both
 async def test_a_former_owner_starts_nothing_and_its_successor_goes_on(
-    site: Site, database: Database
+    harness: Harness, database: Database
 ) -> None:
-    await site.publish()
+    await harness.publish()
     async with Master(database).working() as former:
-        await site.ask(**FIVE_DAYS, parallel=2)
-        await former.look()
-        first = (await site.runs(S.STARTED))[0]
+        await harness.ask(**FIVE_DAYS, parallel=2)
+        await former.poll()
+        first = (await harness.runs(S.STARTED))[0]
         await former.end(first)
-        backfill = await site.backfill()
+        backfill = await harness.backfill()
         async with Master(database, epoch=2).working() as successor:
             with pytest.raises(Fenced):
                 await former.backfills.step(1, backfill.partition)
-            assert await site.counts() == {S.STARTED: 2, S.WAITING: 3}
-            pause = await site.request(CommandType.PAUSE_BACKFILL, backfill, "pause")
-            await former.backfills.carry_out(pause)  # told in the log, left to the owner
-            assert (await site.stored(pause)).state is CommandState.PENDING
-            await successor.look()
-            assert await site.state() is B.PAUSED
-            await site.request(CommandType.RESUME_BACKFILL, backfill, "resume")
-            while await site.state() is not B.SUCCEEDED:
-                await successor.look()
-                for run in await site.runs(S.STARTED):
+            assert await harness.counts() == {S.STARTED: 2, S.WAITING: 3}
+            pause = await harness.request(CommandType.PAUSE_BACKFILL, backfill, "pause")
+            await former.backfills.carry_out(pause)  # logged, and left to the owner
+            assert (await harness.stored(pause)).state is CommandState.PENDING
+            await successor.poll()
+            assert await harness.state() is B.PAUSED
+            await harness.request(CommandType.RESUME_BACKFILL, backfill, "resume")
+            while await harness.state() is not B.SUCCEEDED:
+                await successor.poll()
+                for run in await harness.runs(S.STARTED):
                     await successor.end(run)
-    assert [one.logical_time for one in await site.instances()] == [day(n) for n in range(1, 6)]
+    assert [one.logical_time for one in await harness.instances()] == [day(n) for n in range(1, 6)]
 
 
 async def test_a_backfill_that_this_version_cannot_read_holds_up_no_other(
-    site: Site, database: Database
+    harness: Harness, database: Database
 ) -> None:
-    await site.publish()
+    await harness.publish()
     async with Master(database).working() as master:
-        await site.ask("newer", dates=["2026-01-01"])
+        await harness.ask("newer", dates=["2026-01-01"])
         await master.scanner.scan(range(PARTITIONS))
         async with database.unit_of_work() as uow:
             await uow.connection.execute(update(backfill).values(request={"speed": 3}))
             await uow.commit()
-        await site.ask("ours", dates=["2026-01-02"])
-        await master.look()
-        assert await site.counts(1) == {S.WAITING: 1}
-        assert await site.counts(2) == {S.STARTED: 1}
+        await harness.ask("ours", dates=["2026-01-02"])
+        await master.poll()
+        assert await harness.counts(1) == {S.WAITING: 1}
+        assert await harness.counts(2) == {S.STARTED: 1}
 
 
 @on_both
 @pytest.mark.parametrize("point", ["backfill.before_commit", "backfill.after_commit"])
 async def test_a_failure_at_any_point_of_any_step_costs_no_date_and_doubles_none(
-    site: Site, database: Database, point: str, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, database: Database, point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every second commit of a backfill fails, before it or with its answer lost."""
-    await site.publish()
+    await harness.publish()
     monkeypatch.setattr(failpoints, "_armed_points", failpoints.parse(f"{point}=raise%2"))
     async with Master(database).working() as master:
-        command = await site.ask(**FIVE_DAYS, parallel=2)
-        while (await site.stored(command)).state is CommandState.PENDING:
-            await master.look()
-        while await site.state() is not B.SUCCEEDED:
-            await master.look()
-            started = await site.runs(S.STARTED)
+        command = await harness.ask(**FIVE_DAYS, parallel=2)
+        while (await harness.stored(command)).state is CommandState.PENDING:
+            await master.poll()
+        while await harness.state() is not B.SUCCEEDED:
+            await master.poll()
+            started = await harness.runs(S.STARTED)
             assert len(started) <= 2
-            assert await site.unfinished() <= 2
+            assert await harness.unfinished() <= 2
             for run in started[:1]:
-                if run.command_id is not None and await _has_instance(site, run.command_id):
+                if run.command_id is not None and await _has_instance(harness, run.command_id):
                     await master.end(run)
-    assert [one.logical_time for one in await site.instances()] == [day(n) for n in range(1, 6)]
-    assert [run.tries for run in await site.runs()] == [1] * 5
+    assert [one.logical_time for one in await harness.instances()] == [day(n) for n in range(1, 6)]
+    assert [run.tries for run in await harness.runs()] == [1] * 5
 
 
-async def _has_instance(site: Site, command_id: int) -> bool:
-    async with site.database.unit_of_work(read_only=True) as uow:
+async def _has_instance(harness: Harness, command_id: int) -> bool:
+    async with harness.database.unit_of_work(read_only=True) as uow:
         command = await uow.commands.get(command_id)
         if command.result_instance_id is None:
             return False
@@ -401,57 +411,57 @@ async def _has_instance(site: Site, command_id: int) -> bool:
 
 
 async def test_a_new_backfill_starts_at_once_also_where_there_was_none(
-    site: Site, database: Database
+    harness: Harness, database: Database
 ) -> None:
-    await site.publish()
+    await harness.publish()
     async with Master(database).working() as master:
-        await master.look()  # there is none: from now on notifications are not for backfills
+        await master.poll()  # there is none: from now on notifications are not for backfills
         work = asyncio.create_task(master.backfills.run())
         try:
-            for number in (1, 2):  # the first one may be due to its first look
+            for number in (1, 2):  # the first one may be due to its first poll
                 master.notified.clear()
-                await site.ask(f"k{number}", dates=[f"2026-01-0{number}"])
+                await harness.ask(f"k{number}", dates=[f"2026-01-0{number}"])
                 await master.scanner.scan(range(PARTITIONS))
                 await eventually(lambda: master.notified)
             assert not work.done()
         finally:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
-    assert await site.counts(1) == await site.counts(2) == {S.STARTED: 1}
+    assert await harness.counts(1) == await harness.counts(2) == {S.STARTED: 1}
 
 
-async def test_the_end_of_a_run_wakes_the_backfill(site: Site, database: Database) -> None:
-    await site.publish()
+async def test_the_end_of_a_run_wakes_the_backfill(harness: Harness, database: Database) -> None:
+    await harness.publish()
     async with Master(database).working() as master:
-        await site.ask(**FIVE_DAYS)
-        await master.look()
+        await harness.ask(**FIVE_DAYS)
+        await master.poll()
         work = asyncio.create_task(master.backfills.run())
         try:
-            for _ in range(3):  # the first one may be due to its first look
-                (run,) = await site.runs(S.STARTED)
+            for _ in range(3):  # the first one may be due to its first poll
+                (run,) = await harness.runs(S.STARTED)
                 master.notified.clear()
                 await master.end(run)
-                # Its regular look comes in a minute, and no notification arrives here.
+                # Its regular poll comes in a minute, and no notification arrives here.
                 await eventually(lambda: master.notified)
                 await master.scanner.scan(range(PARTITIONS))
             assert not work.done()
         finally:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
-    assert await site.counts() == {S.SUCCEEDED: 3, S.STARTED: 1, S.WAITING: 1}
+    assert await harness.counts() == {S.SUCCEEDED: 3, S.STARTED: 1, S.WAITING: 1}
 
 
 @on_both
 async def test_the_end_of_a_run_notifies_the_notification_of_another_master(
-    site: Site, database: Database
+    harness: Harness, database: Database
 ) -> None:
-    await site.publish()
+    await harness.publish()
     async with Master(database).working() as master:
-        await site.ask(dates=["2026-01-01", "2026-01-02"])
-        await master.look()
-        (run,) = await site.runs(S.STARTED)
-        home = (await site.backfill()).partition
-        instance = await site.instance_of(run)
+        await harness.ask(dates=["2026-01-01", "2026-01-02"])
+        await master.poll()
+        (run,) = await harness.runs(S.STARTED)
+        home = (await harness.backfill()).partition
+        instance = await harness.instance_of(run)
         assert instance.partition != home, "chosen so by the key"
         await master.engine.drop([home])
         master.notified.clear()

@@ -17,12 +17,12 @@ from shoal.sql.repositories.runs.commands import own_key
 from shoal.sql.schema.tables import command, schedule, workflow_instance
 from tests.clock import utc_now
 from tests.databases import migrated_url
-from tests.integration.master import admission_site, backfill_site, family_site
+from tests.integration.master import admission_harness, backfill_harness, family_harness
 from tests.integration.master.contexts import context_of
 
 RUNNING, QUEUED, STOPPED = WorkflowState.RUNNING, WorkflowState.QUEUED, WorkflowState.STOPPED
 DUE = datetime(2026, 1, 1, tzinfo=UTC)
-MOST = max(family_site.PARTITIONS, backfill_site.PARTITIONS)
+MOST = max(family_harness.PARTITIONS, backfill_harness.PARTITIONS)
 LONG_AGO = timedelta(hours=1)
 
 
@@ -61,38 +61,38 @@ async def take_keys(database: Database, keys: Iterable[str]) -> int:
     ],
 )
 async def test_runs_that_wait_move_up(database: Database, overlap: str, keys: list[str]) -> None:
-    site = admission_site.Site(database)
-    workflow = await site.publish(overlap=overlap)
-    async with site.working():
-        first = await site.start(workflow)
-        await site.is_in(first, RUNNING)
+    harness = admission_harness.Harness(database)
+    workflow = await harness.publish(overlap=overlap)
+    async with harness.working():
+        first = await harness.start(workflow)
+        await harness.is_in(first, RUNNING)
         numbers = {"first": first.id, "second": first.id + 1, "third": first.id + 2}
         await take_keys(database, [key.format(**numbers) for key in keys])
-        second = await site.start(workflow)
-        third = await site.start(workflow)
+        second = await harness.start(workflow)
+        third = await harness.start(workflow)
         assert (second.id, third.id) == (numbers["second"], numbers["third"])
         if overlap == "queue":
-            await site.end(first)
-            await site.is_in(second, RUNNING)
-            await site.end(second)
+            await harness.end(first)
+            await harness.is_in(second, RUNNING)
+            await harness.end(second)
         elif overlap == "queue_latest":
-            await site.is_in(second, STOPPED)
-            await site.end(first)
+            await harness.is_in(second, STOPPED)
+            await harness.end(first)
         else:
-            await site.is_in(first, STOPPED)
-            await site.is_in(second, STOPPED)
-        await site.is_in(third, RUNNING)
+            await harness.is_in(first, STOPPED)
+            await harness.is_in(second, STOPPED)
+        await harness.is_in(third, RUNNING)
 
 
 async def test_schedule_fires(database: Database) -> None:
-    site = admission_site.Site(database)
-    workflow = await site.publish(schedules=[{"cron": "0 0 0 * * ?"}])
+    harness = admission_harness.Harness(database)
+    workflow = await harness.publish(schedules=[{"cron": "0 0 0 * * ?"}])
     async with database.unit_of_work() as uow:
         (one,) = await uow.schedules.of_workflow("default", "w")
         await uow.connection.execute(update(schedule).values(next_fire_at=DUE))
         await uow.commit()
     await take_keys(database, [f"schedule:{one.id}:{DUE.isoformat()}"])
-    engine = Engine(database, admission_site.Master(site, 0)._perform, utc_now, 500)
+    engine = Engine(database, admission_harness.Master(harness, 0)._perform, utc_now, 500)
     await engine.take(dict.fromkeys(range(MOST), 1), "m")
     context = context_of(database, engine, clock=lambda: DUE, partitions=MOST)
     await Scheduler(context).fire_due()
@@ -102,44 +102,46 @@ async def test_schedule_fires(database: Database) -> None:
 
 
 async def test_sub_workflow_starts(database: Database) -> None:
-    site = family_site.Site(database)
-    await site.publish("leaf", {"x": {}})
-    top = await site.publish("top", {"s": {"type": "SUB_WORKFLOW", "params": {"workflow": "leaf"}}})
+    harness = family_harness.Harness(database)
+    await harness.publish("leaf", {"x": {}})
+    top = await harness.publish(
+        "top", {"s": {"type": "SUB_WORKFLOW", "params": {"workflow": "leaf"}}}
+    )
     await take_keys(database, [f"child:{task}:0" for task in range(1, 20)])
-    async with family_site.Master(database).working() as master:
-        await site.send(CommandType.START, top)
+    async with family_harness.Master(database).working() as master:
+        await harness.send(CommandType.START, top)
         await master.run()
     done = [WorkflowState.SUCCEEDED]
-    assert await site.states() == {"top": done, "leaf": done}
+    assert await harness.states() == {"top": done, "leaf": done}
 
 
 async def test_backfill_starts_and_stops_its_dates(database: Database) -> None:
-    site = backfill_site.Site(database)
-    await site.publish()
+    harness = backfill_harness.Harness(database)
+    await harness.publish()
     await take_keys(
         database,
         [f"backfill:1:{n}:{t}{end}" for n in range(3) for t in range(3) for end in ("", ":stop")],
     )
-    async with backfill_site.Master(database).working() as master:
-        await site.ask(**{"from": "2026-01-01", "to": "2026-01-02"}, parallel=2)
-        await master.look()
-        assert [run.state for run in await site.runs()] == [BackfillRunState.STARTED] * 2
-        assert await site.unfinished() == 2
-        await site.request(CommandType.CANCEL_BACKFILL, await site.backfill(), "cancel")
+    async with backfill_harness.Master(database).working() as master:
+        await harness.ask(**{"from": "2026-01-01", "to": "2026-01-02"}, parallel=2)
+        await master.poll()
+        assert [run.state for run in await harness.runs()] == [BackfillRunState.STARTED] * 2
+        assert await harness.unfinished() == 2
+        await harness.request(CommandType.CANCEL_BACKFILL, await harness.backfill(), "cancel")
         for _ in range(2):
-            await master.look()
-        assert [one.state for one in await site.instances()] == [STOPPED] * 2
+            await master.poll()
+        assert [one.state for one in await harness.instances()] == [STOPPED] * 2
 
 
 async def test_run_that_was_admitted_but_never_told_is_told_again(database: Database) -> None:
     """As a data folder may hold it in which a caller's key once stood in the message's way."""
-    site = admission_site.Site(database)
-    workflow = await site.publish(overlap="queue")
-    async with site.working() as masters:
-        first, second = [await site.start(workflow, partition=0) for _ in range(2)]
-        await site.is_in(first, RUNNING)
-        site.deaf = True
-        await site.end(first)
+    harness = admission_harness.Harness(database)
+    workflow = await harness.publish(overlap="queue")
+    async with harness.working() as masters:
+        first, second = [await harness.start(workflow, partition=0) for _ in range(2)]
+        await harness.is_in(first, RUNNING)
+        harness.deaf = True
+        await harness.end(first)
         async with database.unit_of_work() as uow:
             is_message = command.c.idempotency_key == own_key(f"admit:{second.id}")
             await uow.connection.execute(command.delete().where(is_message))
@@ -147,10 +149,10 @@ async def test_run_that_was_admitted_but_never_told_is_told_again(database: Data
             admitted = workflow_instance.update().where(is_second)
             await uow.connection.execute(admitted.values(admitted_at=utc_now() - LONG_AGO))
             await uow.commit()
-        site.deaf = False
+        harness.deaf = False
         for master in masters:
             await master.admission.admit_waiting()
-        await site.is_in(second, RUNNING)
+        await harness.is_in(second, RUNNING)
         async with database.unit_of_work(read_only=True) as uow:
             told = (await uow.commands.sent([f"admit:{second.id}"]))[f"admit:{second.id}"]
         assert told.state is not CommandState.REFUSED

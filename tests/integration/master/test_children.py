@@ -14,7 +14,7 @@ from shoal.master.engine.messages import DEEPEST
 from shoal.runtime import failpoints
 from shoal.sql import Database
 from tests.databases import migrated_url
-from tests.integration.master.family_site import PARTITIONS, Master, Site
+from tests.integration.master.family_harness import PARTITIONS, Harness, Master
 
 W = WorkflowState
 START, PAUSE, RESUME = CommandType.START, CommandType.PAUSE, CommandType.RESUME
@@ -36,19 +36,19 @@ async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-def site(database: Database) -> Site:
-    return Site(database)
+def harness(database: Database) -> Harness:
+    return Harness(database)
 
 
 def sub(workflow: str, **params: Any) -> dict[str, Any]:
     return {"type": "SUB_WORKFLOW", "params": {"workflow": workflow, **params}}
 
 
-async def three_levels(site: Site) -> int:
+async def three_levels(harness: Harness) -> int:
     """Publish top, mid and leaf; return the id of top."""
-    await site.publish("leaf", {"x": {}, "y": {}})
-    await site.publish("mid", {"a": {}, "s": sub("leaf") | {"depends_on": ["a"]}})
-    return await site.publish("top", {"s": sub("mid"), "after": {"depends_on": ["s"]}})
+    await harness.publish("leaf", {"x": {}, "y": {}})
+    await harness.publish("mid", {"a": {}, "s": sub("leaf") | {"depends_on": ["a"]}})
+    return await harness.publish("top", {"s": sub("mid"), "after": {"depends_on": ["s"]}})
 
 
 class Failing:
@@ -68,40 +68,40 @@ class Failing:
 
 @on_both
 async def test_recovery_of_the_parent_runs_only_what_failed_two_levels_below(
-    site: Site, database: Database
+    harness: Harness, database: Database
 ) -> None:
-    workflow = await three_levels(site)
+    workflow = await three_levels(harness)
     fate = Failing("x", 1)
     async with Master(database).working() as master:
-        await site.send(START, workflow)
+        await harness.send(START, workflow)
         await master.run(fate)
-        top, mid, leaf = await site.instances()
+        top, mid, leaf = await harness.instances()
         assert (top.state, mid.state, leaf.state) == (W.FAILED, W.FAILED, W.FAILED)
-        task = await site.task(top, "s")
+        task = await harness.task(top, "s")
         assert task.reason == f"instance {mid.id} FAILED: 1 task failed"
-        recover = await site.ask(RECOVER, top)
+        recover = await harness.ask(RECOVER, top)
         await master.run(fate)
-        assert (await site.command(recover)).state is CommandState.DONE
-    assert await site.states() == {w: [W.SUCCEEDED] for w in ("top", "mid", "leaf")}
+        assert (await harness.command(recover)).state is CommandState.DONE
+    assert await harness.states() == {w: [W.SUCCEEDED] for w in ("top", "mid", "leaf")}
     assert fate.runs == {
         (top.id, "after"): 1,
         (mid.id, "a"): 1,
         (leaf.id, "x"): 2,
         (leaf.id, "y"): 1,
     }
-    task = await site.task(top, "s")
+    task = await harness.task(top, "s")
     assert task.detail["children"]["0"]["instance"] == mid.id
-    mid = (await site.instances("mid"))[0]
+    mid = (await harness.instances("mid"))[0]
     assert mid.parent is not None
     assert (mid.parent.instance_id, mid.parent.task_instance_id) == (top.id, task.id)
     assert (mid.parent.depth, mid.parent.ask) == (1, 1)
 
 
 async def test_child_is_for_the_same_time_and_as_urgent_as_its_parent(
-    site: Site, database: Database
+    harness: Harness, database: Database
 ) -> None:
-    await site.publish("leaf", {"x": {}}, parameters={"p": "", "q": "d"}, timezone="Asia/Tokyo")
-    top = await site.publish(
+    await harness.publish("leaf", {"x": {}}, parameters={"p": "", "q": "d"}, timezone="Asia/Tokyo")
+    top = await harness.publish(
         "top",
         {"s": sub("leaf", parameters={"p": "$[yyyyMMdd] ${v} $$"})},
         parameters={"v": {}},
@@ -109,11 +109,11 @@ async def test_child_is_for_the_same_time_and_as_urgent_as_its_parent(
     )
     at = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)
     async with Master(database).working() as master:
-        await site.send(
+        await harness.send(
             START, top, logical_time=at, priority=0, parameters={"v": "$${q} $$[y]"}, backfill_id=7
         )
         await master.run()
-    (child,) = await site.instances("leaf")
+    (child,) = await harness.instances("leaf")
     assert (child.logical_time, child.timezone, child.priority) == (at, "Europe/Berlin", 0)
     assert child.backfill_id == 7
     assert child.startup == {"p": "20260302 $${q} $$[y] $$"}, "values, taken as they are"
@@ -130,18 +130,20 @@ async def test_child_is_for_the_same_time_and_as_urgent_as_its_parent(
     ],
 )
 async def test_child_that_is_refused_fails_its_task_with_the_reason(
-    site: Site, database: Database, child: dict[str, Any], params: dict[str, Any], why: str
+    harness: Harness, database: Database, child: dict[str, Any], params: dict[str, Any], why: str
 ) -> None:
-    leaf = await site.publish("leaf", {"x": {}}, **child)
-    top = await site.publish("top", {"s": sub("leaf") | {"params": {"workflow": "leaf"} | params}})
+    leaf = await harness.publish("leaf", {"x": {}}, **child)
+    top = await harness.publish(
+        "top", {"s": sub("leaf") | {"params": {"workflow": "leaf"} | params}}
+    )
     async with Master(database).working() as master:
         if "overlap" in child:
-            await site.send(START, leaf)
-            await master.look()
-        await site.send(START, top)
-        await master.look()
-    (parent,) = await site.instances("top")
-    task = await site.task(parent, "s")
+            await harness.send(START, leaf)
+            await master.poll()
+        await harness.send(START, top)
+        await master.poll()
+    (parent,) = await harness.instances("top")
+    task = await harness.task(parent, "s")
     assert (parent.state, task.state) == (W.FAILED, TaskState.FAILED)
     assert task.reason is not None
     assert task.reason.startswith("the sub-workflow could not be started: ")
@@ -149,95 +151,97 @@ async def test_child_that_is_refused_fails_its_task_with_the_reason(
 
 
 async def test_workflow_that_runs_itself_ends_at_the_deepest_level(
-    site: Site, database: Database
+    harness: Harness, database: Database
 ) -> None:
-    top = await site.publish("top", {"s": sub("top")})
+    top = await harness.publish("top", {"s": sub("top")})
     async with Master(database).working() as master:
-        await site.send(START, top)
+        await harness.send(START, top)
         await master.run()
-    instances = await site.instances()
+    instances = await harness.instances()
     assert [one.state for one in instances] == [W.FAILED] * (1 + DEEPEST)
-    deepest = await site.task(instances[-1], "s")
+    deepest = await harness.task(instances[-1], "s")
     assert "nested deeper than 20 levels" in (deepest.reason or "")
 
 
 @on_both
-async def test_pause_reaches_a_child_that_was_not_there_yet(site: Site, database: Database) -> None:
-    await site.publish("leaf", {"x": {}})
-    workflow = await site.publish("top", {"s": sub("leaf")})
+async def test_pause_reaches_a_child_that_was_not_there_yet(
+    harness: Harness, database: Database
+) -> None:
+    await harness.publish("leaf", {"x": {}})
+    workflow = await harness.publish("top", {"s": sub("leaf")})
     async with Master(database).working() as master:
-        await site.send(START, workflow)
+        await harness.send(START, workflow)
         await master.scanner.scan(range(PARTITIONS))
-        (top,) = await site.instances("top")
+        (top,) = await harness.instances("top")
         await master.hear()
-        assert await site.pending(START)
-        await site.ask(PAUSE, top)
-        await master.look()
-        assert await site.states() == {"top": [W.PAUSED], "leaf": [W.PAUSED]}
-        await site.ask(RESUME, top)
+        assert await harness.pending(START)
+        await harness.ask(PAUSE, top)
+        await master.poll()
+        assert await harness.states() == {"top": [W.PAUSED], "leaf": [W.PAUSED]}
+        await harness.ask(RESUME, top)
         await master.run()
-    assert await site.states() == {"top": [W.SUCCEEDED], "leaf": [W.SUCCEEDED]}
+    assert await harness.states() == {"top": [W.SUCCEEDED], "leaf": [W.SUCCEEDED]}
 
 
 @on_both
 async def test_stop_of_the_parent_waits_for_the_grandchild_and_a_resume_goes_on(
-    site: Site, database: Database
+    harness: Harness, database: Database
 ) -> None:
-    workflow = await three_levels(site)
+    workflow = await three_levels(harness)
     async with Master(database).working() as master:
-        await site.send(START, workflow)
-        await master.look()
+        await harness.send(START, workflow)
+        await master.poll()
         await master.work()  # mid's "a"
-        await master.look()
+        await master.poll()
         await master.work(lambda _task: None)  # leaf's tasks are claimed
-        top, mid, leaf = await site.instances()
-        await site.ask(STOP, top)
-        await master.look()
-        assert {s for (s,) in (await site.states()).values()} == {W.STOPPING}
-        assert (await site.task(leaf, "x")).state is TaskState.CLAIMED
+        top, mid, leaf = await harness.instances()
+        await harness.ask(STOP, top)
+        await master.poll()
+        assert {s for (s,) in (await harness.states()).values()} == {W.STOPPING}
+        assert (await harness.task(leaf, "x")).state is TaskState.CLAIMED
         await master.run(lambda _task: TaskSignal.KILL)
-        assert {s for (s,) in (await site.states()).values()} == {W.STOPPED}
-        await site.ask(RESUME, top)
+        assert {s for (s,) in (await harness.states()).values()} == {W.STOPPED}
+        await harness.ask(RESUME, top)
         await master.run()
-    assert {s for (s,) in (await site.states()).values()} == {W.SUCCEEDED}
-    assert (await site.task(mid, "a")).attempt == 1
+    assert {s for (s,) in (await harness.states()).values()} == {W.SUCCEEDED}
+    assert (await harness.task(mid, "a")).attempt == 1
 
 
 @on_both
 async def test_child_that_waits_for_other_runs_is_known_and_starts_in_its_turn(
-    site: Site, database: Database
+    harness: Harness, database: Database
 ) -> None:
-    leaf = await site.publish("leaf", {"x": {}}, overlap="queue")
-    workflow = await site.publish("top", {"s": sub("leaf")})
+    leaf = await harness.publish("leaf", {"x": {}}, overlap="queue")
+    workflow = await harness.publish("top", {"s": sub("leaf")})
     async with Master(database).working() as master:
-        await site.send(START, leaf)
-        await master.look()
-        await site.send(START, workflow)
-        await master.look()
-        (top,) = await site.instances("top")
-        first, second = await site.instances("leaf")
-        child = (await site.task(top, "s")).detail["children"]["0"]
+        await harness.send(START, leaf)
+        await master.poll()
+        await harness.send(START, workflow)
+        await master.poll()
+        (top,) = await harness.instances("top")
+        first, second = await harness.instances("leaf")
+        child = (await harness.task(top, "s")).detail["children"]["0"]
         assert (child["instance"], child["state"]) == (second.id, "QUEUED")
         assert (first.state, second.state) == (W.RUNNING, W.QUEUED)
         await master.run()
-    assert await site.states() == {"leaf": [W.SUCCEEDED] * 2, "top": [W.SUCCEEDED]}
+    assert await harness.states() == {"leaf": [W.SUCCEEDED] * 2, "top": [W.SUCCEEDED]}
 
 
 async def test_requests_for_one_instance_keep_their_order_when_one_cannot_be_stored(
-    site: Site, database: Database, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workflow = await site.publish("w", {"x": {}})
+    workflow = await harness.publish("w", {"x": {}})
     async with Master(database, batch=1).working() as master:
-        await site.send(START, workflow)
-        await master.look()
-        (run,) = await site.instances()
-        asked = [await site.ask(kind, run) for kind in (PAUSE, RESUME)]
+        await harness.send(START, workflow)
+        await master.poll()
+        (run,) = await harness.instances()
+        asked = [await harness.ask(kind, run) for kind in (PAUSE, RESUME)]
         once = failpoints.parse("store.before_commit=raise@1")
         monkeypatch.setattr(failpoints, "_armed_points", once)
         for state in (CommandState.PENDING, CommandState.DONE):
             await master.scanner.scan(range(PARTITIONS))
-            assert [(await site.command(c)).state for c in asked] == [state] * 2
-    assert (await site.instances())[0].state is W.RUNNING
+            assert [(await harness.command(c)).state for c in asked] == [state] * 2
+    assert (await harness.instances())[0].state is W.RUNNING
 
 
 @on_both
@@ -250,22 +254,22 @@ async def test_requests_for_one_instance_keep_their_order_when_one_cannot_be_sto
     ],
 )
 async def test_map_is_complete_although_masters_fail_and_die_between_any_two_messages(
-    site: Site, database: Database, monkeypatch: pytest.MonkeyPatch, point: str
+    harness: Harness, database: Database, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
-    await site.publish("leaf", {"x": {}}, parameters={"item": {}})
+    await harness.publish("leaf", {"x": {}}, parameters={"item": {}})
     params = {"workflow": "leaf", "items": [f"i{n}" for n in range(7)], "parallel": 3}
-    workflow = await site.publish("top", {"m": {"type": "MAP", "params": params}})
+    workflow = await harness.publish("top", {"m": {"type": "MAP", "params": params}})
     monkeypatch.setattr(failpoints, "_armed_points", failpoints.parse(f"{point}=raise%3"))
-    await site.send(START, workflow)
+    await harness.send(START, workflow)
     for epoch in range(1, 100):  # each master lives for one round
         async with Master(database, epoch).working() as master:
-            await master.look()
+            await master.poll()
             await master.work()
-            instances = await site.instances()
+            instances = await harness.instances()
             moving = [i for i in instances if i.state not in FINISHED_WORKFLOW]
             assert len(moving) <= 4, "the parent and three items"
             if instances and not moving:
                 break
-    assert await site.states() == {"top": [W.SUCCEEDED], "leaf": [W.SUCCEEDED] * 7}
-    given = Counter(one.startup["item"] for one in await site.instances("leaf"))
+    assert await harness.states() == {"top": [W.SUCCEEDED], "leaf": [W.SUCCEEDED] * 7}
+    given = Counter(one.startup["item"] for one in await harness.instances("leaf"))
     assert given == {f"i{n}": 1 for n in range(7)}

@@ -1,4 +1,4 @@
-"""DEPENDENT tasks with real masters: they see what ended, whoever ended it, whoever dies."""
+"""DEPENDENT tasks with real masters: they see every end, whichever master ended it or dies."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

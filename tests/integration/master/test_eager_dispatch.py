@@ -130,10 +130,10 @@ async def test_report_that_cannot_be_answered_holds_up_no_other_of_the_same_call
             verdicts, grants = await worker.report_together([claims[bad.id], claims[good.id]], 2)
         assert verdicts == [pb.ReportVerdict.RETRY, pb.ReportVerdict.COMMITTED]
         assert [grant.attempt.workflow_instance_id for grant in grants] == [good.id]
-        # Nothing is lost: what is held behind the bad one is told as soon as that can be.
+        # Nothing is lost: what is held behind the bad one is granted as soon as that is possible.
         assert (await states(bench, bad.id))["b"] == "CLAIMED"
-        (told,) = await worker.report_and_take(claims[bad.id], room=0)
-        assert told.attempt.workflow_instance_id == bad.id
+        (granted,) = await worker.report_and_take(claims[bad.id], room=0)
+        assert granted.attempt.workflow_instance_id == bad.id
 
 
 async def test_what_was_handed_on_dies_with_its_worker(bench: Bench, zk_chroot: str) -> None:
@@ -200,7 +200,7 @@ def transferred(worker: str = "w") -> Run:
 
 
 class Claims:
-    """Claims that change between two looks; keeps what was asked."""
+    """Claims that change between two reads; keeps what was read."""
 
     def __init__(self, *standing: set[int]) -> None:
         self.standing = list(standing)
@@ -225,7 +225,7 @@ async def lost_by(run: Run, claims: Claims) -> list[int]:
 
     def revoke(unclaimed: Iterable[tuple[Run, Attempt]]) -> None:
         for run, attempt in unclaimed:
-            declare_lost(engine, utc_now, run, attempt, "nobody has it")
+            declare_lost(engine, utc_now, run, attempt, "no worker has it")
 
     context = context_of(cast("Database", None), engine)
     sweeper = Sweeper(context, cast("TaskQueue", claims), revoke)
@@ -235,7 +235,7 @@ async def lost_by(run: Run, claims: Claims) -> list[int]:
 
 
 class _Held:
-    """As much of an engine as a sweep looks at."""
+    """As much of an engine as a sweep uses."""
 
     def __init__(self, run: Run, take: Callable[[TaskEnded], None]) -> None:
         self.runs, self._take = {run.id: run}, take
@@ -254,7 +254,7 @@ async def test_sweeper_spares_what_the_claim_before_stands_for() -> None:
 
 
 async def test_claim_that_is_handed_on_between_two_looks_is_found() -> None:
-    """It is old claim first, new claim then; each of three looks sees one state."""
-    moved = Claims({1}, set(), {2})  # nothing of 2 yet; then the claim moves; then the last look
+    """It is old claim first, new claim then; each of three reads sees one state."""
+    moved = Claims({1}, set(), {2})  # nothing of 2 yet; then the claim moves; then the last read
     assert await lost_by(transferred(), moved) == []
     assert moved.asked == [{2}, {1}, {2}]

@@ -5,8 +5,6 @@ import inspect
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,7 @@ import pytest
 from sqlalchemy import update
 
 from shoal.core.decide import decide
-from shoal.core.definition.model import WorkflowSpec
-from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
+from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.events import (
     Event,
     PauseRequested,
@@ -27,7 +24,6 @@ from shoal.core.runs.events import (
     TimeReached,
 )
 from shoal.core.runs.quarantine import Kind
-from shoal.core.runs.records import NewInstance
 from shoal.core.runs.run import Action, Attempt, Decision, Enqueue, Run, Withdraw
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from shoal.master.dispatch.rpc import MasterRpc
@@ -39,147 +35,69 @@ from shoal.master.services.scan import Scanner
 from shoal.master.services.schedules import Scheduler
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.vault import Vault
-from shoal.sql import Database, UnitOfWork
-from shoal.sql.errors import DatabaseUnavailable, Fenced
+from shoal.sql.errors import Fenced
 from shoal.sql.schema.tables import schedule
 from tests.clock import utc_now
 from tests.databases import migrated_url
 from tests.integration.master.contexts import context_of
+from tests.integration.master.engine_harness import Harness, Unsteady
 from tests.integration.master.statements import noted_writes
 from tests.waiting import DEADLINE_S, eventually
 
-NO_CONTEXT: Any = None  # of a gRPC call; the service does not look at it
-
-
-class Unsteady(Database):
-    """A database that can be out of reach, and counts what wants to write."""
-
-    down = False
-    writers = 0
-
-    def unit_of_work(self, *, read_only: bool = False) -> UnitOfWork:
-        if self.down:
-            raise DatabaseUnavailable("out of reach")
-        self.writers += not read_only
-        return super().unit_of_work(read_only=read_only)
-
-
-@dataclass
-class Site:
-    """An engine that owns partition 0, and what it performed."""
-
-    database: Unsteady
-    engine: Engine = field(init=False)
-    actions: list[tuple[int, Action]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.engine = Engine(self.database, self._perform, utc_now, 500)
-
-    async def _perform(self, performed: Sequence[tuple[Run, tuple[Action, ...]]]) -> None:
-        self.actions += [(run.id, action) for run, actions in performed for action in actions]
-
-    @asynccontextmanager
-    async def working(self) -> AsyncIterator[None]:
-        """Run the engine's loop; whatever ends it fails the test."""
-        work = asyncio.create_task(self.engine.run())
-        try:
-            async with asyncio.timeout(DEADLINE_S):
-                yield
-            assert not work.done(), work
-        finally:
-            work.cancel()
-            await asyncio.gather(work, return_exceptions=True)
-
-    async def publish(self, **fields: object) -> int:
-        """Publish workflow "w", with one task if nothing else is said; return its id."""
-        task = {"name": "a", "type": "SHELL", "params": {"script": "true"}}
-        spec = WorkflowSpec.model_validate({"name": "w", "tasks": [task], **fields})
-        async with self.database.unit_of_work() as uow:
-            published = await uow.workflows.publish(spec, utc_now())
-            await uow.commit()
-        return published.version.workflow_id
-
-    async def command(self, kind: CommandType, instance_id: int | None = None) -> Command:
-        """Add a command for partition 0."""
-        workflow_id = await self.publish()
-        new = NewCommand(kind, 0, f"{kind} {instance_id}", workflow_id, instance_id=instance_id)
-        async with self.database.unit_of_work() as uow:
-            command, _ = await uow.commands.add(new, utc_now())
-            await uow.commit()
-        return command
-
-    async def stored(self, command: Command) -> Command:
-        async with self.database.unit_of_work(read_only=True) as uow:
-            return await uow.commands.get(command.id)
-
-    async def runs(self, count: int, **fields: object) -> list[Run]:
-        """Create instances in partition 0 that no engine knows yet."""
-        workflow_id = await self.publish(**fields)
-        now = utc_now()
-        async with self.database.unit_of_work() as uow:
-            keys = [NewCommand(CommandType.START, 0, f"k{n}", workflow_id) for n in range(count)]
-            added = await uow.commands.add_many(keys, now)
-            new = [
-                NewInstance(c.id, workflow_id, 1, 0, 2, {}, now, now, admitted_at=now)
-                for c, _ in added
-            ]
-            runs = await uow.instances.create(new)
-            await uow.commands.done_many([(c.id, 1) for c, _ in added], now)
-            await uow.commit()
-        return runs
+NO_CONTEXT: Any = None  # of a gRPC call; the service does not use it
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-async def site(request: pytest.FixtureRequest) -> AsyncIterator[Site]:
+async def harness(request: pytest.FixtureRequest) -> AsyncIterator[Harness]:
     async with Unsteady(migrated_url(request, request.param)) as database:
         async with database.unit_of_work() as uow:
             await uow.partitions.ensure(1)
             await uow.commit()
-        yield Site(database)
+        yield Harness(database)
 
 
 async def test_run_that_came_back_by_itself_still_gets_what_a_failed_store_lost(
-    site: Site,
+    harness: Harness,
 ) -> None:
-    (run,) = await site.runs(1)
-    await site.engine.take({0: 1}, "m")
-    site.database.down = True
-    async with site.working():
+    (run,) = await harness.runs(1)
+    await harness.engine.take({0: 1}, "m")
+    harness.database.down = True
+    async with harness.working():
         with pytest.raises(NotStored):  # its Begun was lost in the same batch
-            await site.engine.submit(0, run.id, TaskClaimed(1, "w", utc_now()))
-        site.database.down = False
-        await site.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))
-        await site.engine.heal()
-        again = await site.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))
+            await harness.engine.submit(0, run.id, TaskClaimed(1, "w", utc_now()))
+        harness.database.down = False
+        await harness.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))
+        await harness.engine.heal()
+        again = await harness.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))
     assert again.state is WorkflowState.RUNNING
-    assert site.actions == [(run.id, Enqueue(("a", 1)))]
+    assert harness.actions == [(run.id, Enqueue(("a", 1)))]
 
 
 async def test_report_about_an_unknown_instance_in_an_outage_does_not_stop_the_healing(
-    site: Site,
+    harness: Harness,
 ) -> None:
-    await site.engine.take({0: 1}, "m")
-    site.database.down = True
-    async with site.working():
+    await harness.engine.take({0: 1}, "m")
+    harness.database.down = True
+    async with harness.working():
         with pytest.raises(NotStored):
-            await site.engine.submit(0, 999, TaskClaimed(1, "w", utc_now()))
-        site.database.down = False
-        await site.engine.heal()
+            await harness.engine.submit(0, 999, TaskClaimed(1, "w", utc_now()))
+        harness.database.down = False
+        await harness.engine.heal()
 
 
-async def test_run_that_the_database_refuses_does_not_hold_up_others(site: Site) -> None:
-    runs = await site.runs(5)
-    await site.engine.take({0: 1}, "m")
-    async with site.working():
+async def test_run_that_the_database_refuses_does_not_hold_up_others(harness: Harness) -> None:
+    runs = await harness.runs(5)
+    await harness.engine.take({0: 1}, "m")
+    async with harness.working():
         ids = []
         for run in runs:
             claimed = TaskClaimed(run.attempts["a"].id or 0, "w", utc_now())
-            await site.engine.submit(0, run.id, claimed)
+            await harness.engine.submit(0, run.id, claimed)
             ids.append(run.attempts["a"].id or 0)
         ends = [TaskEnded(i, TaskSignal.FAIL, utc_now(), "w", exit_code=1) for i in ids]
         ends[2] = TaskEnded(ids[2], TaskSignal.FAIL, utc_now(), "w", exit_code=2**70)
         outcomes = await asyncio.gather(
-            *(site.engine.submit(0, r.id, e) for r, e in zip(runs, ends, strict=True)),
+            *(harness.engine.submit(0, r.id, e) for r, e in zip(runs, ends, strict=True)),
             return_exceptions=True,
         )
     assert isinstance(outcomes.pop(2), NotStored)
@@ -187,61 +105,63 @@ async def test_run_that_the_database_refuses_does_not_hold_up_others(site: Site)
     assert len(outcomes) == 4
 
 
-async def test_resume_and_pause_decided_together_leave_nothing_to_queue(site: Site) -> None:
-    (run,) = await site.runs(1)
-    await site.engine.take({0: 1}, "m")
-    async with site.working():
-        await site.engine.submit(0, run.id, PauseRequested(utc_now()))
+async def test_resume_and_pause_decided_together_leave_nothing_to_queue(harness: Harness) -> None:
+    (run,) = await harness.runs(1)
+    await harness.engine.take({0: 1}, "m")
+    async with harness.working():
+        await harness.engine.submit(0, run.id, PauseRequested(utc_now()))
         await asyncio.gather(
-            site.engine.submit(0, run.id, ResumeRequested(utc_now())),
-            site.engine.submit(0, run.id, PauseRequested(utc_now())),
+            harness.engine.submit(0, run.id, ResumeRequested(utc_now())),
+            harness.engine.submit(0, run.id, PauseRequested(utc_now())),
         )
-        again = await site.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))
+        again = await harness.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))
     assert again.state is WorkflowState.PAUSED
     assert again.attempts["a"].state is TaskState.PAUSED
-    assert [type(action) for _, action in site.actions[-2:]] == [Enqueue, Withdraw]
+    assert [type(action) for _, action in harness.actions[-2:]] == [Enqueue, Withdraw]
 
 
-async def test_event_for_another_partition_is_refused_and_not_kept(site: Site) -> None:
-    (run,) = await site.runs(1)
-    await site.engine.take({0: 1}, "m")
-    async with site.working():
-        await site.engine.submit(0, run.id, StopRequested(utc_now()))
-        site.engine.epochs[5] = 1
+async def test_event_for_another_partition_is_refused_and_not_kept(harness: Harness) -> None:
+    (run,) = await harness.runs(1)
+    await harness.engine.take({0: 1}, "m")
+    async with harness.working():
+        await harness.engine.submit(0, run.id, StopRequested(utc_now()))
+        harness.engine.epochs[5] = 1
         with pytest.raises(NotOwner):
-            await site.engine.submit(5, run.id, TaskClaimed(0, "w", utc_now()))
-    assert site.engine.runs == {}
+            await harness.engine.submit(5, run.id, TaskClaimed(0, "w", utc_now()))
+    assert harness.engine.runs == {}
 
 
-async def test_nobody_waits_for_an_engine_that_has_stopped(site: Site) -> None:
-    (run,) = await site.runs(1)
-    await site.engine.take({0: 1}, "m")
+async def test_nobody_waits_for_an_engine_that_has_stopped(harness: Harness) -> None:
+    (run,) = await harness.runs(1)
+    await harness.engine.take({0: 1}, "m")
     waiting = []
-    async with site.working():
+    async with harness.working():
         for _ in range(3):  # one batch under way, and events behind it
             event = TaskClaimed(0, "w", utc_now())
-            waiting.append(asyncio.create_task(site.engine.submit(0, run.id, event)))
+            waiting.append(asyncio.create_task(harness.engine.submit(0, run.id, event)))
             await asyncio.sleep(0)
     async with asyncio.timeout(DEADLINE_S):
         outcomes = await asyncio.gather(*waiting, return_exceptions=True)
         with pytest.raises(NotStored):
-            await site.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))
+            await harness.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))
     assert {type(outcome) for outcome in outcomes} == {NotStored}
 
 
-async def test_claim_of_a_quarantined_instance_is_refused_and_takes_no_slot(site: Site) -> None:
-    (run,) = await site.runs(1)
-    await site.engine.take({0: 1}, "m")
-    site.engine.quarantine_run(run, RuntimeError("beyond us"))
+async def test_claim_of_a_quarantined_instance_is_refused_and_takes_no_slot(
+    harness: Harness,
+) -> None:
+    (run,) = await harness.runs(1)
+    await harness.engine.take({0: 1}, "m")
+    harness.engine.quarantine_run(run, RuntimeError("beyond us"))
     ref = pb.AttemptRef(
         workflow_instance_id=run.id, task_instance_id=run.attempts["a"].id or 0, partition=0
     )
-    async with site.working():
-        rpc = MasterRpc(site.engine, utc_now, site.database, Vault(Path("none")))
+    async with harness.working():
+        rpc = MasterRpc(harness.engine, utc_now, harness.database, Vault(Path("none")))
         verdict = await rpc._grant("w", ref, rpc._claim("w", ref))
         assert verdict.refusal.kind == pb.Refusal.SUPERSEDED
-        await site.engine.take({0: 2}, "m")  # the next owner tries again
-        taken = await site.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))
+        await harness.engine.take({0: 2}, "m")  # the next owner tries again
+        taken = await harness.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))
     assert taken.state is WorkflowState.RUNNING
 
 
@@ -249,43 +169,43 @@ async def test_claim_of_a_quarantined_instance_is_refused_and_takes_no_slot(site
 
 
 async def test_partition_that_goes_while_a_scan_waits_for_the_database_ends_nothing(
-    site: Site,
+    harness: Harness,
 ) -> None:
-    command = await site.command(CommandType.START)
-    await site.engine.take({0: 1}, "m")
-    scanner = Scanner(context_of(site.database, site.engine))
-    async with site.working():
-        async with site.database.unit_of_work() as busy:  # SQLite's only writer
+    command = await harness.command(CommandType.START)
+    await harness.engine.take({0: 1}, "m")
+    scanner = Scanner(context_of(harness.database, harness.engine))
+    async with harness.working():
+        async with harness.database.unit_of_work() as busy:  # SQLite's only writer
             await busy.partitions.raise_epochs({0: 1}, "m")
-            before = site.database.writers
+            before = harness.database.writers
             scan = asyncio.create_task(scanner.scan([0]))
-            await eventually(lambda: site.database.writers > before)
-            await site.engine.drop([0])
+            await eventually(lambda: harness.database.writers > before)
+            await harness.engine.drop([0])
         await scan
-    assert (await site.stored(command)).state is CommandState.DONE
-    assert site.engine.runs == {}
+    assert (await harness.stored(command)).state is CommandState.DONE
+    assert harness.engine.runs == {}
 
 
 async def test_notifications_of_others_do_not_put_off_a_command_that_rang_unheard(
-    site: Site,
+    harness: Harness,
 ) -> None:
-    await site.engine.take({0: 1}, "m")
-    site.engine.epochs[1] = 1  # a partition whose notification never rests
-    scanner = Scanner(context_of(site.database, site.engine, scan_interval_s=0.2))
-    async with site.working():
+    await harness.engine.take({0: 1}, "m")
+    harness.engine.epochs[1] = 1  # a partition whose notification never rests
+    scanner = Scanner(context_of(harness.database, harness.engine, scan_interval_s=0.2))
+    async with harness.working():
         scanning = asyncio.create_task(scanner.run())
-        command = await site.command(CommandType.START)
+        command = await harness.command(CommandType.START)
         while command.state is CommandState.PENDING:
             scanner.notify(1)
-            command = await site.stored(command)
+            command = await harness.stored(command)
         scanning.cancel()
     assert command.state is CommandState.DONE
 
 
 async def test_run_whose_actions_fail_is_tried_later_each_time_until_they_do_not(
-    site: Site,
+    harness: Harness,
 ) -> None:
-    (run,) = await site.runs(1)
+    (run,) = await harness.runs(1)
     is_broken = True
 
     async def perform(performed: Sequence[tuple[Run, tuple[Action, ...]]]) -> None:
@@ -294,51 +214,51 @@ async def test_run_whose_actions_fail_is_tried_later_each_time_until_they_do_not
 
     async def heal() -> None:
         while True:
-            await site.engine.heal()
+            await harness.engine.heal()
             await asyncio.sleep(0.01)
 
     async def tries() -> int:
-        async with site.database.unit_of_work(read_only=True) as uow:
+        async with harness.database.unit_of_work(read_only=True) as uow:
             found = await uow.quarantine.of(Kind.INSTANCE, run.id)
         return found.tries if found is not None else 0
 
-    site.engine = Engine(site.database, perform, utc_now, 500, retry_s=0.02)
-    async with site.working(), asyncio.TaskGroup() as tasks:
+    harness.engine = Engine(harness.database, perform, utc_now, 500, retry_s=0.02)
+    async with harness.working(), asyncio.TaskGroup() as tasks:
         healing = tasks.create_task(heal())
-        await site.engine.take({0: 1}, "me")
+        await harness.engine.take({0: 1}, "me")
         while await tries() < 4:
             await asyncio.sleep(0.01)
         is_broken = False
         while await tries():
             await asyncio.sleep(0.01)
-        assert not site.engine.quarantine.holds(Kind.INSTANCE, run.id)
+        assert not harness.engine.quarantine.holds(Kind.INSTANCE, run.id)
         healing.cancel()
 
 
-async def test_request_for_a_quarantined_instance_is_refused(site: Site) -> None:
-    (run,) = await site.runs(1)
-    command = await site.command(CommandType.STOP, run.id)
-    await site.engine.take({0: 1}, "m")
-    site.engine.quarantine_run(run, RuntimeError("beyond us"))
-    async with site.working():
+async def test_request_for_a_quarantined_instance_is_refused(harness: Harness) -> None:
+    (run,) = await harness.runs(1)
+    command = await harness.command(CommandType.STOP, run.id)
+    await harness.engine.take({0: 1}, "m")
+    harness.engine.quarantine_run(run, RuntimeError("beyond us"))
+    async with harness.working():
         with pytest.raises(Quarantined):
-            await site.engine.submit(0, run.id, StopRequested(utc_now()))
-        await Scanner(context_of(site.database, site.engine)).scan([0])
-    command = await site.stored(command)
+            await harness.engine.submit(0, run.id, StopRequested(utc_now()))
+        await Scanner(context_of(harness.database, harness.engine)).scan([0])
+    command = await harness.stored(command)
     assert command.state is CommandState.REFUSED
     assert command.reason is not None
     assert "quarantined" in command.reason
 
 
-async def test_new_instance_begins_in_the_transaction_that_creates_it(site: Site) -> None:
-    command = await site.command(CommandType.START)
-    await site.engine.take({0: 1}, "m")
-    before = site.database.writers
-    await Scanner(context_of(site.database, site.engine)).scan([0])
-    assert site.database.writers == before + 1
-    (run,) = site.engine.runs.values()
-    assert (await site.stored(command)).result_instance_id == run.id
-    async with site.database.unit_of_work(read_only=True) as uow:
+async def test_new_instance_begins_in_the_transaction_that_creates_it(harness: Harness) -> None:
+    command = await harness.command(CommandType.START)
+    await harness.engine.take({0: 1}, "m")
+    before = harness.database.writers
+    await Scanner(context_of(harness.database, harness.engine)).scan([0])
+    assert harness.database.writers == before + 1
+    (run,) = harness.engine.runs.values()
+    assert (await harness.stored(command)).result_instance_id == run.id
+    async with harness.database.unit_of_work(read_only=True) as uow:
         stored = await uow.instances.run(run.id)
         events = await uow.events.after(0, 100, run.id)
     assert stored == run
@@ -348,122 +268,126 @@ async def test_new_instance_begins_in_the_transaction_that_creates_it(site: Site
         ("instance.state", "RUNNING"),
         ("task.state", "QUEUED"),
     ]
-    async with site.working():
-        await eventually(lambda: site.actions == [(run.id, Enqueue(("a", 1)))])
-    assert site.database.writers == before + 1
+    async with harness.working():
+        await eventually(lambda: harness.actions == [(run.id, Enqueue(("a", 1)))])
+    assert harness.database.writers == before + 1
 
 
-@pytest.mark.parametrize("site", ["sqlite"], indirect=True)
-async def test_many_starts_of_a_workflow_cost_no_more_statements_than_a_few(site: Site) -> None:
-    workflow_id = await site.publish()
-    await site.engine.take({0: 1}, "m")
-    scanner = Scanner(context_of(site.database, site.engine))
-    statements = await noted_writes(site.database)
+@pytest.mark.parametrize("harness", ["sqlite"], indirect=True)
+async def test_many_starts_of_a_workflow_cost_no_more_statements_than_a_few(
+    harness: Harness,
+) -> None:
+    workflow_id = await harness.publish()
+    await harness.engine.take({0: 1}, "m")
+    scanner = Scanner(context_of(harness.database, harness.engine))
+    statements = await noted_writes(harness.database)
     costs = []
     for count in (1, 3, 40):  # the first one reads the definition
         new = [NewCommand(CommandType.START, 0, f"{count}-{n}", workflow_id) for n in range(count)]
-        async with site.database.unit_of_work() as uow:
+        async with harness.database.unit_of_work() as uow:
             await uow.commands.add_many(new, utc_now())
             await uow.commit()
         statements.clear()
         await scanner.scan([0])
         costs.append(len(statements))
-    assert len(site.engine.runs) == 44
+    assert len(harness.engine.runs) == 44
     # Fence, definitions, ids; instances, attempts, events; outcomes of the commands.
     assert costs[2] == costs[1] == 7
 
 
-async def test_attempts_of_one_call_are_stored_in_one_transaction(site: Site) -> None:
-    runs = await site.runs(8)
-    await site.engine.take({0: 1}, "m")
-    rpc = MasterRpc(site.engine, utc_now, site.database, Vault(Path("none")))
+async def test_attempts_of_one_call_are_stored_in_one_transaction(harness: Harness) -> None:
+    runs = await harness.runs(8)
+    await harness.engine.take({0: 1}, "m")
+    rpc = MasterRpc(harness.engine, utc_now, harness.database, Vault(Path("none")))
     refs = [
         pb.AttemptRef(
             task_instance_id=run.attempts["a"].id or 0, workflow_instance_id=run.id, partition=0
         )
         for run in runs
     ]
-    async with site.working():
-        await eventually(lambda: len(site.actions) == len(runs))
-        before = site.database.writers
+    async with harness.working():
+        await eventually(lambda: len(harness.actions) == len(runs))
+        before = harness.database.writers
         fetched = await rpc.Fetch(pb.FetchRequest(worker_id="w", attempts=refs), NO_CONTEXT)
-        assert site.database.writers == before + 1
+        assert harness.database.writers == before + 1
         ends = [pb.Report(attempt=ref, kind=pb.SUCCEEDED) for ref in refs]
         reported = await rpc.Report(pb.ReportRequest(worker_id="w", reports=ends), NO_CONTEXT)
-        assert site.database.writers == before + 2
+        assert harness.database.writers == before + 2
     granted = [v.payload.task_instance_id for v in fetched.verdicts]
     assert granted == [ref.task_instance_id for ref in refs]
     assert [v.task_instance_id for v in reported.verdicts] == granted
     assert {v.kind for v in reported.verdicts} == {pb.ReportVerdict.COMMITTED}
-    assert not site.engine.runs
+    assert not harness.engine.runs
 
 
 async def test_new_instance_that_cannot_be_decided_is_created_and_quarantined(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> None:
         raise AssertionError("a defect")
 
     monkeypatch.setattr("shoal.master.engine.beginning.decide", fails)
     monkeypatch.setattr("shoal.master.engine.engine.decide", fails)
-    command = await site.command(CommandType.START)
-    await site.engine.take({0: 1}, "m")
-    async with site.working():
-        await Scanner(context_of(site.database, site.engine)).scan([0])
-        created = (await site.stored(command)).result_instance_id
-        await eventually(lambda: site.engine.quarantine.holds(Kind.INSTANCE, created))
-    assert not site.actions
+    command = await harness.command(CommandType.START)
+    await harness.engine.take({0: 1}, "m")
+    async with harness.working():
+        await Scanner(context_of(harness.database, harness.engine)).scan([0])
+        created = (await harness.stored(command)).result_instance_id
+        await eventually(lambda: harness.engine.quarantine.holds(Kind.INSTANCE, created))
+    assert not harness.actions
 
 
-async def test_schedule_that_cannot_be_read_keeps_no_other_from_firing(site: Site) -> None:
+async def test_schedule_that_cannot_be_read_keeps_no_other_from_firing(harness: Harness) -> None:
     hourly, daily = {"cron": "0 0 * * * ?"}, {"cron": "0 0 0 * * ?"}
-    await site.publish(schedules=[hourly, daily])
+    await harness.publish(schedules=[hourly, daily])
     long_ago = datetime(2026, 1, 1, tzinfo=UTC)
-    async with site.database.unit_of_work() as uow:
+    async with harness.database.unit_of_work() as uow:
         await uow.connection.execute(update(schedule).values(next_fire_at=long_ago))
         broken = update(schedule).where(schedule.c.cron == hourly["cron"])
         await uow.connection.execute(broken.values(timezone="No/Where"))
         await uow.commit()
-    await site.engine.take({0: 1}, "m")
+    await harness.engine.take({0: 1}, "m")
     notified: list[int] = []
-    context = context_of(site.database, site.engine, partitions=1, notify_owners=notified.extend)
+    context = context_of(
+        harness.database, harness.engine, partitions=1, notify_owners=notified.extend
+    )
     scheduler = Scheduler(context)
-    async with site.working():
+    async with harness.working():
         firing = asyncio.create_task(scheduler.run())
         while not notified:
             await asyncio.wait([firing], timeout=0.02)
             assert not firing.done(), firing
         firing.cancel()
-    async with site.database.unit_of_work(read_only=True) as uow:
+    async with harness.database.unit_of_work(read_only=True) as uow:
         (command,) = await uow.commands.starts([0], 10)
     assert command.logical_time is not None
     assert command.logical_time.hour == 0
 
 
 async def test_events_put_back_after_a_fence_keep_their_order(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (run,) = await site.runs(1)
-    await site.engine.take({0: 1}, "m")
-    site.engine.epochs[1] = 1  # whose next owner the batch will meet
-    site.engine._inbox.clear()
-    lost = site.engine.enqueue(1, 99, TimeReached(utc_now()))
+    (run,) = await harness.runs(1)
+    await harness.engine.take({0: 1}, "m")
+    harness.engine.epochs[1] = 1  # whose next owner the batch will meet
+    harness.engine._inbox.clear()
+    lost = harness.engine.enqueue(1, 99, TimeReached(utc_now()))
     attempt = run.attempts["a"].id or 0
     for event in (TaskClaimed(attempt, "w", utc_now()), StopRequested(utc_now())):
-        site.engine.post(0, run.id, event)
-    _, first, later = site.engine._inbox
-    batch = site.engine._inbox.take(2, 10, lambda _: 1)
+        harness.engine.post(0, run.id, event)
+    _, first, later = harness.engine._inbox
+    batch = harness.engine._inbox.take(2, 10, lambda _: 1)
 
     async def fenced(*_: object) -> None:
         raise Fenced([1])
 
-    monkeypatch.setattr(site.engine, "_bring_in", fenced)
-    await site.engine._process(batch)
+    monkeypatch.setattr(harness.engine, "_bring_in", fenced)
+    await harness.engine._process(batch)
     assert isinstance(lost.exception(), NotOwner)
-    assert list(site.engine._inbox) == [first, later]
+    assert list(harness.engine._inbox) == [first, later]
 
 
-async def fans(site: Site, count: int, width: int) -> list[Run]:
+async def fans(harness: Harness, count: int, width: int) -> list[Run]:
     """Let the engine hold runs whose first task is claimed, with ``width`` others behind it."""
     names = ["a", *(f"t{number}" for number in range(width))]
     tasks = [
@@ -475,12 +399,12 @@ async def fans(site: Site, count: int, width: int) -> list[Run]:
         }
         for name in names
     ]
-    runs = await site.runs(count, tasks=tasks)
-    await site.engine.take({0: 1}, "m")
+    runs = await harness.runs(count, tasks=tasks)
+    await harness.engine.take({0: 1}, "m")
     for run in runs:
         attempt = run.attempts["a"].id or 0
-        await site.engine.submit(0, run.id, TaskClaimed(attempt, "w", utc_now()))
-    return [site.engine.runs[run.id] for run in runs]
+        await harness.engine.submit(0, run.id, TaskClaimed(attempt, "w", utc_now()))
+    return [harness.engine.runs[run.id] for run in runs]
 
 
 def end_of(run: Run, task: str) -> TaskEnded:
@@ -488,7 +412,7 @@ def end_of(run: Run, task: str) -> TaskEnded:
 
 
 async def test_what_is_about_many_tasks_is_not_decided_in_the_event_loop(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "_MOST_AT_ONCE", 10)
     here: list[int] = []  # attempts of each decision that was made in the loop's own thread
@@ -507,13 +431,13 @@ async def test_what_is_about_many_tasks_is_not_decided_in_the_event_loop(
         pieces.append(len(some))
         replace(run, some)
 
-    async with site.working():
+    async with harness.working():
         monkeypatch.setattr(engine, "decide", decided)
-        (run,) = await fans(site, 1, 40)
+        (run,) = await fans(harness, 1, 40)
         replace = Run.replace
         monkeypatch.setattr(Run, "replace", replaced)
-        await site.engine.submit(0, run.id, end_of(run, "a"))
-        await site.engine.submit(0, run.id, StopRequested(utc_now()))
+        await harness.engine.submit(0, run.id, end_of(run, "a"))
+        await harness.engine.submit(0, run.id, StopRequested(utc_now()))
     assert max(here) <= 10
     assert elsewhere[-2:] == [41, 40]  # the end with what it starts, and the stop
     assert max(pieces) <= 10
@@ -531,26 +455,26 @@ class _Stored(Listener):
 
 
 async def test_batch_ends_when_it_is_about_enough_tasks(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "MOST_TASKS", 10)
-    async with site.working():
-        runs = await fans(site, 5, 6)
+    async with harness.working():
+        runs = await fans(harness, 5, 6)
         stored: list[set[int]] = []
-        site.engine.register(_Stored(stored))
-        store = site.engine._store
+        harness.engine.register(_Stored(stored))
+        store = harness.engine._store
 
         async def noted(*batch: Any) -> None:
             stored.append(set())
             await store(*batch)
 
-        monkeypatch.setattr(site.engine, "_store", noted)
-        ends = [site.engine.enqueue(0, run.id, end_of(run, "a")) for run in runs]
+        monkeypatch.setattr(harness.engine, "_store", noted)
+        ends = [harness.engine.enqueue(0, run.id, end_of(run, "a")) for run in runs]
         later = []  # of each run, in this order; the second batch has them
         for run in runs:
             event = TaskClaimed(run.attempts["t0"].id or 0, "w", utc_now())
-            later.append(site.engine.enqueue(0, run.id, event))
-        later += [site.engine.enqueue(0, run.id, end_of(run, "t0")) for run in runs]
+            later.append(harness.engine.enqueue(0, run.id, event))
+        later += [harness.engine.enqueue(0, run.id, end_of(run, "t0")) for run in runs]
         await asyncio.gather(*ends, *later)
     ids = [run.id for run in runs]
     assert stored[:2] == [set(ids[:2]), set(ids[2:4])]  # seven tasks each
@@ -558,17 +482,17 @@ async def test_batch_ends_when_it_is_about_enough_tasks(
 
 
 async def test_starts_of_many_transactions_do_not_stand_upon_each_other(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the memory of all of them is given back in one long step, at the end."""
     monkeypatch.setattr("shoal.master.services.scan._MOST_TASKS", 1)
-    workflow_id = await site.publish()
-    async with site.database.unit_of_work() as uow:
+    workflow_id = await harness.publish()
+    async with harness.database.unit_of_work() as uow:
         new = [NewCommand(CommandType.START, 0, f"k{n}", workflow_id) for n in range(5)]
         await uow.commands.add_many(new, utc_now())
         await uow.commit()
     depths: list[int] = []
-    scanner = Scanner(context_of(site.database, site.engine))
+    scanner = Scanner(context_of(harness.database, harness.engine))
     create = scanner._create_together
 
     async def noted(*given: Any) -> Any:
@@ -576,8 +500,8 @@ async def test_starts_of_many_transactions_do_not_stand_upon_each_other(
         return await create(*given)
 
     monkeypatch.setattr(scanner, "_create_together", noted)
-    async with site.working():
-        await site.engine.take({0: 1}, "m")
+    async with harness.working():
+        await harness.engine.take({0: 1}, "m")
         await scanner.scan({0})
     assert len(depths) == 5
     assert len(set(depths[1:])) == 1

@@ -1,4 +1,4 @@
-"""Junk in every kind of row: it is set aside, and stops neither a master nor anything else.
+"""Junk in every kind of row: it is quarantined, and stops neither a master nor anything else.
 
 Real masters on a real database; the junk is what a newer version, a bug or a person with a
 database client may leave there. ``SHOAL_JUNK_SEED`` plays other junk.
@@ -59,8 +59,8 @@ async def junk(bench: Bench, table: Table, column: str, value: Any, **where: Any
         await uow.commit()
 
 
-async def set_aside(bench: Bench, kind: Kind, item: object) -> SetAside:
-    """Wait until a thing is set aside, and return what is told of it."""
+async def quarantined(bench: Bench, kind: Kind, item: object) -> SetAside:
+    """Wait until a thing is quarantined, and return its record."""
     async with asyncio.timeout(DEADLINE_S):
         while True:
             async with bench.database.unit_of_work(read_only=True) as uow:
@@ -70,7 +70,7 @@ async def set_aside(bench: Bench, kind: Kind, item: object) -> SetAside:
 
 
 async def released(bench: Bench, kind: Kind, item: object) -> None:
-    """Wait until nothing is told of a thing any more."""
+    """Wait until a thing is no longer quarantined."""
     async with asyncio.timeout(DEADLINE_S):
         while True:
             async with bench.database.unit_of_work(read_only=True) as uow:
@@ -80,7 +80,7 @@ async def released(bench: Bench, kind: Kind, item: object) -> None:
 
 
 async def accepted(bench: Bench, workflow: int, key: str, **fields: Any) -> int:
-    """Add a START that nobody is told of yet; return its id."""
+    """Add a START without a notification; return its id."""
     new = NewCommand(CommandType.START, partition_of(key, PARTITIONS), key, workflow, **fields)
     async with bench.database.unit_of_work() as uow:
         command, _ = await uow.commands.add(new, datetime.now(UTC))
@@ -117,7 +117,7 @@ async def _open(bench: Bench, workflow: int) -> Instance:
         return await bench.start(workflow, f"open {workflow}")
 
 
-async def test_open_run_that_cannot_be_read_is_set_aside_and_goes_on_when_it_is_repaired(
+async def test_open_run_that_cannot_be_read_is_quarantined_until_it_is_repaired(
     bench: Bench,
 ) -> None:
     workflow = await bench.publish(TASKS)
@@ -127,9 +127,9 @@ async def test_open_run_that_cannot_be_read_is_set_aside_and_goes_on_when_it_is_
         spec = (await uow.workflows.spec(workflow, 1)).canonical()
     await junk(bench, tables.workflow_version, "spec", SPEC, workflow_id=workflow)
     async with bench.master(scan_interval_s=60.0) as master:
-        told = await set_aside(bench, Kind.INSTANCE, instance.id)
-        assert "of_a_newer_version" in told.reason
-        assert told.partition == instance.partition
+        record = await quarantined(bench, Kind.INSTANCE, instance.id)
+        assert "of_a_newer_version" in record.reason
+        assert record.partition == instance.partition
         refused = await bench.command(CommandType.RECOVER, workflow, "too early", instance)
         assert refused.state is CommandState.REFUSED
         assert "of_a_newer_version" in (refused.reason or "")
@@ -154,14 +154,14 @@ async def test_open_run_that_cannot_be_read_is_set_aside_and_goes_on_when_it_is_
         ("detail", '"text"', 'column detail: "text" is not an object'),
     ],
 )
-async def test_open_run_with_json_of_another_kind_is_set_aside(
+async def test_open_run_with_json_of_another_kind_is_quarantined(
     bench: Bench, column: str, value: str, reason: str
 ) -> None:
     instance = await _open(bench, await bench.publish(TASKS))
     where = {"workflow_instance_id": instance.id, "task": "a"}
     await junk(bench, tables.task_instance, column, value, **where)
     async with bench.master(scan_interval_s=60.0):
-        assert reason in (await set_aside(bench, Kind.INSTANCE, instance.id)).reason
+        assert reason in (await quarantined(bench, Kind.INSTANCE, instance.id)).reason
         await junk(bench, tables.task_instance, column, "{}", **where)
         done = await bench.command(CommandType.RECOVER, instance.workflow_id, "again", instance)
         assert done.state is CommandState.DONE, done.reason
@@ -169,12 +169,12 @@ async def test_open_run_with_json_of_another_kind_is_set_aside(
             assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
 
 
-async def test_next_owner_tries_again_what_was_set_aside(bench: Bench) -> None:
+async def test_next_owner_tries_again_what_was_quarantined(bench: Bench) -> None:
     workflow = await bench.publish(TASKS)
     instance = await _open(bench, workflow)
     await junk(bench, tables.workflow_instance, "parameters", "not json", id=instance.id)
     async with bench.master(scan_interval_s=60.0):
-        await set_aside(bench, Kind.INSTANCE, instance.id)
+        await quarantined(bench, Kind.INSTANCE, instance.id)
     await junk(bench, tables.workflow_instance, "parameters", "{}", id=instance.id)
     async with bench.master(scan_interval_s=60.0):
         async with (await bench.worker("w")).working():
@@ -202,7 +202,7 @@ async def test_entries_of_ended_tasks_and_of_runs_set_aside_hold_up_no_other(ben
     # As sweeps may have put them back, or a crash has left them.
     await worker.queue.put([of_bad.entry, of_ended.entry])
     async with bench.master(scan_interval_s=60.0, sweep_interval_s=60.0):
-        await set_aside(bench, Kind.INSTANCE, bad.id)
+        await quarantined(bench, Kind.INSTANCE, bad.id)
         after = await bench.start(good, "after")
         assert await worker.work(2) == 2  # the stale entries come first: both are refused
         assert await bench.ended(after.id) is WorkflowState.SUCCEEDED
@@ -214,8 +214,8 @@ async def test_what_is_repaired_goes_on_by_itself(bench: Bench) -> None:
     command = await accepted(bench, workflow, key)
     await junk(bench, tables.command, "type", "OF_A_NEWER_VERSION", id=command)
     async with bench.master(scan_interval_s=0.3) as master:
-        told = await set_aside(bench, Kind.COMMAND, command)
-        assert "OF_A_NEWER_VERSION" in told.reason
+        record = await quarantined(bench, Kind.COMMAND, command)
+        assert "OF_A_NEWER_VERSION" in record.reason
         await runs(bench, workflow, "other")
         await junk(bench, tables.command, "type", "START", id=command)
         await (await bench.worker("w")).work(2)
@@ -290,9 +290,9 @@ async def test_junk_in_every_kind_of_row_stops_nothing_else(bench: Bench, number
             assert not two.done(), heap.written
         await _lists(bench)
         async with bench.database.unit_of_work(read_only=True) as uow:
-            aside = await uow.quarantine.list()
-    assert aside, heap.written
-    assert all(item.reason for item in aside)
+            records = await uow.quarantine.list()
+    assert records, heap.written
+    assert all(item.reason for item in records)
 
 
 async def _victims(bench: Bench) -> dict[str, list[dict[str, Any]]]:

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.parametrize("bench", ["sqlite"], indirect=True)
 
 @asynccontextmanager
 async def working(bench: Bench) -> AsyncIterator[list["asyncio.Task[None]"]]:
-    """A master and a worker, and who looks on as an API does; none may end before the block."""
+    """A master, a worker, and a reader like an API; none may end before the block."""
     stop = asyncio.Event()
     async with Members(bench.session, layout.MASTERS), bench.master() as master:
         settings = WorkerSettings(name="w", slots=4)

@@ -1,4 +1,4 @@
-"""What the keeper of a master's partitions owes to whoever owns them next."""
+"""What the keeper of a master's partitions owes to their next owner."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -110,7 +110,7 @@ async def test_partition_is_dropped_when_the_session_cannot_be_proven(
             zk_proxy.heal()
 
 
-async def test_epoch_of_a_living_successor_is_not_outgrown(
+async def test_epoch_of_a_living_successor_is_not_superseded(
     master: Master, zk_chroot: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     epoch = await master.own()
@@ -118,7 +118,7 @@ async def test_epoch_of_a_living_successor_is_not_outgrown(
     # While our node stands, a higher epoch is of a tree that is gone.
     await master.raise_epoch(epoch + 100)
     assert await master.keeper._outgrow({0}, won) == {0: epoch + 101}
-    # Once somebody else's stands there, it is theirs.
+    # Once another master's node stands there, it is theirs.
     async with ZkSession(zk_chroot, session_timeout_s=30.0) as theirs:
         await theirs.delete(layout.owner(0))
         successor = await theirs.create(layout.owner(0), b"{}", ephemeral=True)

@@ -120,7 +120,7 @@ async def test_task_that_is_returned_runs_on_another_worker_as_the_same_attempt(
         busy, idle = await bench.worker("busy"), await bench.worker("idle")
         (claim,) = await busy.claim()
         payload = (await busy.fetch([claim]))[0].payload
-        # Repeated, since the first answer may be lost: nobody else can have taken it.
+        # Repeated, since the first answer may be lost: no other worker can have taken it.
         for _ in range(2):
             assert await busy.requeue(claim, payload) == pb.ReportVerdict.COMMITTED
         await busy.queue.requeue([claim])

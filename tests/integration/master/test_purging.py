@@ -29,7 +29,7 @@ from shoal.sql.repositories.upkeep.purges import NewPurge, Purge
 from shoal.sql.schema.tables import backfill_run, command, event, task_instance, workflow_instance
 from tests.clock import utc_now
 from tests.databases import migrated_url
-from tests.integration.master.backfill_site import PARTITIONS, Master, Site
+from tests.integration.master.backfill_harness import PARTITIONS, Harness, Master
 from tests.integration.master.contexts import context_of
 from tests.waiting import DEADLINE_S
 
@@ -41,7 +41,7 @@ FOR_EVER = Retention.of_days(instances=0, newest=0, events=0, commands=0, backfi
 
 
 class Keeping(Master):
-    """A master by hand that purges when it is told to."""
+    """A master that purges when a test calls it."""
 
     def __init__(
         self, database: Database, epoch: int = 1, retention: Retention = NOTHING_KEPT, **more: Any
@@ -88,7 +88,7 @@ async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
 
 
 async def publish(database: Database, **fields: Any) -> int:
-    return await Site(database).publish(**fields)
+    return await Harness(database).publish(**fields)
 
 
 async def count(database: Database, table: Any) -> int:
@@ -273,7 +273,7 @@ async def nest(database: Database, child: Instance, parent: Instance) -> None:
 async def test_request_comes_back_for_children_when_their_parents_have_gone(
     database: Database,
 ) -> None:
-    """The owner of the children may look before the owner of the parents."""
+    """The owner of the children may come before the owner of the parents."""
     workflow_id = await publish(database)
     async with Keeping(database).working() as master:
         child, parent = [await master.run(workflow_id, f"k{n}") for n in range(2)]
@@ -290,7 +290,7 @@ async def test_request_comes_back_for_children_when_their_parents_have_gone(
 
 
 async def test_request_ends_though_parents_stay(database: Database) -> None:
-    """A parent that is among the newest keeps its children, and nobody waits for ever."""
+    """A parent that is among the newest keeps its children, and no request waits for ever."""
     workflow_id = await publish(database)
     other = await publish(database, name="other")
     keeps_one = Retention(timedelta(microseconds=1), 1, None, None, None)
@@ -383,26 +383,26 @@ async def test_work_purges_at_its_hours_and_serves_requests_at_any(database: Dat
 
 async def test_purges_beside_a_backfill_cost_it_nothing(database: Database) -> None:
     """Runs that have ended stay as long as their backfill goes on, or it could be retried."""
-    site = Site(database)
-    await site.publish()
+    harness = Harness(database)
+    await harness.publish()
     async with Keeping(database).working() as master:
-        await site.ask(dates=["2026-01-01", "2026-01-02", "2026-01-03"], parallel=2)
-        await master.look()
+        await harness.ask(dates=["2026-01-01", "2026-01-02", "2026-01-03"], parallel=2)
+        await master.poll()
         ended = 0
-        while started := await site.runs(BackfillRunState.STARTED):
+        while started := await harness.runs(BackfillRunState.STARTED):
             await master.end(started[0])
             ended += 1
             await master.purger.purge()
             assert len(await ids(database)) >= ended
-            await master.look()
-        backfill = await site.backfill()
+            await master.poll()
+        backfill = await harness.backfill()
         assert backfill.state is BackfillState.SUCCEEDED
         await master.purger.purge()
         assert len(await ids(database)) == 1  # the newest success
         assert await count(database, backfill_run) == 0
-        retry = await site.request(CommandType.RETRY_BACKFILL, backfill, "again")
+        retry = await harness.request(CommandType.RETRY_BACKFILL, backfill, "again")
         await master.scanner.scan(range(PARTITIONS))
-        assert "backfill" in await site.reason(retry)
+        assert "backfill" in await harness.reason(retry)
 
 
 async def test_row_that_cannot_be_read_ends_no_master(database: Database) -> None:

@@ -18,7 +18,7 @@ SWEEPS = 3  # that a master may use for a mistake
 
 
 class Bereft:
-    """A worker, its service, and a task that it runs: somebody has deleted the claim."""
+    """A worker, its service, and a task that it runs: its claim was deleted."""
 
     def __init__(self, bench: Bench, worker: HandWorker, service: KillCounter) -> None:
         self._bench = bench
@@ -71,7 +71,7 @@ async def test_next_attempt_waits_until_the_worker_has_nothing_of_this_one(
         await bereft.until(TaskState.LOST, TaskState.QUEUED)
         assert await bereft.worker.work(1) == 0
         assert await bench.ended(bereft.instance.id) is WorkflowState.SUCCEEDED
-    assert bereft.service.asked.total() == 0  # nobody has wanted it killed
+    assert bereft.service.asked.total() == 0  # no kill was requested
 
 
 async def test_result_that_comes_meanwhile_counts(bench: Bench, bereft: Bereft) -> None:

@@ -196,11 +196,11 @@ async def test_great_many_missed_fire_times_come_in_portions_and_hold_up_nobody(
     by_schedule = Counter(one.schedule_id for one in await office.commands())
     assert by_schedule[daily.id] == 1
     assert by_schedule.total() == 1_001
-    looks = 1
+    polls = 1
     while await scheduler.fire_due() == 0.0:
-        looks += 1
+        polls += 1
     minutes = int((office.now - first) / MINUTE) + 1
-    assert looks == minutes // 1_000
+    assert polls == minutes // 1_000
     often = [one.logical_time for one in await office.commands() if one.schedule_id != daily.id]
     assert often == times(first, MINUTE, minutes)
 
@@ -310,8 +310,8 @@ async def test_schedule_that_cannot_fire_holds_up_no_other(
         with capture_logs() as logged:
             for _ in range(3):  # whatever notifications: the bad one is no reason to hurry
                 assert await scheduler.fire_due() == 60.0
-        told = [one["item"] for one in logged if one["log_level"] == "error"]
-        assert told == ([str(bad.id)] if hour == 0 else [])
+        reported = [one["item"] for one in logged if one["log_level"] == "error"]
+        assert reported == ([str(bad.id)] if hour == 0 else [])
         fired = Counter(one.schedule_id for one in await office.commands())
         assert fired == dict.fromkeys((one.id for one in good), hour + 1)
 

@@ -68,7 +68,7 @@ async def test_the_group_names_its_leader_as_the_members_do(bench: Bench) -> Non
 
 
 async def test_masters_whose_group_was_marked_as_deleted_begin_it_anew(bench: Bench) -> None:
-    """Only somebody else can have written that: nothing that stands in a znode ends a master."""
+    """Only a stranger can have written that: no content of a znode ends a master."""
     async with bench.master() as master:
         await owned(bench, lambda found: sizes(found) == [8])
         await delete_group(bench)

@@ -1,4 +1,4 @@
-"""Concurrency groups with real masters: never too many at once, nobody waits for nothing."""
+"""Concurrency groups with real masters: never too many at once, none waits without a reason."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -229,7 +229,7 @@ async def test_those_who_wait_for_a_group_that_is_gone_wait_until_it_is_back(
 
 
 async def test_nobody_goes_on_without_a_lease(bench: Bench) -> None:
-    """Told too late that it has a slot: somebody else has it by now."""
+    """The grant of a slot comes too late: another attempt has it by now."""
     await set_slots(bench, 1)
     async with bench.master():
         (instance,) = await start_many(bench, 1)

@@ -40,18 +40,18 @@ async def test_master_waits_for_its_database_and_goes_on_when_it_is_there(
     workflow = await bench.publish(DIAMOND)
     with capture_logs() as logs:
 
-        def told() -> int:
+        def warnings() -> int:
             return sum(line["event"].startswith(WAITING) for line in logs)
 
         async with bench.master(behind(proxy, bench.cluster)) as master:
-            await eventually(told)
+            await eventually(warnings)
             tries = proxy.refused
             await eventually(lambda: proxy.refused > tries + 1)
             assert not master.done()
             proxy.heal()
             instance = await bench.start(workflow)
             assert instance.id
-        assert told() == 1
+        assert warnings() == 1
     [line] = [line for line in logs if line["event"].startswith(WAITING)]
     assert f"127.0.0.1:{proxy.port}" in line["database"]
     assert line["error"]

@@ -1,4 +1,4 @@
-"""Thousands of DEPENDENT tasks wait: a look costs a few queries, whatever their number."""
+"""Thousands of DEPENDENT tasks wait: a check costs a few queries, whatever their number."""
 
 import asyncio
 import time
@@ -31,8 +31,8 @@ def spec(name: str, task: dict[str, Any]) -> WorkflowSpec:
     )
 
 
-class Site:
-    """An engine with a watcher, whose looks a test makes."""
+class Harness:
+    """An engine with a watcher, which checks when a test calls it."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -54,56 +54,60 @@ class Site:
 
 
 @asynccontextmanager
-async def opened(tmp_path: Path) -> AsyncIterator[Site]:
+async def opened(tmp_path: Path) -> AsyncIterator[Harness]:
     async with Database(f"sqlite:///{tmp_path}/shoal.db") as database:
         await database.migrate()
         async with database.unit_of_work() as uow:
             await uow.partitions.ensure(PARTITIONS)
             await uow.commit()
-        site = Site(database)
-        working = asyncio.create_task(site.engine.run())
+        harness = Harness(database)
+        working = asyncio.create_task(harness.engine.run())
         try:
-            yield site
+            yield harness
         finally:
             working.cancel()
             await eventually(working.done)
 
 
 async def test_look_at_many_costs_few_queries(tmp_path: Path) -> None:
-    async with opened(tmp_path) as site:
+    async with opened(tmp_path) as harness:
         when = {"all": [{"workflow": w, "date": "last7Days"} for w in ("up", "none")]}
         dependent = {"type": "DEPENDENT", "params": {"when": when}}
-        await published(site.database, spec("up", {"type": "SHELL", "params": {"script": "true"}}))
-        down = await published(site.database, spec("down", dependent))
+        await published(
+            harness.database, spec("up", {"type": "SHELL", "params": {"script": "true"}})
+        )
+        down = await published(harness.database, spec("down", dependent))
         # Each for a day of its own, so that none of them asks for the same.
         for day in range(6):
             at = NOON + timedelta(days=11 * day)
-            await created(site.database, down, TASKS // 6, logical_time=at)
-        await site.engine.take({0: 1}, "test")
-        await eventually(lambda: len(site.watcher._watched) == TASKS)
-        statements = await noted_reads(site.database)
+            await created(harness.database, down, TASKS // 6, logical_time=at)
+        await harness.engine.take({0: 1}, "test")
+        await eventually(lambda: len(harness.watcher._watched) == TASKS)
+        statements = await noted_reads(harness.database)
         async with asyncio.timeout(DEADLINE_S):
-            await site.watcher.check()
+            await harness.watcher.check()
         assert 0 < len(statements) <= 12
-        await eventually(lambda: all(run.attempts["a"].reason for run in site.engine.runs.values()))
-        assert site.states() == {TaskState.RUNNING}
+        await eventually(
+            lambda: all(run.attempts["a"].reason for run in harness.engine.runs.values())
+        )
+        assert harness.states() == {TaskState.RUNNING}
 
 
 async def test_ends_of_a_workflow_that_nobody_waits_for_are_asked_about_now_and_then(
     tmp_path: Path,
 ) -> None:
-    async with opened(tmp_path) as site:
-        up = await published(site.database, spec("up", {"type": "SHELL", "enabled": False}))
-        await created(site.database, up, 1)
-        await site.engine.take({0: 1}, "test")
-        asked = await noted_reads(site.database)
-        looking = asyncio.create_task(site.watcher.run())
+    async with opened(tmp_path) as harness:
+        up = await published(harness.database, spec("up", {"type": "SHELL", "enabled": False}))
+        await created(harness.database, up, 1)
+        await harness.engine.take({0: 1}, "test")
+        asked = await noted_reads(harness.database)
+        looking = asyncio.create_task(harness.watcher.run())
         await eventually(lambda: any("dependency_wait" in one for one in asked))
         began, before = time.monotonic(), len(asked)
         for end in range(20):
-            await created(site.database, up, 1)
-            await site.engine.take({0: 2 + end}, "test")
-            await eventually(lambda: not site.engine.runs)
+            await created(harness.database, up, 1)
+            await harness.engine.take({0: 2 + end}, "test")
+            await eventually(lambda: not harness.engine.runs)
         # A last time after the last end.
         await eventually(lambda: any("JOIN dependency_wait" in one for one in asked[before:]))
         questions = [one for one in asked[before:] if "JOIN dependency_wait" in one]
@@ -112,18 +116,20 @@ async def test_ends_of_a_workflow_that_nobody_waits_for_are_asked_about_now_and_
 
 
 async def test_who_waits_since_nobody_did_is_told_of_the_next_end(tmp_path: Path) -> None:
-    async with opened(tmp_path) as site:
-        up = await published(site.database, spec("up", {"type": "SHELL", "enabled": False}))
-        await created(site.database, up, 1)
-        asked = await noted_reads(site.database)
-        looking = asyncio.create_task(site.watcher.run())
-        await site.engine.take({0: 1}, "test")
+    async with opened(tmp_path) as harness:
+        up = await published(harness.database, spec("up", {"type": "SHELL", "enabled": False}))
+        await created(harness.database, up, 1)
+        asked = await noted_reads(harness.database)
+        looking = asyncio.create_task(harness.watcher.run())
+        await harness.engine.take({0: 1}, "test")
         await eventually(lambda: any("JOIN dependency_wait" in one for one in asked))
-        async with site.database.unit_of_work() as uow:  # of another master, in another partition
+        async with (
+            harness.database.unit_of_work() as uow
+        ):  # of another master, in another partition
             await uow.dependencies.register([Wait(999, up, 999, 1)])
             await uow.commit()
-        assert not site.notified
-        await created(site.database, up, 1)
-        await site.engine.take({0: 2}, "test")
-        await eventually(lambda: site.notified == [1])
+        assert not harness.notified
+        await created(harness.database, up, 1)
+        await harness.engine.take({0: 2}, "test")
+        await eventually(lambda: harness.notified == [1])
         looking.cancel()

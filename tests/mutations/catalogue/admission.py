@@ -50,11 +50,11 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_SQL_TESTS}::test_run_that_is_told_to_stop_does_not_wait_any_more[sqlite]",),
     ),
     mutation(
-        "the end of a run lets nobody move up",
+        "the end of a run admits none of those that wait",
         Promise.NOTHING_LOST,
         "master/shoal/master/engine/engine.py",
         ("await ending.write(now)", "pass"),
-        (f"{_TESTS}::test_successor_starts_what_was_admitted_while_nobody_heard_it[site]",),
+        (f"{_TESTS}::test_successor_starts_what_was_admitted_while_nobody_heard_it[harness]",),
     ),
     mutation(
         "a takeover starts runs that wait",

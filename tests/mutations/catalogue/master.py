@@ -89,21 +89,21 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_KEEPS}::test_partition_is_dropped_when_the_session_cannot_be_proven",),
     ),
     mutation(
-        "the epoch of a living successor is outgrown",
+        "the epoch of a living successor is superseded",
         Promise.FENCED_OWNERSHIP,
         _KEEPER,
         ("ours = [p for p in fenced if await self._is_ours(p)]", "ours = list(fenced)"),
-        (f"{_KEEPS}::test_epoch_of_a_living_successor_is_not_outgrown",),
+        (f"{_KEEPS}::test_epoch_of_a_living_successor_is_not_superseded",),
     ),
     mutation(
-        "who lets go deletes the node of a successor",
+        "a master that releases deletes the node of a successor",
         Promise.FENCED_OWNERSHIP,
         "coordination/shoal/coordination/cluster/ownership.py",
         (
             "            if node.stat.session_id == self._session.session_id:\n",
             "            if True:\n",
         ),
-        (f"{_KEEPS}::test_epoch_of_a_living_successor_is_not_outgrown",),
+        (f"{_KEEPS}::test_epoch_of_a_living_successor_is_not_superseded",),
     ),
     mutation(
         "an event changes a run of another partition",
@@ -171,7 +171,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_CORE}::test_results_of_given_up_workers_and_repeated_results_change_nothing",),
     ),
     mutation(
-        "who returned an attempt before may return it again",
+        "a worker that returned an attempt before may return it again",
         Promise.GUARDED_STATES,
         _ENDING,
         (

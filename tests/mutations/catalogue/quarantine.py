@@ -3,7 +3,7 @@
 from tests.mutations.mutation import Mutation, Promise, mutation
 
 _JUNK = "tests/integration/master/test_junk.py"
-_OPEN = f"{_JUNK}::test_open_run_that_cannot_be_read_is_set_aside_and_goes_on_when_it_is_repaired"
+_OPEN = f"{_JUNK}::test_open_run_that_cannot_be_read_is_quarantined_until_it_is_repaired"
 
 MUTATIONS: tuple[Mutation, ...] = (
     mutation(

@@ -67,11 +67,11 @@ async def test_actions_of_a_partition_that_was_given_up_stay_here() -> None:
     work.cancel()
 
 
-async def test_each_run_is_told_of_by_what_became_of_its_actions() -> None:
+async def test_each_run_is_noted_of_by_what_became_of_its_actions() -> None:
     class Away(ShoalError):
         retriable = True
 
-    told: list[tuple[int, str]] = []
+    noted: list[tuple[int, str]] = []
     trouble: dict[int, Exception] = {1: ValueError("beyond us")}
 
     async def perform(performed: Performed) -> None:
@@ -82,19 +82,19 @@ async def test_each_run_is_told_of_by_what_became_of_its_actions() -> None:
     action_queue = ActionQueue(
         perform,
         {0},
-        on_failure=lambda one, error: told.append((one.id, str(error))),
-        on_success=lambda one: told.append((one.id, "performed")),
+        on_failure=lambda one, error: noted.append((one.id, str(error))),
+        on_success=lambda one: noted.append((one.id, "performed")),
     )
     work = asyncio.create_task(action_queue.run())
     action_queue.add(run(1), (FIRST,))
     action_queue.add(run(2), (FIRST,))
     action_queue.add(run(3), ())
     action_queue.add(run(4), (), on_trial=True)
-    await eventually(lambda: len(told) == 3)
-    assert told == [(1, "beyond us"), (2, "performed"), (4, "performed")]
-    trouble[1] = Away("nobody is there")  # which is not the matter of the run
+    await eventually(lambda: len(noted) == 3)
+    assert noted == [(1, "beyond us"), (2, "performed"), (4, "performed")]
+    trouble[1] = Away("nothing is there")  # for which the run is not to blame
     action_queue.add(run(1), (FIRST,))
-    await eventually(lambda: told[3:] == [(1, "performed")])
+    await eventually(lambda: noted[3:] == [(1, "performed")])
     work.cancel()
 
 

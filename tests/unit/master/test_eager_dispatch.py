@@ -1,4 +1,4 @@
-"""Which tasks go to whoever reports the end of the one before them."""
+"""Which tasks go to the worker that reports the end of the one before them."""
 
 from typing import Any
 
@@ -113,7 +113,7 @@ def test_a_repeated_report_takes_nothing_new() -> None:
 def test_what_a_worker_holds_behind_an_attempt() -> None:
     run = fan()
     end(run, "a", TaskSignal.SUCCEED, eager())
-    for task, worker in (("b", "w"), ("c", "somebody else"), ("high", "w")):
+    for task, worker in (("b", "w"), ("c", "another"), ("high", "w")):
         run.apply(decide(run, TaskClaimed(id_of(run, task), worker, run.created_at)))
     assert {each.task for each in behind(run, id_of(run, "a"), "w")} == {"b", "high"}
     assert held_before(run, run.attempts["b"]) == [id_of(run, "a")]

@@ -12,7 +12,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Woken:
-    """A clock that stands still, and whom the timers woke."""
+    """A clock that stands still, and the instances that the timers woke."""
 
     def __init__(self) -> None:
         self.now = START
@@ -25,7 +25,7 @@ class Woken:
         self._news.set()
 
     async def next(self) -> list[int]:
-        """Return whom was woken once somebody is."""
+        """Return the instances that were woken once there are some."""
         async with asyncio.timeout(DEADLINE_S):
             await self._news.wait()
         self._news.clear()

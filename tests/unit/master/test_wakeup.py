@@ -1,4 +1,4 @@
-"""What wakes a master's loops."""
+"""When a loop of a master has its next turn."""
 
 import asyncio
 
@@ -9,12 +9,12 @@ from shoal.master.wakeup import Wakeup, wait_for
 NEVER_S = 1e6
 
 
-async def test_first_look_is_the_regular_one_and_comes_at_once() -> None:
+async def test_first_poll_is_the_regular_one_and_comes_at_once() -> None:
     wakeup = Wakeup(NEVER_S)
     assert await wakeup.wait() is True
 
 
-async def test_notification_wakes_between_regular_looks_also_if_it_rang_before() -> None:
+async def test_notification_wakes_between_regular_polls_also_if_it_came_before() -> None:
     wakeup = Wakeup(NEVER_S)
     await wakeup.wait()
     wakeup.notify()
@@ -27,13 +27,13 @@ async def test_notification_wakes_between_regular_looks_also_if_it_rang_before()
     assert await waiting is False
 
 
-async def test_notifications_do_not_put_off_the_regular_look() -> None:
+async def test_notifications_do_not_put_off_the_regular_poll() -> None:
     wakeup = Wakeup(0.01)
     await wakeup.wait()
-    looks: list[bool] = []
-    while not any(looks):
+    polls: list[bool] = []
+    while not any(polls):
         wakeup.notify()
-        looks.append(await wakeup.wait())
+        polls.append(await wakeup.wait())
         await asyncio.sleep(0.001)
 
 

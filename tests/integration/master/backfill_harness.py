@@ -27,7 +27,7 @@ PARTITIONS = 4
 
 
 class Master:
-    """One master without ZooKeeper: it looks when a test says so."""
+    """One master without ZooKeeper: it polls when a test calls it."""
 
     def __init__(self, database: Database, epoch: int = 1) -> None:
         self.database = database
@@ -60,7 +60,7 @@ class Master:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Carry out what is pending, move the backfills on, carry out what that has made."""
         await self.scanner.scan(range(PARTITIONS))
         await self.backfills.advance(range(PARTITIONS))
@@ -68,7 +68,7 @@ class Master:
 
     async def end(self, run: BackfillRun, signal: TaskSignal = TaskSignal.SUCCEED) -> None:
         """Let the only task of a date's instance end."""
-        instance = await Site(self.database).instance_of(run)
+        instance = await Harness(self.database).instance_of(run)
         async with self.database.unit_of_work(read_only=True) as uow:
             (task,) = await uow.tasks.of_instance(instance.id)
         where = (instance.partition, instance.id)
@@ -76,8 +76,8 @@ class Master:
         await self.engine.submit(*where, TaskEnded(task.id, signal, utc_now(), worker="w"))
 
 
-class Site:
-    """The database as tests look at it."""
+class Harness:
+    """The database as tests see it."""
 
     def __init__(self, database: Database) -> None:
         self.database = database

@@ -1,6 +1,6 @@
 """A master's engine and scanner around a real database, for runs that work for each other.
 
-Nothing happens by itself but the engine's loop: ``look`` carries out what is pending, ``work``
+Nothing happens by itself but the engine's loop: ``poll`` carries out what is pending, ``work``
 lets a worker do what is queued.
 """
 
@@ -38,7 +38,7 @@ def all_well(_task: TaskInstance) -> TaskSignal | None:
 
 @contextmanager
 def _retried() -> Iterator[None]:
-    """What could not be stored is tried again by whoever looks next."""
+    """What could not be stored is tried again by the next poll."""
     try:
         yield
     except ShoalError as error:
@@ -69,7 +69,7 @@ class Master(Listener):
         self.notified.update(partitions)
 
     async def _perform(self, performed: Sequence[tuple[Run, tuple[Action, ...]]]) -> None:
-        """Workers are done by hand."""
+        """The test plays the workers."""
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator["Master"]:
@@ -84,7 +84,7 @@ class Master(Listener):
             loop.cancel()
             await asyncio.gather(loop, return_exceptions=True)
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Carry out all that is pending, and what follows from it, as far as the store allows."""
         await self.hear()
         while before := await self._pending():
@@ -96,7 +96,7 @@ class Master(Listener):
                 return
 
     async def hear(self) -> None:
-        """Let the engine decide about all that it was told."""
+        """Let the engine decide about all events in its inbox."""
         for run in list(self.engine.runs.values())[:1]:
             with _retried():
                 await self.engine.submit(run.partition, run.id, TimeReached(utc_now()))
@@ -129,12 +129,12 @@ class Master(Listener):
 
     async def run(self, fate: Fate = all_well) -> None:
         """Look and work until nothing is left to do."""
-        await self.look()
+        await self.poll()
         while await self.work(fate):
-            await self.look()
+            await self.poll()
 
 
-class Site:
+class Harness:
     """The database as people see it."""
 
     def __init__(self, database: Database) -> None:
@@ -161,7 +161,7 @@ class Site:
         return command
 
     async def ask(self, kind: CommandType, instance: Instance) -> Command:
-        """Request something of an instance; nobody has looked at it yet."""
+        """Request something of an instance; the command is pending when this returns."""
         return await self.send(
             kind, instance.workflow_id, partition=instance.partition, instance_id=instance.id
         )
@@ -171,7 +171,7 @@ class Site:
             return await uow.commands.get(command.id)
 
     async def pending(self, kind: CommandType) -> list[Command]:
-        """The commands of one type that nobody has looked at."""
+        """The commands of one type that are pending."""
         async with self.database.unit_of_work(read_only=True) as uow:
             found = await uow.commands.requests(range(PARTITIONS), 500)
         return [c for c in found if c.type is kind and c.state is CommandState.PENDING]

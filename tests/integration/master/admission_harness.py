@@ -26,15 +26,15 @@ _SCAN_INTERVAL_S = 3_600.0  # everything is done when a notification arrives, or
 class Master:
     """Owns one partition; what its tasks do is up to the test."""
 
-    def __init__(self, site: "Site", partition: int, epoch: int = 1, max_open: int = 10_000):
-        self.site = site
+    def __init__(self, harness: "Harness", partition: int, epoch: int = 1, max_open: int = 10_000):
+        self.harness = harness
         self.partition = partition
         self.epoch = epoch
-        self.engine = Engine(site.database, self._perform, utc_now, 500)
+        self.engine = Engine(harness.database, self._perform, utc_now, 500)
         context = context_of(
-            site.database,
+            harness.database,
             self.engine,
-            notify_owners=site.notify,
+            notify_owners=harness.notify,
             scan_interval_s=_SCAN_INTERVAL_S,
             max_open_instances=max_open,
         )
@@ -49,7 +49,7 @@ class Master:
     async def working(self) -> AsyncIterator["Master"]:
         """Take the partition, run the loops; whatever ends them fails the test."""
         await self.engine.take({self.partition: self.epoch}, f"m{self.epoch}")
-        self.site.masters[self.partition] = self
+        self.harness.masters[self.partition] = self
         loops = [asyncio.create_task(w()) for w in (self.engine.run, self.scanner.run)]
         try:
             yield self
@@ -60,7 +60,7 @@ class Master:
             await asyncio.gather(*loops, return_exceptions=True)
 
 
-class Site:
+class Harness:
     """One database and who works on it. ``deaf``: notifications do not notify."""
 
     def __init__(self, database: Database) -> None:
