@@ -45,3 +45,11 @@ async def test_cancellation_that_meets_the_event_is_not_swallowed() -> None:
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+async def test_regular_poll_can_be_put_off_and_brought_forward() -> None:
+    wakeup = Wakeup(NEVER_S, first_s=NEVER_S)
+    wakeup.notify()
+    assert await wakeup.wait() is False
+    wakeup.due_in(0.001)
+    assert await wakeup.wait() is True
