@@ -76,12 +76,8 @@ class DependencyWatcher(PeriodicService):
         self._by_partition: defaultdict[int, set[int]] = defaultdict(set)
         self._waiting_for: defaultdict[WorkflowName, set[int]] = defaultdict(set)
         self._to_check: set[int] = set()
-        self._ended: set[WorkflowName] = (
-            set()
-        )  # with an end that waiting tasks of others are not notified of
-        self._ask_again_at: dict[
-            WorkflowName, float
-        ] = {}  # those that no task waited for; monotonic
+        self._ended: set[WorkflowName] = set()  # waiting tasks of others are not notified yet
+        self._ask_again_at: dict[WorkflowName, float] = {}  # if no task waited; monotonic
         self._ids: dict[WorkflowName, int] = {}  # workflows keep theirs for ever
         self._next = 0  # position of the regular polls
         self._polls = 0
