@@ -55,49 +55,55 @@ class Listener:
         """A notification about a partition of this master has arrived."""
 
 
+_METHODS = [name for name in vars(Listener) if not name.startswith("_")]
+
+
 class Listeners(Listener):
-    """Passes on what it hears to all that are registered."""
+    """Passes on what it hears to all that are registered and override the method for it."""
 
     def __init__(self) -> None:
-        self._all: list[Listener] = []
+        self._of: dict[str, list[Listener]] = {method: [] for method in _METHODS}
 
     def register(self, *listeners: Listener) -> None:
         """Let these hear what comes from now on."""
-        self._all.extend(listeners)
+        for one in listeners:
+            for method, some in self._of.items():
+                if getattr(type(one), method) is not getattr(Listener, method):
+                    some.append(one)
 
     async def endings(self, uow: UnitOfWork, runs: Sequence[Run]) -> list[Ending]:
         """Return what takes part in a transaction that stores the end of ``runs``."""
-        found = [await one.on_ending(uow, runs) for one in self._all]
+        found = [await one.on_ending(uow, runs) for one in self._of["on_ending"]]
         return [ending for ending in found if ending is not None]
 
     def on_stored(self, run: Run, decision: Decision) -> None:
-        for one in self._all:
+        for one in self._of["on_stored"]:
             one.on_stored(run, decision)
 
     def on_ended(self, run: Run) -> None:
-        for one in self._all:
+        for one in self._of["on_ended"]:
             one.on_ended(run)
 
     def on_dropped(self, instance_id: int) -> None:
-        for one in self._all:
+        for one in self._of["on_dropped"]:
             one.on_dropped(instance_id)
 
     def on_commands(self, partitions: Collection[int]) -> None:
-        for one in self._all:
+        for one in self._of["on_commands"]:
             one.on_commands(partitions)
 
     def on_action(self, run: Run, action: Action) -> None:
-        for one in self._all:
+        for one in self._of["on_action"]:
             one.on_action(run, action)
 
     def on_queue_failure(self) -> None:
-        for one in self._all:
+        for one in self._of["on_queue_failure"]:
             one.on_queue_failure()
 
     def on_workers_changed(self, *_view: Any) -> None:
-        for one in self._all:
+        for one in self._of["on_workers_changed"]:
             one.on_workers_changed()
 
     def notify(self, partition: int) -> None:
-        for one in self._all:
+        for one in self._of["notify"]:
             one.notify(partition)
