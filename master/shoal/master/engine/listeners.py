@@ -2,7 +2,7 @@
 
 A part that wants to hear of something overrides the method for it and is registered once. All
 calls are made on the event loop. Those without a result are hints: they must not fail, and their
-parts find by polling what a lost hint has not told them.
+parts find by polling what they miss with a lost hint.
 """
 
 from collections.abc import Collection, Sequence
