@@ -117,7 +117,7 @@ async def test_epoch_of_a_living_successor_is_not_superseded(
     won = {0: (epoch, asyncio.get_running_loop().create_future())}
     # While our node stands, a higher epoch is of a tree that is gone.
     await master.raise_epoch(epoch + 100)
-    assert await master.keeper._outgrow({0}, won) == {0: epoch + 101}
+    assert await master.keeper._supersede({0}, won) == {0: epoch + 101}
     # Once another master's node stands there, it is theirs.
     async with ZkSession(zk_chroot, session_timeout_s=30.0) as theirs:
         await theirs.delete(layout.owner(0))
@@ -125,7 +125,7 @@ async def test_epoch_of_a_living_successor_is_not_superseded(
         await master.raise_epoch(epoch + 200)
         with monkeypatch.context() as patch:  # the ownership has not heard of it yet
             patch.setattr(master.keeper.ownership, "owned", lambda: {0: epoch})
-            assert await master.keeper._outgrow({0}, won) == {}
+            assert await master.keeper._supersede({0}, won) == {}
         # And letting go of what we have not noticed to have lost does not harm them.
         async with asyncio.timeout(DEADLINE_S):
             await master.keeper.on_revoked(ZERO)
