@@ -10,7 +10,7 @@ import pytest
 
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import Claim, Entry, TaskQueue, ZkSession, prepare
-from shoal.coordination.queue import head
+from shoal.coordination.queue import window
 from shoal.coordination.queue.claimers import Claimers
 from shoal.coordination.queue.contention import Place, turn
 from tests.integration.coordination.conftest import connect
@@ -120,8 +120,8 @@ async def test_woken_crowd_fights_little_for_few_entries(
 async def test_share_of_a_claimer_that_is_busy_is_not_left_lying(
     sessions: list[ZkSession], queues: list[TaskQueue], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(head, "PATIENCE_S", 0.0)  # at every reading
-    monkeypatch.setattr(head, "READINGS", 0)
+    monkeypatch.setattr(window, "PATIENCE_S", 0.0)  # at every reading
+    monkeypatch.setattr(window, "READINGS", 0)
     names = sorted(f"{session.session_id:016x}" for session in sessions[:3])
     ours = Place(names.index(f"{sessions[2].session_id:016x}"), 3)
     entries = [entry(task) for task in range(3000)]

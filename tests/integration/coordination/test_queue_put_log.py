@@ -9,7 +9,7 @@ import pytest
 
 from shoal.coordination import Entry, TaskQueue, ZkSession
 from shoal.coordination.cluster import layout
-from shoal.coordination.queue import head, pruning, putting
+from shoal.coordination.queue import pruning, putting, window
 from shoal.coordination.session import wire
 from tests.integration.coordination.conftest import connect
 from tests.waiting import DEADLINE_S
@@ -25,7 +25,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     On a machine that stands still, too: nothing that is known grows old.
     """
-    monkeypatch.setattr(head, "TRUST_ALONE_S", 3600.0)
+    monkeypatch.setattr(window, "TRUST_ALONE_S", 3600.0)
     monkeypatch.setattr(putting, "FRESH_S", 3600.0)
     kinds: Counter[str] = Counter()
     submit = wire.Client.submit

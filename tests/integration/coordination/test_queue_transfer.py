@@ -177,12 +177,12 @@ async def test_front_is_known_until_the_notification_notifies(
     queue: TaskQueue, zk_chroot: str
 ) -> None:
     assert queue.front("default") == (None, False)
-    await queue.look("default")
+    await queue.refresh("default")
     assert queue.front("default") == (None, True)
     async with connect(zk_chroot) as other:
         await TaskQueue(other).put([entry(2), entry(3)])
     await eventually(lambda: not queue.front("default")[1])
-    await queue.look("default")
+    await queue.refresh("default")
     assert queue.front("default") == (entry(2), True)
     assert len(await queue.claim("default", 2, "w")) == 2
     assert queue.front("default") == (None, True)
@@ -205,7 +205,7 @@ async def test_whoever_waits_hears_of_what_somebody_looking_has_found(
     await asyncio.sleep(0)  # it waits
     async with connect(zk_chroot) as other:
         await TaskQueue(other).put([entry(2)])
-    monkeypatch.setattr(head, "_read_at", float("-inf"))
-    await queue.look("default")
+    monkeypatch.setattr(head._trust, "_read_at", float("-inf"))
+    await queue.refresh("default")
     assert queue.front("default") == (entry(2), True)
     assert await waiting

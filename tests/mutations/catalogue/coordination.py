@@ -196,7 +196,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.PROGRESS,
         "coordination/shoal/coordination/queue/head.py",
         (
-            "if self._claimers.changed or now > self._read_at + TRUST_ALONE_S:",
+            "if self._claimers.changed or self._trust.is_expired:",
             "if self._claimers.changed:",
         ),
         (

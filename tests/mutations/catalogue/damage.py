@@ -77,9 +77,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "foreign names stay in the queue",
         Promise.PROGRESS,
-        f"{_COORDINATION}/queue/head.py",
+        f"{_COORDINATION}/queue/reading.py",
         (
-            "self._pruner.remove(path, str(error), self.expire)",
+            "self._pruner.remove(path, str(error), self._on_repaired)",
             "_ = error",
         ),
         (

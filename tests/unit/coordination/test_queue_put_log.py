@@ -28,16 +28,16 @@ class Notification:
         self.node = Node(data, stat(self.node.stat.version + 1))
         return self.node.stat
 
-    def put(self, teller: PutLog, batch: list[Entry]) -> None:
-        operation, news = teller.notification(batch)
-        teller.told(news, self.notify(operation.data))
+    def put(self, log: PutLog, batch: list[Entry]) -> None:
+        operation, news = log.notification(batch)
+        log.record(news, self.notify(operation.data))
 
 
 def test_puts_are_told_to_whoever_has_heard_of_those_before() -> None:
-    notification, teller = Notification(), PutLog("g")
+    notification, log = Notification(), PutLog("g")
     batches = [[entry(task), entry(task + 1)] for task in range(0, 10, 2)]
     for batch in batches:
-        notification.put(teller, batch)
+        notification.put(log, batch)
     for version in range(6):
         told = puts_since("g", version, notification.node)
         assert told == [Put(batch, more=False) for batch in batches[version:]]
@@ -45,9 +45,9 @@ def test_puts_are_told_to_whoever_has_heard_of_those_before() -> None:
 
 @pytest.mark.parametrize("count", [1, FEW, FEW + 1, 250])
 def test_of_a_long_put_the_first_entry_is_told(count: int) -> None:
-    notification, teller = Notification(), PutLog("g")
+    notification, log = Notification(), PutLog("g")
     batch = [entry(task) for task in range(count)]
-    notification.put(teller, batch)
+    notification.put(log, batch)
     assert puts_since("g", 0, notification.node) == [
         Put(batch, more=False) if count <= FEW else Put(batch[:1], more=True)
     ]
@@ -68,11 +68,11 @@ def test_notifies_of_others_are_a_gap() -> None:
 
 
 def test_put_whose_answer_is_not_there_yet_is_a_gap() -> None:
-    notification, teller = Notification(), PutLog("g")
-    first, _ = teller.notification([entry(1)])
-    second, news = teller.notification([entry(2)])
+    notification, log = Notification(), PutLog("g")
+    first, _ = log.notification([entry(1)])
+    second, news = log.notification([entry(2)])
     notification.notify(first.data)
-    teller.told(news, notification.notify(second.data))
+    log.record(news, notification.notify(second.data))
     assert puts_since("g", 0, notification.node) is None
     assert puts_since("g", 1, notification.node) == [Put([entry(2)], False)]
 
@@ -84,9 +84,9 @@ def test_notification_that_began_anew_tells_nothing_of_before() -> None:
 
 
 def test_history_is_short() -> None:
-    notification, teller = Notification(), PutLog("g")
+    notification, log = Notification(), PutLog("g")
     rng = random.Random(1)
     for _ in range(200):
         tasks = sorted(rng.sample(range(10**6), rng.randrange(1, FEW)))
-        notification.put(teller, [entry(task) for task in tasks])
+        notification.put(log, [entry(task) for task in tasks])
         assert len(notification.node.data) < 2 * HISTORY_BYTES

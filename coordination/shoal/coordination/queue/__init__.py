@@ -2,8 +2,9 @@
 
 - ``task_queue``: ``TaskQueue``, what masters and workers use; it says who gets what.
 - ``entry``: an entry is a name that sorts; ``putting``: entries into bounded buckets.
-- ``head``: the first entries as one claimer knows them; ``claiming``: the transactions.
-- ``claimers`` and ``turns``: who else claims, and whose turn it is after a collision.
+- ``head``: the first entries as one claimer knows them, with ``window`` and ``reading``.
+- ``claiming``, ``releasing``, ``transfer``: the transactions. ``put_log``: a notification's data.
+- ``claimers`` and ``contention``: who else claims, and whose turn it is after a collision.
 - ``survey``: counting and paging without listing everything.
 """
 

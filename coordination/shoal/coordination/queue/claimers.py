@@ -17,7 +17,7 @@ _SESSION = re.compile(r"[0-9a-f]{16}")
 class Claimers:
     """The claimers of one group as a session knows them, itself among them.
 
-    It only keeps claims from colliding: nothing depends on it being right.
+    It only keeps claims from colliding: no result depends on it being right.
     """
 
     def __init__(self, session: ZkSession, group: str) -> None:
@@ -30,11 +30,11 @@ class Claimers:
 
     @property
     def changed(self) -> bool:
-        """Others may have come or gone, or our session is a new one: ``refresh`` will look."""
+        """Others may have come or gone, or our session is a new one: ``refresh`` will read."""
         return self._changed or self._read_in != self._session.generation
 
     async def refresh(self) -> None:
-        """Register and look who is there, unless that is known."""
+        """Register and read who is there, unless that is known."""
         session, now = self._session, time.monotonic()
         registered = self._read_in == session.generation
         if registered and not self._changed and now < self._read_at + LONGEST_TRUST_S:
@@ -46,7 +46,7 @@ class Claimers:
                 await self._register(ours)
             found = (await session.children(self._path, watch=self._on_change)).names
             names = sorted(name for name in found if _SESSION.fullmatch(name))
-        except NoNode:  # somebody has deleted all of them: the next reading registers us again
+        except NoNode:  # all were deleted: the next reading registers us again
             self._read_in, self._changed, self.place = 0, True, ALONE
             return
         except BaseException:

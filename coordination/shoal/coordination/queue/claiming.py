@@ -1,8 +1,8 @@
 """Claiming: the transactions that turn entries into claims, and what their answers mean.
 
 Also which claims the session holds. Znodes are named by path alone, so a deletion that was meant
-for our claim would hit that of whoever has claimed the task since. Whoever deletes one therefore
-asks first whether it is that very claim: its session and its creation zxid (``still_ours``).
+for our claim would hit that of a worker that has claimed the task since. Before a deletion we
+therefore read whether it is that very claim: its session and its creation zxid (``still_ours``).
 """
 
 import asyncio
@@ -38,15 +38,15 @@ class Claiming:
     def __init__(self, session: ZkSession) -> None:
         self._session = session
         self.held: dict[int, Claim] = {}  # by task instance
-        self.lost_races = 0  # transactions that claimed nothing: somebody else was quicker
+        self.lost_races = 0  # transactions that claimed nothing: another claimer was quicker
 
     def holds(self, claim: Claim) -> bool:
-        """Tell whether it is a claim of the present session, as far as we know."""
+        """Return whether it is a claim of the present session, as far as we know."""
         ours = claim.generation == self._session.generation
         return ours and self.held.get(claim.task_instance_id) is claim
 
     def forget(self, claim: Claim) -> None:
-        """It is not ours any more."""
+        """``claim`` is not ours any more."""
         if self.held.get(claim.task_instance_id) is claim:
             del self.held[claim.task_instance_id]
 
@@ -65,7 +65,7 @@ class Claiming:
         return stats[1:]
 
     def is_ours(self, claim: Claim, stat: Stat | None) -> bool:
-        """Tell whether ``stat``, which was just read, is that of this very claim."""
+        """Return whether ``stat``, which was just read, is that of this very claim."""
         if stat is None or claim.generation != self._session.generation:
             return False
         return (stat.session_id, stat.czxid) == (self._session.session_id, claim.epoch)
@@ -73,9 +73,9 @@ class Claiming:
     async def still_ours(self, claims: Sequence[Claim]) -> list[Claim]:
         """Return those of ``claims`` that stand; forget the others.
 
-        While our session lives nobody but us deletes what it has made (whoever deletes by hand
-        is noticed if that was before this call). So what is deleted in the same turn of the loop
-        in which this returns is ours.
+        While our session lives only we delete what it has made. (A deletion by hand is noticed
+        if it came before this call.) So what is deleted in the same turn of the loop in which
+        this returns is ours.
         """
         held = [claim for claim in claims if self.holds(claim)]
         if not held:
@@ -84,7 +84,7 @@ class Claiming:
         ours = []
         for claim, stat in zip(held, found, strict=True):
             if self.is_ours(claim, stat):
-                if self.holds(claim):  # else somebody here has let go of it meanwhile
+                if self.holds(claim):  # else it was released here meanwhile
                     ours.append(claim)
             else:
                 self.forget(claim)
@@ -99,7 +99,7 @@ class Claiming:
             except CoordinationError as error:
                 if not claims or isinstance(error, SessionLost):
                     raise
-                # Those that we have are ours, and nobody else would look after them.
+                # Those that we have are ours: no other process would end them.
                 log.debug("claimed less than wanted", error=str(error))
         return claims
 
@@ -173,7 +173,7 @@ class Claiming:
             case (0, NoNode()):
                 self.lost_races += 1
                 head.drop([entry])
-            case (1, NodeExists()):  # put again while it runs: its turn comes after that claim
+            case (1, NodeExists()):  # put again while it runs: it can be claimed after that claim
                 head.block(entry)
             case (1, NoNode()):  # the tree is being made anew
                 self.lost_races += 1
@@ -228,5 +228,5 @@ class Claiming:
 
 def _take(entry: Entry, worker_id: str) -> list[Operation]:
     claim = layout.claim(entry.task_instance_id)
-    # In this order: who loses a race fails at the first, a task that still runs at the second.
+    # In this order: a lost race fails at the first, a task that still runs at the second.
     return [Delete(entry.path), Create(claim, worker_id.encode(), ephemeral=True)]

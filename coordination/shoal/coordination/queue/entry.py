@@ -84,9 +84,9 @@ class Entry:
 class Claim:
     """A worker's hold on an entry: one znode, for as long as the session that made it lives.
 
-    Another claim of the same task is another claim, whoever made it, and never equal to this one.
+    Another claim of the same task is never equal to this one, even if the same worker made it.
     ``epoch`` is the creation zxid of its znode: a later claim of the same task has a greater one.
-    It is 0 while it is not known, which is so while the claim is being handed on.
+    It is 0 while it is not known, which is so while the claim is being transferred.
     ``generation`` is that of the session.
     """
 

@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 REPAIRS = 256  # under way at once
 
-# An instance's bucket is empty between two of its tasks: who puts the next soon shall find it.
+# An instance's bucket is empty between two of its tasks: a put soon after shall find it.
 IDLE_S = 1.0
 AT_ONCE = 16  # buckets; fewer wait for more, or for the next reading of the queue
 
@@ -28,8 +28,8 @@ AT_ONCE = 16  # buckets; fewer wait for more, or for the next reading of the que
 class Pruner:
     """Inner buckets that one claimer has taken entries from.
 
-    What it leaves behind, because somebody interfered or the claimer ended, is found and deleted
-    by whoever reads the queue next.
+    What it leaves behind, because another process interfered or the claimer ended, is found and
+    deleted by the next reading of the queue.
     """
 
     def __init__(self, session: ZkSession) -> None:
@@ -47,7 +47,7 @@ class Pruner:
             self._prune([path for path, used in self._used.items() if used < now - IDLE_S])
 
     def remove(self, path: str, reason: str, done: Callable[[], None]) -> None:
-        """Set aside what stands among the entries and is none, in the background; then ``done``.
+        """Quarantine what stands among the entries and is none, in the background; then ``done``.
 
         It would be read again and again, and many of them would hide the entries behind them.
         """
@@ -96,14 +96,14 @@ class Pruner:
             return
         for path in idle:
             del self._used[path]
-        looks = asyncio.gather(*map(self._session.exists, idle), return_exceptions=True)
-        looks.add_done_callback(partial(self._delete_empty, idle))
+        read = asyncio.gather(*map(self._session.exists, idle), return_exceptions=True)
+        read.add_done_callback(partial(self._delete_empty, idle))
 
-    def _delete_empty(self, paths: Sequence[str], looks: "asyncio.Future[list[Any]]") -> None:
+    def _delete_empty(self, paths: Sequence[str], read: "asyncio.Future[list[Any]]") -> None:
         """A put that comes in between spoils the transaction, and nothing is deleted."""
-        if looks.cancelled():
+        if read.cancelled():
             return
-        stats = zip(paths, looks.result(), strict=True)
+        stats = zip(paths, read.result(), strict=True)
         empty = [Delete(path) for path, stat in stats if _is_empty(stat)]
         if empty:
             self._session.multi(empty).add_done_callback(ignore)

@@ -1,14 +1,14 @@
 """A log of the latest puts in a queue's notification, which spares claimers reading the queue.
 
-The notification is the data of a group's znode: a line for each of the latest puts of whoever put
-last::
+The notification is the data of a group's znode. It has a line for each of the latest puts of the
+process that put last::
 
     17:2.5.2.41.9 2.5.2.42.9        the put that made version 17 of the data
     :1.6.2.50.3+                    this one; it has more entries than the one that is named
 
 An entry is its numbers in the order of ``Entry``. A put of many entries names only the first of
-them, which is enough for a claimer who knows that earlier ones wait. Empty data, and whatever
-else does not fit, means: read anew.
+them, which is enough for a claimer that knows that earlier ones wait. Empty data, and all else
+that does not fit, means: read the queue.
 """
 
 from collections import deque
@@ -20,8 +20,8 @@ from shoal.coordination.queue.entry import Entry
 from shoal.coordination.session.nodes import Node, SetData
 from shoal.coordination.session.wire import Stat
 
-FEW = 64  # entries; of a greater put only the first is told
-HISTORY_BYTES = 2000  # of earlier puts, told again for claimers who were busy meanwhile
+FEW = 64  # entries; of a greater put only the first is named
+HISTORY_BYTES = 2000  # of earlier puts, repeated for claimers that were busy meanwhile
 
 
 class Put(NamedTuple):
@@ -32,38 +32,38 @@ class Put(NamedTuple):
 
 
 class PutLog:
-    """The news of one group as one putter tells them."""
+    """The latest puts of one process into one group's queue."""
 
     def __init__(self, group: str) -> None:
         self._group = group
-        self._told: deque[bytes] = deque()  # lines of consecutive versions
+        self._lines: deque[bytes] = deque()  # of consecutive versions
         self._bytes = 0
         self._version = -1  # the last of them
 
     def notification(self, batch: Sequence[Entry]) -> tuple[SetData, bytes]:
-        """Return the operation that tells of ``batch``, in order, and what ``told`` wants."""
+        """Return the operation that notifies of ``batch``, in order, and what ``record`` takes."""
         more = len(batch) > FEW
         names = " ".join(map(_name, batch[:1] if more else batch))
-        news = f":{names}{'+' * more}".encode()
-        return SetData(layout.queue(self._group), b"\n".join((*self._told, news))), news
+        line = f":{names}{'+' * more}".encode()
+        return SetData(layout.queue(self._group), b"\n".join((*self._lines, line))), line
 
-    def told(self, news: bytes, stat: Stat) -> None:
-        """Note that the notification was notified, and which version that made."""
-        if stat.version != self._version + 1:  # somebody else rang, or we have just begun
-            self._told.clear()
+    def record(self, line: bytes, stat: Stat) -> None:
+        """Note that the notification was written, and which version that made."""
+        if stat.version != self._version + 1:  # another process has put, or we have just begun
+            self._lines.clear()
             self._bytes = 0
         self._version = stat.version
-        line = b"%d%b" % (stat.version, news)
-        self._told.append(line)
+        line = b"%d%b" % (stat.version, line)
+        self._lines.append(line)
         self._bytes += len(line)
         while self._bytes > HISTORY_BYTES:
-            self._bytes -= len(self._told.popleft())
+            self._bytes -= len(self._lines.popleft())
 
 
 def puts_since(group: str, version: int, notification: Node) -> list[Put] | None:
     """Return the puts after ``version`` of the notification; None if some are missing.
 
-    Data that no put has written tells nothing.
+    Data that no put has written names no puts.
     """
     try:
         return _puts_since(group, version, notification)
@@ -80,15 +80,15 @@ def _puts_since(group: str, version: int, notification: Node) -> list[Put] | Non
         return None
     puts = []
     for line in lines:
-        made, _, news = line.partition(b":")
+        made, _, put = line.partition(b":")
         version += 1
-        if not news or int(made or notification.stat.version) != version:
+        if not put or int(made or notification.stat.version) != version:
             return None
-        names = news.removesuffix(b"+")
+        names = put.removesuffix(b"+")
         entries = [_entry(group, name) for name in names.split()]
         if not entries:
             return None
-        puts.append(Put(entries, names != news))
+        puts.append(Put(entries, more=names != put))
     return puts
 
 

@@ -14,7 +14,7 @@ from shoal.coordination.session.wire import Stat
 
 KNOWN_BUCKETS = 20_000
 # Claimers leave a bucket alone for a while when they have taken the last entry out of it
-# (pruning.py): so long it is most likely still there.
+# (pruning.py): for so long it is most likely still there.
 FRESH_S = 0.5
 
 
@@ -25,20 +25,20 @@ class Putter:
         self._session = session
         # Buckets that we believe to exist, and when we last put into them; the oldest first.
         self._known: dict[str, float] = {}
-        self._tellers: dict[str, PutLog] = {}
+        self._put_logs: dict[str, PutLog] = {}
 
     async def put(self, group: str, batch: Sequence[Entry]) -> None:
-        """Create the entries of one group, in order, and notify its notification.
+        """Create the entries of one group, in order, and notify its claimers.
 
         Raises NoNode without a tree.
         """
         now = time.monotonic()
-        buckets = buckets_of(batch)  # the group's own first, which nobody prunes
+        buckets = buckets_of(batch)  # the group's own first, which is never pruned
         missing = [path for path in buckets if path not in self._known]
         doubtful = [path for path in buckets[1:] if self._known.get(path, now) < now - FRESH_S]
         creates: list[Operation] = [Create(path) for path in missing]
         creates += [Create(entry.path) for entry in batch]
-        notification, news = self._teller(group).notification(batch)
+        notification, line = self._put_log(group).notification(batch)
         # Batches that are sent after this one may rely on its buckets.
         self._remember(buckets)
         ahead = [self._session.create(path) for path in doubtful]  # most likely refused: fine
@@ -51,12 +51,12 @@ class Putter:
             await self._put_singly(group, batch)
         else:
             assert isinstance(notified, Stat)
-            self._teller(group).told(news, notified)
+            self._put_log(group).record(line, notified)
 
     async def _put_singly(self, group: str, batch: Sequence[Entry]) -> None:
         """One request for each node and the notification, sent together; nodes may exist already.
 
-        The notification tells nothing, since not all of it may be true.
+        The notification is empty, since not all that it could say may be true.
         """
         root = layout.queue(group)
         left = list(batch)
@@ -113,14 +113,14 @@ class Putter:
             del self._known[next(iter(self._known))]
 
     def forget(self, buckets: Collection[str]) -> None:
-        """They may have been deleted."""
+        """``buckets`` may have been deleted."""
         for path in buckets:
             self._known.pop(path, None)
 
-    def _teller(self, group: str) -> PutLog:
-        if group not in self._tellers:
-            self._tellers[group] = PutLog(group)
-        return self._tellers[group]
+    def _put_log(self, group: str) -> PutLog:
+        if group not in self._put_logs:
+            self._put_logs[group] = PutLog(group)
+        return self._put_logs[group]
 
 
 def buckets_of(entries: Collection[Entry]) -> list[str]:

@@ -1,9 +1,9 @@
-"""Ending claims: released, or given back into the queue, and only ever our own.
+"""Ending claims: released, or requeued, and only ever our own.
 
 A claim is read, and compared with what we made, before it is deleted. Only the claims of task
-instances that have ended are deleted unread, the first time: nobody is given such a one again.
-What was sent without an answer is in doubt, and read before anything is sent again, whoever
-repeats it and however much later.
+instances that have ended are deleted unread, the first time: such a task is never claimed again.
+What was sent without an answer is in doubt. It is read before anything is sent again, however
+much later.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ BATCH = 250  # claims in one multi
 
 
 class Releasing:
-    """Ends the claims of one session. ``on_released`` is told of each that is gone."""
+    """Ends the claims of one session. ``on_released`` is called with each that is gone."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Releasing:
         self._gone(claims)
 
     async def _requeue(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Send a transaction for each; return those that have to be looked at again."""
+        """Send a transaction for each; return those that have to be read again."""
         undone = [
             self._session.multi([Delete(claim.path), Create(claim.entry.path)]) for claim in claims
         ]

@@ -1,6 +1,6 @@
-"""Looking at whole queues: how much waits, who holds what, and every entry page by page.
+"""Reading whole queues: how much waits, who holds what, and every entry page by page.
 
-Every call asks a bounded number of questions, however many entries wait.
+Every call sends a bounded number of requests, however many entries wait.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ LISTS_AT_ONCE = 50  # buckets that are counted, in flight
 PAGE_LISTS_AT_ONCE = 10  # lists of a bucket, with up to 1000 names each, in flight
 MOST_LISTS = 1000  # in one page
 COUNTED_BUCKETS = 1000  # one by one; of more a sample of so many is counted
-DIGITS = 2  # of a number that was reckoned from a sample
+DIGITS = 2  # of a number that was estimated from a sample
 _TASK = re.compile(r"[0-9]{1,14}", re.ASCII)
 
 
@@ -130,7 +130,7 @@ def _parsed(group: str, outer: str, inner: str, names: Sequence[str]) -> list[En
         try:
             entries.append(parse(group, outer, inner, name))
         except ValueError:
-            continue  # who claims from this queue warns of foreign znodes
+            continue  # the claimers of this queue warn of foreign znodes
     return entries
 
 

@@ -7,16 +7,16 @@ ephemeral claim and deletes the entry. Every method may raise ConnectionLoss and
 ended only while it is that very claim, of the session and with the creation zxid that it had.
 
 Who gets what: a claimer alone gets exactly the first entries. Several do, too, while their
-claims do not collide. When two do, both share the head out (turns.py) for some seconds:
+claims do not collide. When two do, both share the head out (contention.py) for some seconds:
 then a claimer takes the first entries of its own share. So an entry may be overtaken, but
 
 - only by entries among the first ``claimers x max(32, 8 x count)`` of the queue (at least 128,
   at most 1000);
-- only until each claimer has found it still there ``1 + log2(claimers)`` times, looking every
-  0.25 s while it claims (less often on a machine so busy that a look takes longer than 50 ms).
+- only until each claimer has found it still there ``1 + log2(claimers)`` times. While it claims,
+  it checks every 0.25 s (less often on a machine so busy that a reading takes more than 50 ms).
 
-So a more important entry is claimed before all that are not among those first with it, whoever
-claims. No group waits for another, and an entry that cannot be claimed yet (its task still runs
+So a more important entry is claimed before all that are not among those first with it. No group
+waits for another, and an entry that cannot be claimed yet (its task still runs
 in another session) holds up no other.
 """
 
@@ -62,7 +62,7 @@ T = TypeVar("T")
 
 BATCH = 250  # entries in one multi
 BATCHES_AT_ONCE = 8
-AT_ONCE = 500  # single requests in flight, and entries that are looked at, without a turn
+AT_ONCE = 500  # single requests in flight; entries that are compared without a turn for others
 TIMER_S = 0.001  # a timer may fire so much too early
 LISTS_AT_ONCE = 50  # lists of a bucket, with up to 1000 names each, in flight
 _IN_ORDER = attrgetter(*(each.name for each in fields(Entry)))
@@ -79,7 +79,7 @@ class TaskQueue:
         self._claiming = Claiming(session)
         self._transfers = ClaimTransfer(session, self._claiming)
         self._releasing = Releasing(session, self._claiming, self._putter, self._unblock)
-        self._giving_back: set[asyncio.Task[None]] = set()
+        self._requeuing: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------------ masters
 
@@ -116,15 +116,15 @@ class TaskQueue:
         found: set[Entry] = set()
         if in_bucket:
             await self._session.sync("/")  # our server may lag behind
-        looked_at = 0  # since others had their turn
+        compared = 0  # since others had their turn
         for buckets in _batches(list(in_bucket), LISTS_AT_ONCE):
             lists = await asyncio.gather(*(self._names(bucket) for bucket in buckets))
             for bucket, names in zip(buckets, lists, strict=True):
                 present = set(names)
                 found.update(entry for entry in in_bucket[bucket] if entry.name in present)
-                looked_at += len(in_bucket[bucket])
-                if looked_at >= AT_ONCE:
-                    looked_at = 0
+                compared += len(in_bucket[bucket])
+                if compared >= AT_ONCE:
+                    compared = 0
                     await asyncio.sleep(0)
         return found
 
@@ -163,22 +163,22 @@ class TaskQueue:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
             rescue = asyncio.create_task(self._requeue_result(work))
-            self._giving_back.add(rescue)
-            rescue.add_done_callback(self._giving_back.discard)
+            self._requeuing.add(rescue)
+            rescue.add_done_callback(self._requeuing.discard)
             raise
 
     def leave_out(self, partitions: Iterable[int]) -> None:
-        """Claim no entries of ``partitions`` until told otherwise: they are left to others.
+        """Claim no entries of ``partitions`` until the next call: they are left to others.
 
-        Meanwhile only the first 1000 entries are looked at for others; and ``wait`` returns at
-        once while there are any, so whoever then claims nothing has to pause.
+        Meanwhile only the first 1000 entries are searched for other partitions. ``wait`` returns
+        at once while there are any entries, so a caller that claims nothing has to pause.
         """
         self._left_out = frozenset(partitions)
         for head in self._heads.values():
             head.leave_out(self._left_out)
 
     def holds(self, claim: Claim) -> bool:
-        """Tell whether it is a claim of the present session, as far as that knows."""
+        """Return whether it is a claim of the present session, as far as is known."""
         return self._claiming.holds(claim)
 
     def transfer(self, moves: Moves) -> Coroutine[Any, Any, set[Claim]]:
@@ -186,7 +186,7 @@ class TaskQueue:
 
         The new ones are of the same generation, and get their epochs now. The coroutine that is
         returned has to be run; it returns the new claims that stand. Until then the old ones do,
-        unless the session is lost. What ``release`` is told of them meanwhile is done afterwards.
+        unless the session is lost. A ``release`` of any of them meanwhile is done afterwards.
         """
         self._transfers.begin(moves)
         return self._transfer(moves)
@@ -199,10 +199,10 @@ class TaskQueue:
         return new - unwanted
 
     async def release(self, claims: Iterable[Claim], *, ended: bool = False) -> None:
-        """Let go of ``claims``; those that are gone, or of another session, are fine.
+        """End ``claims``; those that are gone, or of another session, are fine.
 
-        ``ended``: their task instances have ended, so nobody will ever be given them again. That
-        saves reading each claim before it is deleted.
+        ``ended``: their task instances have ended, so they are never claimed again. That saves
+        reading each claim before it is deleted.
         """
         ours = [claim for claim in claims if not self._transfers.postpone_release(claim)]
         await self._releasing.release(ours, ended=ended)
@@ -212,7 +212,7 @@ class TaskQueue:
         return set(await self._claiming.still_ours(list(claims)))
 
     async def lost(self) -> list[Claim]:
-        """Return, once, those claims of this session that somebody else has deleted.
+        """Return, once, those claims of this session that another process has deleted.
 
         Two requests, however many claims there are; none if there are no claims.
         """
@@ -225,12 +225,12 @@ class TaskQueue:
     def front(self, group: str) -> tuple[Entry | None, bool]:
         """Return the first entry known to wait in ``group``, and whether none comes before it.
 
-        If that is not known, ``look`` helps. Entries that others have claimed since may count.
+        If that is not known, ``refresh`` helps. Entries that others have claimed since may count.
         """
         head = self._head(group)
         return head.first, head.knows_first
 
-    async def look(self, group: str) -> None:
+    async def refresh(self, group: str) -> None:
         """Read what is first in ``group``, without claiming anything."""
         head = self._head(group)
         async with head.lock:
@@ -246,21 +246,21 @@ class TaskQueue:
         for head in heads:
             head.found.clear()
         unblocks_in_s = min(head.unblocks_in_s for head in heads)
-        news = [event for head in heads for event in (head.notified, head.found)]
-        notifications = [asyncio.create_task(event.wait()) for event in news]
+        events = [event for head in heads for event in (head.notified, head.found)]
+        waits = [asyncio.create_task(event.wait()) for event in events]
         try:
             done, _ = await asyncio.wait(
-                notifications,
+                waits,
                 timeout=min(timeout_s, max(0.0, unblocks_in_s)),
                 return_when=asyncio.FIRST_COMPLETED,
             )
             for head in heads:
                 if head.unblocks_in_s <= TIMER_S:
                     head.expire()  # the task that was still claimed may no longer be
-            return bool(done) or any(event.is_set() for event in news)
+            return bool(done) or any(event.is_set() for event in events)
         finally:
-            for notification in notifications:
-                notification.cancel()
+            for wait in waits:
+                wait.cancel()
 
     # ------------------------------------------------------------------ status
 
@@ -290,7 +290,7 @@ class TaskQueue:
         return await survey.claims(self._session)
 
     async def page(self, after: Position, most: int) -> tuple[list[Entry], Position]:
-        """Return some ``most`` entries, of all groups in order, and the place to go on from.
+        """Return about ``most`` entries, of all groups in order, and the place to go on from.
 
         Begin and, after the last page, end with ``survey.START``. A page may have up to a
         thousand entries more, or fewer if buckets are small: it takes 1000 lists at most. What

@@ -1,8 +1,8 @@
-"""Handing claims on: a claim of this session becomes the claims of other tasks, in one step.
+"""Transferring claims: a claim of this session becomes the claims of other tasks, in one step.
 
-Who is told of more work while it still holds the claim of finished work need not go through the
-queue: one multi deletes the old claim and creates the new ones. So whoever reads first the old
-claim and then a new one, and finds neither, knows that the session has neither.
+A worker that is given more work while it still holds the claim of finished work need not go
+through the queue: one multi deletes the old claim and creates the new ones. So a master that reads
+first the old claim and then a new one, and finds neither, knows that the session has neither.
 
 The multi is sent again only after the old claim was read and is still that very one.
 """
@@ -29,7 +29,7 @@ from shoal.coordination.session.session import ZkSession
 log = structlog.get_logger()
 
 MOST = 250  # operations in one multi, unless a single claim becomes more
-PAUSE_S = 0.05  # between repetitions, while somebody else has a claim that we are to have
+PAUSE_S = 0.05  # between repetitions, while a claim that we are to have is not free
 
 Moves = Mapping[Claim, Sequence[Claim]]  # which claim becomes which; the new have no epoch yet
 
@@ -55,10 +55,10 @@ class ClaimTransfer:
         return claim in self._coming or claim in self._going
 
     async def move(self, moves: Moves) -> set[Claim]:
-        """Hand claims on; return the new ones that stand, which have their epochs then.
+        """Transfer claims; return the new ones that stand, which have their epochs then.
 
-        A claim that is not handed on was lost together with the session, or somebody took it
-        from us; a new claim that somebody else holds still is waited for.
+        A claim that is not transferred was lost together with the session, or was deleted by
+        another process. A new claim that another session still holds is waited for.
         """
         try:
             done = [await self._some(some) for some in _parted(moves)]
@@ -74,7 +74,7 @@ class ClaimTransfer:
         return found
 
     async def _some(self, moves: Moves) -> set[Claim]:
-        """Hand claims on together; if that cannot be, each for itself."""
+        """Transfer claims together; if that cannot be, each for itself."""
         in_doubt = not all(map(self._claiming.holds, moves))
         if len(moves) > 1 and not in_doubt:
             try:
@@ -89,11 +89,11 @@ class ClaimTransfer:
         return set().union(*await asyncio.gather(*alone))
 
     async def _one(self, old: Claim, new: Sequence[Claim], in_doubt: bool) -> set[Claim]:
-        """Hand one claim on. ``in_doubt``: the old one may have been handed on, or be lost."""
+        """Transfer one claim. ``in_doubt``: the old one may have been transferred, or be lost."""
         moves = {old: new}
         while True:
             try:
-                if in_doubt and (found := await self._session.retry(lambda: self._look(old, new))):
+                if in_doubt and (found := await self._session.retry(lambda: self._check(old, new))):
                     return found.new
                 in_doubt = True
                 return await self._try(moves)
@@ -110,15 +110,15 @@ class ClaimTransfer:
 
     async def _try(self, moves: Moves) -> set[Claim]:
         if any(old.generation != self._session.generation for old in moves):
-            raise SessionLost("a claim that was to be handed on")
+            raise SessionLost("a claim that was to be transferred")
         outcomes = await self._session.multi(_operations(moves))
         return self._moved(moves, [made.czxid for made in outcomes if isinstance(made, Created)])
 
-    async def _look(self, old: Claim, new: Sequence[Claim]) -> "_Outcome | None":
-        """Return what has become of a claim that was to be handed on, None if it still is."""
+    async def _check(self, old: Claim, new: Sequence[Claim]) -> "_Outcome | None":
+        """Return what has become of a claim that was to be transferred, None if it still is."""
         before, *after = await self._claiming.stats([old, *new])
         if old.generation != self._session.generation:
-            raise SessionLost("a claim that was to be handed on")
+            raise SessionLost("a claim that was to be transferred")
         if self._claiming.is_ours(old, before):
             return None
         session_id = self._session.session_id
@@ -127,7 +127,7 @@ class ClaimTransfer:
             return _Outcome(self._moved({old: new}, ours))
         self._claiming.forget(old)
         task = old.task_instance_id
-        log.warning("claim not handed on: it is not ours any more", task_instance=task)
+        log.warning("claim not transferred: it is not ours any more", task_instance=task)
         return _Outcome(set())
 
     def _moved(self, moves: Moves, epochs: Sequence[int]) -> set[Claim]:
@@ -141,13 +141,13 @@ class ClaimTransfer:
 
 
 class _Outcome(NamedTuple):
-    """A claim was handed on, or is not ours."""
+    """A claim was transferred, or is not ours."""
 
     new: set[Claim]
 
 
 def _operations(moves: Moves) -> list[Operation]:
-    """Return what hands claims on, the old one of each first: its lack tells most."""
+    """Return what transfers claims, the old one of each first: its absence explains most."""
     operations: list[Operation] = []
     for old, some in moves.items():
         operations.append(Delete(old.path))

@@ -123,7 +123,7 @@ class EagerDispatch:
 
     async def _read_once(self) -> None:
         try:
-            await self._queue.look(self._group)
+            await self._queue.refresh(self._group)
         except CoordinationError as error:
             log.debug("queue not read", error=str(error))
 
