@@ -3,14 +3,14 @@
 Usable as a library on its own; asyncio on the outside, kazoo's connection thread inside.
 
 - ``session.ZkSession``: pipelined calls, watches, and a proof of being alive.
-- ``membership``: announce oneself, follow the others.
+- ``membership``: announce a member, follow the others.
 - ``ownership.Ownership``: hold partitions, with an epoch for each; ``owners.Owners`` reads them.
-- ``notification``: wake a partition's owner. ``queue.TaskQueue``: the tasks that wait for a worker.
+- ``notifications``: wake a partition's owner. ``queue.TaskQueue``: tasks that wait for a worker.
 - ``assignors``: who should own which partition, as Kafka's assignors decide it.
 - ``group.Group``: share partitions with other processes, by Kafka's group protocol.
 - ``election.Election``: one of several processes leads. ``fence``: transactions that are refused
-  once somebody else has taken over.
-- ``cluster_clock.ClusterClock``: what time it is, whatever one node's clock shows.
+  once another process has taken over.
+- ``cluster_clock.ClusterClock``: what time it is, even if this node's clock is wrong.
 - ``jobs.BalancedJobs``: each of a list of jobs in one of several processes.
 - ``messages``: messages with acknowledgements. ``autoscale``: as many workers as are needed.
 - ``layout``: every path, and ``prepare`` to create the tree; ``tree`` keeps it there.

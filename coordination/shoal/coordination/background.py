@@ -1,4 +1,4 @@
-"""Loops that run beside their owner and never end in silence."""
+"""Loops that run in the background and never end without a log line."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -12,17 +12,17 @@ RESTART_S = 1.0
 
 
 def start(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-    """Run ``work`` as a task; if it fails, say so at once and not only when it is awaited."""
+    """Run ``work`` as a task; a failure is logged at once, not only when it is awaited."""
     task = asyncio.create_task(work, name=name)
     task.add_done_callback(_report)
     return task
 
 
 def keep_running(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> asyncio.Task[None]:
-    """Run ``work()`` as a task; if it fails, say so, and run it again after ``RESTART_S``.
+    """Run ``work()`` as a task; log a failure, and run it again after ``RESTART_S``.
 
-    For loops that look at everything anew when they begin. What must not go on after an error has
-    ``start``.
+    For loops that read everything anew when they begin. For what must not go on after an error
+    there is ``start``.
     """
     return asyncio.create_task(_again_and_again(work, name), name=name)
 

@@ -10,8 +10,8 @@
     │   └── SessionClosed    … because we closed it
     ├── NoNode, NodeExists, NotEmpty, BadVersion, AccessDenied     (an answer about one path)
     ├── TransactionFailed    a multi was rolled back; carries every result
-    ├── NotOwner             the partition belongs to somebody else, or to nobody
-    ├── NotLeader            somebody else leads, or nobody
+    ├── NotOwner             the partition has another owner, or none
+    ├── NotLeader            another candidate leads, or none
     ├── StaleEpoch           a newer owner or leader has shut us out
     ├── Mismatch             the tree was made for other settings than ours
     ├── DuplicateMember      an assignor was given two members with one id
@@ -71,7 +71,7 @@ class SessionLost(CoordinationError):
     def __init__(self, what: str) -> None:
         super().__init__(
             f"the ZooKeeper session ended before {what} was answered; "
-            "what it owned now belongs to nobody: start over with the new session"
+            "what it owned now has no owner: start over with the new session"
         )
 
 
@@ -102,7 +102,7 @@ class NotEmpty(PathError):
 
 
 class BadVersion(PathError):
-    reason = "somebody changed it since it was read"
+    reason = "it was changed since it was read"
 
 
 class AccessDenied(PathError):
@@ -155,7 +155,7 @@ class StaleEpoch(CoordinationError):
     def __init__(self, path: str, ours: int, newest: int) -> None:
         self.path, self.ours, self.newest = path, ours, newest
         super().__init__(
-            f"znode {path}: somebody with epoch {newest} has followed our {ours}; stop writing"
+            f"znode {path}: a process with epoch {newest} has followed our {ours}; stop writing"
         )
 
 
@@ -167,7 +167,7 @@ class DuplicateMember(CoordinationError):
     def __init__(self, member_id: str) -> None:
         self.member_id = member_id
         super().__init__(
-            f"two members have the id {member_id!r}, so partitions cannot be told to be whose; "
+            f"two members have the id {member_id!r}, so the owners of partitions are ambiguous; "
             "give every member an id of its own"
         )
 

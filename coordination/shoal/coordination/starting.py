@@ -1,4 +1,4 @@
-"""Starting before ZooKeeper does: wait for it, and say so once."""
+"""Starting before ZooKeeper does: wait for it, and log that once."""
 
 from collections.abc import Callable
 
@@ -13,8 +13,8 @@ log = structlog.get_logger()
 async def connect_when_there(make: Callable[[], ZkSession]) -> ZkSession:
     """Return a session that is entered, and the caller's to leave, as soon as a server gives one.
 
-    ``make`` is asked for a new one for each try, which lasts as long as the session's connecting
-    may. Whatever but CannotConnect ends it. Cancel it to stop waiting.
+    ``make`` gives a new one for each try, which lasts as long as the session's connecting may.
+    Every error but CannotConnect ends it. Cancel it to stop waiting.
     """
     waits = False
     while True:

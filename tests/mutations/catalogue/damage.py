@@ -35,7 +35,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.PROGRESS,
         _OWNERSHIP,
         (
-            "partitions = self._unwatched if self._look.is_set() else self._epochs.keys()",
+            "partitions = self._unwatched if self._has_unwatched.is_set() else self._epochs.keys()",
             "partitions = self._unwatched",
         ),
         (f"{_TESTS}/test_nodes_deleted.py::test_owner_notices_although_no_watch_fires",),
@@ -194,10 +194,10 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("tests/unit/coordination/test_background.py::test_loop_that_fails_begins_again",),
     ),
     mutation(
-        "a registration that was set aside is taken for known",
+        "a registration that was quarantined is taken for known",
         Promise.PROGRESS,
         _STORE,
-        ("self._looked_at = known | of_sessions", "self._looked_at = view.names"),
+        ("self._of_sessions = known | of_sessions", "self._of_sessions = view.names"),
         (
             f"{_TESTS}/test_group_store.py::"
             "test_registration_that_lasts_goes_each_time_that_it_comes",

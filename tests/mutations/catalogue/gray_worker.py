@@ -86,7 +86,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "the session's proof lasts through a suspension",
         Promise.SELF_FENCE,
         "coordination/shoal/coordination/session/session.py",
-        ("timeout=min(left_s, LOOK_AGAIN * self.timeout_s)", "timeout=left_s"),
+        ("timeout=min(left_s, CHECK * self.timeout_s)", "timeout=left_s"),
         (
             "tests/integration/coordination/test_session_proof.py::"
             "test_suspended_machine_proves_nothing_when_it_goes_on",

@@ -97,8 +97,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.FENCED_OWNERSHIP,
         "coordination/shoal/coordination/group/life.py",
         (
-            "                await self._tell(step)\n",
-            "                _ = asyncio.create_task(self._tell(step))\n",
+            "                await self._call_back(step)\n",
+            "                _ = asyncio.create_task(self._call_back(step))\n",
         ),
         (
             "tests/integration/coordination/test_group_order.py::"

@@ -24,7 +24,7 @@ from shoal.coordination.errors import AssignorFailed
 from shoal.coordination.group import Join, MemberState
 from shoal.coordination.group.assigning import assign_all, partition_counts
 from shoal.coordination.group.clock import EnsembleClock
-from shoal.coordination.group.listener import Told, TooSlow
+from shoal.coordination.group.listener import HeldPartitions, TooSlow
 from shoal.coordination.session.wire import Stat
 
 P0, P1 = Partition("jobs", 0), Partition("jobs", 1)
@@ -103,9 +103,9 @@ def test_of_two_opinions_about_a_topic_the_larger_counts() -> None:
         ({"stranger": [P0]}, "'stranger'"),
         ({"a": [P0], "b": [P0]}, "two members"),
         ({"a": [P0, P0]}, "two members"),
-        ({"a": [Partition("jobs", 2)]}, "nobody asked for"),
-        ({"a": [Partition("jobs", -1)]}, "nobody asked for"),
-        ({"a": [Partition("mail", 0)]}, "nobody asked for"),
+        ({"a": [Partition("jobs", 2)]}, "no member asked for"),
+        ({"a": [Partition("jobs", -1)]}, "no member asked for"),
+        ({"a": [Partition("mail", 0)]}, "no member asked for"),
     ],
 )
 def test_an_impossible_assignment_is_refused(
@@ -175,18 +175,18 @@ class Script(GroupListener):
         await self._do(f"lost {len(partitions)}")
 
 
-def told(script: Script, limit_s: float = 60.0) -> Told:
-    return Told(script, "g", limit_s)
+def held(script: Script, limit_s: float = 60.0) -> HeldPartitions:
+    return HeldPartitions(script, "g", limit_s)
 
 
 async def test_what_was_assigned_is_held_until_it_is_revoked_or_lost() -> None:
     script = Script()
-    holder = told(script)
+    holder = held(script)
     await holder.assign([P0, P1])
     await holder.revoke([P0])
-    assert holder.held == {P1}
+    assert holder.partitions == {P1}
     await holder.lose()
-    assert holder.held == frozenset()
+    assert holder.partitions == frozenset()
     await holder.lose()
     await holder.assign([])
     await holder.revoke([])
@@ -197,11 +197,11 @@ async def test_what_was_assigned_is_held_until_it_is_revoked_or_lost() -> None:
 async def test_a_failing_callback_counts_as_done(error: Exception) -> None:
     script = Script()
     script.error = error
-    holder = told(script)
+    holder = held(script)
     await holder.assign([P0, P1])
-    assert holder.held == BOTH
+    assert holder.partitions == BOTH
     await holder.revoke([P0])
-    assert holder.held == {P1}
+    assert holder.partitions == {P1}
     await holder.lose()
     assert script.calls == ["assigned 2", "revoked 1", "lost 1"]
 
@@ -209,20 +209,20 @@ async def test_a_failing_callback_counts_as_done(error: Exception) -> None:
 async def test_a_slow_callback_is_stopped_and_what_it_was_about_is_still_held() -> None:
     script = Script()
     script.hangs = True
-    holder = told(script, limit_s=0.01)
+    holder = held(script, limit_s=0.01)
     with pytest.raises(TooSlow, match="on_assigned"):
         await holder.assign([P0, P1])
     with pytest.raises(TooSlow, match="on_revoked"):
         await holder.revoke([P0])
-    assert holder.held == BOTH
+    assert holder.partitions == BOTH
     await holder.lose()  # nobody waits for it for ever either
-    assert holder.held == frozenset()
+    assert holder.partitions == frozenset()
     assert script.calls[-1] == "lost 2"
 
 
 async def test_a_cancelled_callback_leaves_its_partitions_held() -> None:
     script = Script()
-    holder = told(script)
+    holder = held(script)
     await holder.assign([P0, P1])
     script.hangs = True
     revoking = asyncio.create_task(holder.revoke([P0]))
@@ -231,4 +231,4 @@ async def test_a_cancelled_callback_leaves_its_partitions_held() -> None:
     revoking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await revoking
-    assert holder.held == BOTH
+    assert holder.partitions == BOTH

@@ -1,7 +1,7 @@
 """Who should own which partition: pure functions of the members, all with one signature.
 
 ``assign(partition_counts, members) -> {member id: its partitions}``. Every member has an entry;
-every partition of a topic that somebody subscribes to is in exactly one (``cooperative_sticky``
+every partition of a topic that a member subscribes to is in exactly one (``cooperative_sticky``
 holds some back, see there). The result does not depend on the order of ``members``.
 
 =====================  ==========================================================================
@@ -13,11 +13,11 @@ holds some back, see there). The result does not depend on the order of ``member
 =====================  ==========================================================================
 
 All but ``cooperative_sticky`` are for the eager protocol (``protocol_of``); an assignor of your own
-that holds back what has to move says so with the decorator ``cooperative``.
+that holds back what has to move is marked with the decorator ``cooperative``.
 
 The behaviour is that of Kafka's assignors of the same names (Apache Kafka 3.8, without racks).
-Where Kafka's result hangs on the order of a hash table, or gives a partition to somebody while
-another may still hold it, ours is fixed, respectively safe; the functions say where.
+Kafka's result may depend on the order of a hash table, or give a partition to one member while
+another may still hold it. Ours is fixed there, and safe; the functions say where.
 """
 
 from shoal.coordination.assignors.member import Assignor, Member, Partition

@@ -21,14 +21,14 @@ class Claims:
     disputed: frozenset[Partition]
 
     def is_free_for(self, partition: Partition, member_id: str) -> bool:
-        """Return whether ``member_id`` may have it at once, because nobody else can hold it."""
+        """Return whether ``member_id`` may have it at once, because no other can hold it."""
         if partition in self.disputed:
             return False
         return self.owner.get(partition, member_id) == member_id
 
 
 def settle(partition_counts: Mapping[str, int], members: Iterable[Member]) -> Claims:
-    """Return who owns what. Equal runner-ups are told apart by the order of ``members``."""
+    """Return the owners. Of equal runner-ups the order of ``members`` decides."""
     claimants: dict[Partition, list[Member]] = defaultdict(list)
     for member in members:
         for partition in dict.fromkeys(member.owned):

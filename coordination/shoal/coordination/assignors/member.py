@@ -13,7 +13,7 @@ class Partition(NamedTuple):
     """One slice of a topic. Sorts by topic, then index."""
 
     topic: str
-    # The field hides tuple.index, which nobody needs on a pair.
+    # The field hides tuple.index, which a pair does not need.
     index: int  # type: ignore[assignment]
 
 
@@ -59,7 +59,7 @@ def subscribers(
 ) -> dict[str, list[Member]]:
     """Return who wants each existing topic, in the order of ``members``; topics sorted.
 
-    A topic that nobody wants, or that has no partitions, is left out.
+    A topic that no member wants, or that has no partitions, is left out.
     """
     found: dict[str, list[Member]] = {}
     for topic in sorted(partition_counts):

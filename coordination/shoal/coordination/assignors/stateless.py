@@ -1,4 +1,4 @@
-"""Assignors that look only at who is there, not at who has what."""
+"""Assignors that go by the members alone, not by what they own."""
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
@@ -50,7 +50,7 @@ def round_robin(partition_counts: Mapping[str, int], members: Sequence[Member]) 
 def modulo(partition_counts: Mapping[str, int], members: Sequence[Member]) -> Assignment:
     """Give partition i of a topic to its subscriber number i mod n.
 
-    Anybody who knows the members can tell a partition's owner without the whole assignment. When
+    Who owns a partition follows from the members, without the whole assignment. When
     n changes nearly everything moves.
     """
     assigned: Assignment = {member_id: [] for member_id in by_id(members)}

@@ -30,8 +30,8 @@ def cooperative_sticky(
 ) -> Assignment:
     """As ``sticky``, for members that go on working while the group rebalances.
 
-    A partition that must leave a member is assigned to nobody: first its owner learns that it
-    is no longer assigned, gives it up and joins again. In that round nobody owns it, and its new
+    A partition that must leave a member is not assigned: first its owner learns that it
+    is no longer assigned, gives it up and joins again. In that round it has no owner, and its new
     owner gets it. So two members never hold one partition, and what stays never pauses. A
     disputed partition (see ``Claims``) is held back too, until all who claim it have given it up;
     Kafka does so only when subscriptions are equal.

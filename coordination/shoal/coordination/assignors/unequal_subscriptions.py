@@ -38,13 +38,13 @@ class Balancing:
         placed = self._place()
         self._origin = dict(self._owner)
         if not unsubscribed:
-            # Perhaps it suffices to move what nobody had.
+            # Perhaps it suffices to move what had no owner.
             self._even_out(placed)
         self._even_out(self._partitions)
         return self._assigned
 
     def _keep(self) -> bool:
-        """Leave what is owned with its owner. Returns whether somebody gave up a topic."""
+        """Leave what is owned with its owner. Returns whether a member gave up a topic."""
         unsubscribed = False
         for partition in sorted(self._claims.owner):
             member_id = self._claims.owner[partition]

@@ -1,7 +1,7 @@
 """As many workers as there is work for: one elected process decides, and a target obeys.
 
 - ``decision``: how many there should be, as a pure function of what was seen.
-- ``scaler.Autoscaler``: looks, decides and acts for as long as this process is the leader.
+- ``scaler.Autoscaler``: observes, decides and acts for as long as this process is the leader.
 - ``local_processes.LocalProcesses``: a target whose workers are processes of this machine.
 """
 

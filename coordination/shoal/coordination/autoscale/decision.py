@@ -82,7 +82,7 @@ def _lower(
     peak = max(state.peak, needed)
     if now_s < state.low_since_s + settings.cool_down_s:
         return replace(state, peak=peak), state.count
-    # Whoever works stays, even if the limits have been lowered meanwhile.
+    # Busy workers stay, even if the limits have been lowered meanwhile.
     least = min(max(peak, busy), state.count)
     count = max(least, state.count - settings.max_step_down)
     return ScalingState(count, now_s, needed), count

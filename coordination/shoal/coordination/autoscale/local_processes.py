@@ -26,8 +26,8 @@ os.execvp(sys.argv[2], sys.argv[2:])
 class LocalProcesses:
     """Keep processes that all run ``command``. An ``async with`` block; on its exit all end.
 
-    A worker is told to go by SIGTERM: it finishes what it works on, and ends. Who has not ended
-    after ``drain_s`` seconds is killed. Signals go to our own children alone, to the last started
+    A worker is ended by SIGTERM: it finishes its work first. If it has not ended after ``drain_s``
+    seconds it is killed. Signals go to our own children alone, to the last started
     first. They are in sessions of their own, so Ctrl-C in a terminal reaches only us; on Linux
     they get SIGTERM when we are killed (precisely: when the thread ends that runs this loop).
     """
@@ -41,7 +41,7 @@ class LocalProcesses:
     ) -> None:
         self._command, self._environment, self._drain_s = list(command), environment, drain_s
         self._workers: list[Process] = []  # in the order of their starts
-        self._ends: set[asyncio.Task[None]] = set()  # of those that were told to go
+        self._ends: set[asyncio.Task[None]] = set()  # of those that got SIGTERM
 
     async def __aenter__(self) -> Self:
         return self

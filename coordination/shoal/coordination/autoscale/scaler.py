@@ -24,7 +24,7 @@ INTERVAL_S = 30.0
 
 
 class Target(Protocol):
-    """Whatever has workers. Only the leader calls it, one call at a time."""
+    """What has workers. Only the leader calls it, one call at a time."""
 
     async def count(self) -> int:
         """Return how many workers it is meant to have now."""
@@ -32,19 +32,19 @@ class Target(Protocol):
     async def scale_to(self, count: int) -> None:
         """Have ``count`` workers: start some, or let some finish their work and end.
 
-        Called at every look, also with the number of before: what has died is replaced then.
+        Called at every interval, also with the same number: what has died is replaced then.
         Does not wait for those that finish their work.
         """
 
     async def release(self) -> None:
-        """We do not lead any more. What cannot be led by somebody else is to end."""
+        """We do not lead any more. What another leader cannot take over is to end."""
 
 
 class Autoscaler(ElectionListener):
     """Stand for election for the life of the block; as the leader keep ``target`` at its size.
 
-    ``observe`` tells the load. When it or the target fails, that is logged, the last decision
-    stands, and the next look tries again.
+    ``observe`` returns the load. When it or the target fails, that is logged, the last decision
+    stands, and the next interval tries again.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Close a ZooKeeper tree to everybody who does not know its credential.
 
 Nodes get their access list when they are made, and lists are not inherited: what an earlier version
-made without one, and the root, which the server makes, are open until somebody closes them. To
+made without one, and the root, which the server makes, are open until they are closed. To
 delete a node is a right on its *parent*, so one open parent is enough to lose all below it.
 """
 
@@ -22,9 +22,9 @@ AT_ONCE = 1000
 async def close_tree(hosts: str, credential: str, administrator: str) -> None:
     """Give every node of the server at ``hosts`` to ``credential`` alone.
 
-    ``administrator`` is a credential that the server lets do everything: somebody may have taken
-    nodes for himself while the tree was open. Parents come before their children, so nobody can
-    add anything behind us. A tree that has been closed costs two requests. Raises CannotConnect.
+    ``administrator`` is a credential that the server lets do everything: a stranger may have taken
+    nodes while the tree was open. Parents come before their children, so nothing can be added
+    behind us. A tree that has been closed costs two requests. Raises CannotConnect.
     """
     acl = wire.Acl(credential)
     async with ZkSession(hosts, name="closing", credential=administrator) as session:

@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 COMPARE_EVERY_S = 10.0
 SUSPICIOUS_EVERY_S = 2.0  # while clocks differ
-ANSWER_S = 2.0  # a clock that takes longer to answer says nothing
+ANSWER_S = 2.0  # a clock that takes longer to answer is left out
 
 Source = Callable[[], Awaitable[datetime]]
 
@@ -32,11 +32,11 @@ def read_clocks() -> Shown:
 
 
 class ClusterClock:
-    """Tell the cluster's time; compare clocks as long as the ``async with`` block lasts.
+    """The cluster's time. Compares clocks for the life of the ``async with`` block.
 
-    ``sources`` are clocks beside the ensemble's: name -> what asks it for the time (aware). One
-    that raises a ShoalError, or does not answer, is left out of that comparison. Called, it
-    returns the time as an aware datetime in UTC; ``core.cluster_time`` says what counts.
+    ``sources`` are clocks beside the ensemble's: name -> a call that returns its time (aware). One
+    that raises a ShoalError, or does not answer, is left out of that comparison. The clock itself
+    is called for the time, an aware datetime in UTC; ``core.timing.cluster_time`` says what counts.
 
     The ensemble's time is the stamp that ZooKeeper's leader puts on a write of ours, to ``/clock``.
     """
@@ -53,7 +53,7 @@ class ClusterClock:
         self._read = read
         self._every_s = every_s
         self._time = ClusterTime(read())
-        self._told: frozenset[str] = frozenset()
+        self._logged: frozenset[str] = frozenset()
         self._loop: asyncio.Task[None] | None = None
 
     def __call__(self) -> datetime:
@@ -66,7 +66,7 @@ class ClusterClock:
 
     async def __aenter__(self) -> Self:
         await self.compare()
-        self._loop = background.keep_running(self._compare_again_and_again, "cluster clock")
+        self._loop = background.keep_running(self._compare_repeatedly, "cluster clock")
         return self
 
     async def __aexit__(
@@ -78,14 +78,14 @@ class ClusterClock:
         await background.stop(self._loop)
 
     async def compare(self) -> None:
-        """Ask every clock once, and judge."""
+        """Read every clock once, and compare."""
         await asyncio.gather(*(self._ask(name, ask) for name, ask in self._sources.items()))
         self._time.compare(self._read())
-        self._tell()
+        self._log_differences()
 
-    async def _compare_again_and_again(self) -> None:
+    async def _compare_repeatedly(self) -> None:
         while True:
-            suspicious = bool(self._told)
+            suspicious = bool(self._logged)
             await asyncio.sleep(
                 min(SUSPICIOUS_EVERY_S, self._every_s) if suspicious else self._every_s
             )
@@ -111,9 +111,9 @@ class ClusterClock:
             stat = await self._session.set(layout.CLOCK, b"")
         return datetime.fromtimestamp(stat.mtime_ms / 1000, UTC)
 
-    def _tell(self) -> None:
+    def _log_differences(self) -> None:
         off = self.differences
-        if off.keys() == self._told:
+        if off.keys() == self._logged:
             return
         if off:
             log.warning(
@@ -122,4 +122,4 @@ class ClusterClock:
             )
         else:
             log.info("clocks agree again")
-        self._told = frozenset(off)
+        self._logged = frozenset(off)

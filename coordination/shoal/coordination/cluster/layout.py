@@ -5,13 +5,13 @@
     /config                          {"version": 1, "partitions": 128}; written last of all
     /masters/<id>, /workers/<id>     members (ephemeral, JSON)
     /partitions/<NNN>/owner          the master that owns the partition (ephemeral, JSON)
-    /partitions/<NNN>/bell           its data is set when there is news for the owner
-    /queue/<group>/…                 waiting tasks of a worker group: see queue/entry.py and news.py
+    /partitions/<NNN>/bell           its data is set to notify the owner
+    /queue/<group>/…                 waiting tasks of a worker group: see queue/entry.py, put_log.py
     /groups/<name>                   a group: its state, one JSON document (see group/codec.py)
     /groups/<name>/members/<id>      a member's registration (ephemeral, JSON)
     /claims/<xx>/<task instance id>  a worker runs this (ephemeral; data: the worker's id)
     /claimers/<group>/<session>      who claims from that queue (ephemeral, no data)
-    /clock                           set by whoever asks for the ensemble's time; no data
+    /clock                           set to learn the ensemble's time; no data
     /elections/<name>/…              who leads: see election.py
     /jobs/<name>/…                   who has which job: see jobs.py
     /messages/<topic>/…              messages and their consumers: see messages/paths.py
@@ -155,8 +155,8 @@ async def make(session: ZkSession, partitions: int) -> None:
     below += [Create(claim_bucket(number)) for number in range(CLAIM_BUCKETS)]
     await _create_all(session, tops)
     await _create_all(session, below)
-    # Last: whoever finds it finds the tree complete. It may be there: another member was quicker,
-    # or the answer to our own create was lost.
+    # Last: a member that finds it finds the tree complete. It may be there: another member was
+    # quicker, or the answer to our own create was lost.
     with suppress(NodeExists):
         await session.create(CONFIG, config(partitions))
 
@@ -190,7 +190,7 @@ async def _find_config(session: ZkSession) -> int | None:
         return None
     if found := read_config(node.data):
         return found
-    # Perhaps it is somebody else's altogether: then nothing of it may be touched.
+    # Perhaps the tree is not Shoal's at all: then nothing of it may be touched.
     counted = await _count_partitions(session)
     if counted is None:
         raise Mismatch(
@@ -198,7 +198,7 @@ async def _find_config(session: ZkSession) -> int | None:
             "check the address and its chroot, which must be Shoal's own"
         )
     problem = f"not readable; there are {counted} partitions in the tree"
-    await quarantine.set_aside(session, CONFIG, node, problem, put=config(counted))
+    await quarantine.isolate(session, CONFIG, node, problem, put=config(counted))
     return counted
 
 

@@ -21,7 +21,7 @@ from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
 
-REREAD_S = 5.0  # watches are hints: look at least this often
+REREAD_S = 5.0  # watches are hints: read at least this often
 INCARNATION = "incarnation"  # key in the data: which life of the member wrote it
 CLOCK_AHEAD_S = "clock_ahead_s"  # key in the data: see OwnClock; only while its clock is off
 
@@ -33,7 +33,7 @@ class Membership:
     session of this very object left behind is replaced at once; one of another process with the
     same id (or of this process before a restart) is waited for, for it may still be alive.
     Entering returns when the member is registered. A member whose wall clock is off by seconds
-    says so besides (MemberInfo.clock_ahead_s).
+    adds by how much (MemberInfo.clock_ahead_s).
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class Membership:
         self._clock = clock or OwnClock()
         self.epoch = 0  # creation zxid of the node; grows with every registration
         self._registered = asyncio.Event()
-        self._look = asyncio.Event()
+        self._recheck = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._unsubscribe: Callable[[], None]
 
     async def __aenter__(self) -> Self:
-        self._unsubscribe = self._session.on_state(lambda _: self._look.set())
+        self._unsubscribe = self._session.on_state(lambda _: self._recheck.set())
         self._task = background.start(self._run(), f"member {self.member_id}")
         registered = asyncio.create_task(self._registered.wait())
         try:
@@ -97,7 +97,7 @@ class Membership:
         try:
             await self._write()
         except CoordinationError:
-            self._look.set()  # the loop writes it as soon as it can
+            self._recheck.set()  # the loop writes it as soon as it can
 
     async def _write(self) -> None:
         sent = self._clock.read()
@@ -112,23 +112,23 @@ class Membership:
 
     async def _run(self) -> None:
         while True:
-            self._look.clear()
+            self._recheck.clear()
             await self._session.connected()
             try:
                 await self._register()
             except NodeExists:
-                continue  # it came after we looked
+                continue  # it came after we read
             except CoordinationError as error:
                 if not error.retriable:
                     log.warning("registration failed", member=self.member_id, error=str(error))
             try:
                 async with asyncio.timeout(self._reread_s):
-                    await self._look.wait()
+                    await self._recheck.wait()
             except TimeoutError:
                 continue
 
     async def _register(self) -> None:
-        """Look at the node: absent, ours, left over by our older session, or somebody else's."""
+        """Read the node: absent, ours, left over by our older session, or another process's."""
         data = self._encoded()
         try:
             node = await self._session.get(self._path, watch=self._changed)
@@ -142,11 +142,11 @@ class Membership:
                 await self._write()
             self._note(node.stat.czxid)
         elif not node.stat.session_id:
-            await quarantine.set_aside(self._session, self._path, node, "no member: it lasts")
-            self._look.set()
+            await quarantine.isolate(self._session, self._path, node, "no member: it lasts")
+            self._recheck.set()
         elif _decode(node.data).get(INCARNATION) == self._incarnation:
             await self._session.delete(self._path, version=node.stat.version, missing_ok=True)
-            self._look.set()
+            self._recheck.set()
         else:
             log.warning(
                 "another live session has this id; waiting for it to end",
@@ -155,7 +155,7 @@ class Membership:
             )
 
     def _changed(self, _: WatchEvent) -> None:
-        self._look.set()
+        self._recheck.set()
 
     def _note(self, epoch: int) -> None:
         if epoch != self.epoch:
@@ -171,15 +171,15 @@ class MemberInfo:
     id: str
     data: Mapping[str, Any]
     czxid: int
-    # Of its wall clock against the ensemble's; None if they agree, or it says nothing of it.
+    # Of its wall clock against the ensemble's; None if they agree, or it is not known.
     clock_ahead_s: float | None = None
 
 
 class Members:
     """Follow the members below ``parent_path``.
 
-    Members have sessions: what lasts there is nobody, and is set aside. A member that says
-    nothing readable of itself is there all the same, without data, until it corrects that.
+    Members have sessions: a lasting znode is no member, and is quarantined. A member whose data
+    cannot be read is there all the same, without data, until it writes them again.
 
     ``current()`` is the last view; without a connection it grows old, and stays. Entering
     returns with the first view. Changes of a member's data show within ``reread_s``.
@@ -189,7 +189,7 @@ class Members:
         self._session, self._path, self._reread_s = session, parent_path, reread_s
         self._view: dict[str, MemberInfo] = {}
         self._listeners: list[Callable[[Mapping[str, MemberInfo]], None]] = []
-        self._look = asyncio.Event()
+        self._recheck = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -219,7 +219,7 @@ class Members:
         return _member(member_id, node)
 
     async def refresh(self) -> Mapping[str, MemberInfo]:
-        """Look now and return the view, entered or not. Raises CoordinationError."""
+        """Read now and return the view, entered or not. Raises CoordinationError."""
         await self._session.retry(self._read)
         return self._view
 
@@ -230,27 +230,27 @@ class Members:
 
     async def changes(self) -> AsyncIterator[Mapping[str, MemberInfo]]:
         """Yield the present view, then each new one; views in between may be left out."""
-        news = asyncio.Event()
-        unsubscribe = self.on_change(lambda _: news.set())
+        changed = asyncio.Event()
+        unsubscribe = self.on_change(lambda _: changed.set())
         try:
             while True:
-                news.clear()
+                changed.clear()
                 yield self._view
-                await news.wait()
+                await changed.wait()
         finally:
             unsubscribe()
 
     def _changed(self, _: WatchEvent) -> None:
-        self._look.set()
+        self._recheck.set()
 
     async def _run(self) -> None:
         while True:
             try:
                 async with asyncio.timeout(self._reread_s):
-                    await self._look.wait()
+                    await self._recheck.wait()
             except TimeoutError:
                 pass
-            self._look.clear()
+            self._recheck.clear()
             try:
                 await self._session.retry(self._read)
             except CoordinationError as error:
@@ -268,7 +268,7 @@ class Members:
         for name, node in zip(names, nodes, strict=True):
             if isinstance(node, Node) and not node.stat.session_id:
                 path = f"{self._path}/{name}"
-                await quarantine.set_aside(self._session, path, node, "no member: it lasts")
+                await quarantine.isolate(self._session, path, node, "no member: it lasts")
             elif isinstance(node, Node):
                 member_id = layout.decode_name(name)
                 view[member_id] = _member(member_id, node)
@@ -290,11 +290,11 @@ def _member(member_id: str, node: Node) -> MemberInfo:
 
 
 def _seconds(value: Any) -> float | None:
-    """Return what a member says in seconds; it may say anything."""
+    """Return a member's number of seconds; anything may stand there."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and math.isfinite(value) else None
 
 
 def _decode(data: bytes) -> dict[str, Any]:
-    """Return the JSON object in ``data``; nothing if somebody else wrote something else."""
+    """Return the JSON object in ``data``; an empty one if something else is there."""
     return read_object(data) or {}

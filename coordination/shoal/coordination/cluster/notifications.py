@@ -24,7 +24,7 @@ RETRY_S = 0.5  # pause after a znode could not be created
 
 
 def notify(session: ZkSession, partitions: Iterable[int]) -> Coroutine[Any, Any, None]:
-    """Notify the owners of ``partitions`` at once. Repetition does no harm.
+    """Notify the owners of ``partitions`` at once. A repetition does no harm.
 
     The returned coroutine waits for the answers; it raises ConnectionLoss.
     """
@@ -99,7 +99,7 @@ class Notifications:
             self._call(subscription)
         else:
             subscription.version = None
-        self._work.set()  # after the call, so that whoever it wakes runs before the watch is set
+        self._work.set()  # after the call, so that the subscriber runs before the watch is set
 
     async def _run(self) -> None:
         self._unarmed |= self._subscriptions.keys()  # after a failure, which are is unknown
@@ -111,8 +111,8 @@ class Notifications:
             numbers, self._unarmed = self._unarmed & self._subscriptions.keys(), set()
             subscriptions = [self._subscriptions[number] for number in numbers]
             gets = [
-                self._session.get(layout.notification(b.number), watch=b.watch)
-                for b in subscriptions
+                self._session.get(layout.notification(one.number), watch=one.watch)
+                for one in subscriptions
             ]
             results = await asyncio.gather(*gets, return_exceptions=True)
             for subscription, result in zip(subscriptions, results, strict=True):

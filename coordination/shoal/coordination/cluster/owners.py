@@ -1,4 +1,4 @@
-"""Who owns which partition: the reading side, for those who send something to an owner."""
+"""Who owns which partition: the reading side, for processes that send something to an owner."""
 
 import asyncio
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class OwnerInfo:
 
 
 class Owners:
-    """Look owners up; remember them until their znode changes or ``forget`` is called."""
+    """Read owners, and remember them until their znode changes or ``forget`` is called."""
 
     def __init__(self, session: ZkSession) -> None:
         self._session = session
@@ -47,7 +47,7 @@ class Owners:
         return info
 
     def known(self, partition: int) -> OwnerInfo | None:
-        """Return the owner if it was looked up before and has not changed since."""
+        """Return the owner if it was read before and has not changed since."""
         return self._known.get(partition)
 
     async def all_owners(self, partitions: int) -> dict[int, OwnerInfo]:
@@ -64,7 +64,7 @@ class Owners:
         return owners
 
     def forget(self, partition: int) -> None:
-        """Look again next time: the owner did not answer, or says that it is not the owner."""
+        """Read again next time: the owner did not answer, or says that it is not the owner."""
         self._known.pop(partition, None)
         self._unchanged.discard(partition)
 
@@ -77,7 +77,7 @@ class Owners:
 
 
 def _info(node: Node) -> OwnerInfo | None:
-    """Return the owner that ``node`` tells of; None if no owner has written it."""
+    """Return the owner that has written ``node``; None if no owner has."""
     data = read_object(node.data)
     if not node.stat.session_id or data is None:
         return None

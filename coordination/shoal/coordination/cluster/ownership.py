@@ -1,8 +1,8 @@
 """Own partitions: hold an ephemeral znode for each one that we want.
 
 The node's creation zxid is the epoch of the ownership. It grows with every change of hands (and
-with every new beginning of the same owner), so whoever writes on behalf of a partition carries
-it, and the database refuses older ones. Owning is decided by a successful create alone.
+with every new beginning of the same owner). Every write on behalf of a partition carries it, and
+the database refuses older ones. Owning is decided by a successful create alone.
 """
 
 import asyncio
@@ -30,12 +30,12 @@ from shoal.core.errors import ShoalError
 
 log = structlog.get_logger()
 
-REREAD_S = 5.0  # watches are hints: look at least this often
+REREAD_S = 5.0  # watches are hints: read at least this often
 RETRY_S = 1.0  # pause after on_acquired failed, or the server refused
 
 
 class Ownership:
-    """Acquire what ``set_wanted`` names, keep it, and let go of it in an orderly way.
+    """Acquire what ``set_wanted`` names, keep it, and release it in order.
 
     Callbacks, all on the loop:
 
@@ -48,10 +48,10 @@ class Ownership:
 
     SUSPENDED changes nothing by itself. When ``session.proven_until`` passes, and when the
     session is LOST, everything is lost; it is acquired again, with higher epochs, once a session
-    is proven. What is not wanted any more by then is let go of: a session in doubt may have gone
-    on, and others would wait for our node for ever. On a clean release the parent of the owner
-    node records it, so that a successor knows that it need not wait; after an owner that vanished
-    it waits ``takeover_delay_s``.
+    is proven. What is not wanted any more by then is released: a session in doubt may have gone
+    on, and others would wait for our node for ever. A clean release is recorded in the parent of
+    the owner node, so a successor need not wait; after an owner that vanished it waits
+    ``takeover_delay_s``.
 
     ``owner_path`` says where the owner node of a partition is. Its parent is made if it is missing;
     its data is ours, and nothing but owner nodes may come and go below it (one lasting node may be
@@ -59,7 +59,7 @@ class Ownership:
 
     An owner node that is deleted from outside, or replaced, is noticed by a watch, at the latest
     after ``reread_s``: that partition is lost (``on_lost``) and then acquired again, with a
-    higher epoch. What stands at an owner's path without a session is nobody's: it is set aside.
+    higher epoch. What stands at an owner's path without a session is no owner's: it is quarantined.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class Ownership:
         self._idle = asyncio.Event()  # nothing is held
         self._idle.set()
         self._unwatched: set[int] = set()  # owned, and no watch is on the node
-        self._look = asyncio.Event()  # there are some
+        self._has_unwatched = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
-        loops = {"ownership": self._run, "owner nodes": self._look_after}
+        loops = {"ownership": self._run, "owner nodes": self._watch_nodes}
         self._tasks = [
             background.keep_running(loop, f"{name} of {self.owner_id}")
             for name, loop in loops.items()
@@ -154,11 +154,11 @@ class Ownership:
             await self._lose(self._held)
 
     async def _lose(self, partitions: Iterable[int]) -> None:
-        """End the holds of ``partitions``; those that end already, somebody else sees to."""
+        """End the holds of ``partitions``, except those that another call ends already."""
         holds = {p: self._held[p] for p in partitions if p in self._held}
         holds = {p: hold for p, hold in holds.items() if not hold.is_lost}
         for hold in holds.values():
-            hold.is_lost = True  # nobody begins it anew before its end has been told
+            hold.is_lost = True  # it is not begun anew before ``on_lost`` has run
             hold.task.cancel()
         await asyncio.gather(*(hold.task for hold in holds.values()), return_exceptions=True)
         # A hold may have come to its own end meanwhile.
@@ -176,14 +176,14 @@ class Ownership:
 
     # ------------------------------------------------------------------ owner nodes
 
-    async def _look_after(self) -> None:
-        """Lose what has lost its node. Watches tell; all are read anew now and then."""
+    async def _watch_nodes(self) -> None:
+        """Lose what has lost its node. Watches fire then; all are read anew now and then."""
         while True:
-            await _wait_any(self._reread_s, self._look)
+            await _wait_any(self._reread_s, self._has_unwatched)
             await self._session.connected()
             # What is owned is read after the wait, in which all of it may have been lost.
-            partitions = self._unwatched if self._look.is_set() else self._epochs.keys()
-            self._look.clear()
+            partitions = self._unwatched if self._has_unwatched.is_set() else self._epochs.keys()
+            self._has_unwatched.clear()
             partitions, self._unwatched = self._epochs.keys() & partitions, set()
             gone = await self._nodeless({p: self._epochs[p] for p in partitions})
             if gone:
@@ -193,19 +193,19 @@ class Ownership:
 
     async def _nodeless(self, epochs: Mapping[int, int]) -> list[int]:
         """Return those of ``epochs`` whose node is not the one that gave it; watch the others."""
-        looks = [
+        reads = [
             self._session.exists(self._owner_path(p), watch=self._held[p].node_changed)
             for p in epochs
         ]
         gone: list[int] = []
-        stats = await asyncio.gather(*looks, return_exceptions=True)
+        stats = await asyncio.gather(*reads, return_exceptions=True)
         for (partition, epoch), stat in zip(epochs.items(), stats, strict=True):
             if isinstance(stat, CoordinationError):  # whether it is there shows the next time
                 self._doubt(partition)
             elif isinstance(stat, BaseException):
                 raise stat
             elif self._epochs.get(partition) != epoch:
-                continue  # it was given up meanwhile
+                continue  # it was released meanwhile
             elif stat is None or stat.czxid != epoch:
                 gone.append(partition)
             elif stat.version != self._held[partition].version:
@@ -213,7 +213,7 @@ class Ownership:
         return gone
 
     async def _write_again(self, partition: int, version: int) -> None:
-        """Somebody has written into our node: others would not find us by it."""
+        """Another process has written into our node: others would not find us by it."""
         log.warning("owner node was overwritten", owner=self.owner_id, partition=partition)
         path, hold = self._owner_path(partition), self._held[partition]
         try:
@@ -224,7 +224,7 @@ class Ownership:
     def _doubt(self, partition: int) -> None:
         if partition in self._epochs:
             self._unwatched.add(partition)
-            self._look.set()
+            self._has_unwatched.set()
 
     def _begin_holds(self) -> None:
         if not self._ready:
@@ -270,7 +270,7 @@ class Ownership:
         try:
             await call
         except ShoalError as error:
-            # Said for each partition, again and again while a database is away: no traces.
+            # Logged for each partition, again and again while a database is away: no traces.
             log.warning(
                 "ownership callback failed", callback=name, owner=self.owner_id, error=str(error)
             )
@@ -286,7 +286,7 @@ class Ownership:
         """Return the epoch when we own the partition, None if it is not wanted any more."""
         vanished_at: float | None = None
         while not hold.unwanted.is_set():
-            hold.look.clear()
+            hold.recheck.clear()
             try:
                 wait_s = 0.0
                 if self._takeover_delay_s:
@@ -305,11 +305,11 @@ class Ownership:
                     log.warning("acquiring failed", partition=partition, error=str(error))
                     wait_s = RETRY_S
                 await self._session.connected()
-            await _wait_any(min(wait_s, self._reread_s), hold.look, hold.unwanted)
+            await _wait_any(min(wait_s, self._reread_s), hold.recheck, hold.unwanted)
         return None
 
     async def _create(self, partition: int, hold: "_Hold") -> int | None:
-        """Create the owner node. Returns None, with a watch set, if somebody else has it."""
+        """Create the owner node. Returns None, with a watch set, if another session has it."""
         path = self._owner_path(partition)
         try:
             created = await self._session.create(path, self._data, ephemeral=True, makepath=True)
@@ -319,16 +319,16 @@ class Ownership:
         try:
             node = await self._session.get(path, watch=hold.changed)
         except NoNode:
-            hold.look.set()
+            hold.recheck.set()
             return None
         if not node.stat.session_id:
-            await quarantine.set_aside(self._session, path, node, "not the node of an owner")
-            hold.look.set()
+            await quarantine.isolate(self._session, path, node, "not the node of an owner")
+            hold.recheck.set()
             return None
         if node.stat.session_id != self._session.session_id:
             return None
-        # Our own. Either the answer to its create was lost, or we gave it up in doubt of a
-        # session that went on: then a new node gives the new beginning its own epoch.
+        # Our own. Either the answer to its create was lost, or we lost it in doubt of a session
+        # that went on: then a new node gives the new beginning its own epoch.
         if node.stat.czxid > self._last_epochs.get(partition, 0) and node.data == self._data:
             return node.stat.czxid
         operations: list[Operation] = [Delete(path), Create(path, self._data, ephemeral=True)]
@@ -339,12 +339,12 @@ class Ownership:
     async def _vanished(self, partition: int, since: float | None, hold: "_Hold") -> float | None:
         """Return when we first saw that an owner had gone without releasing; None if none did.
 
-        While somebody else is the owner it is never (infinity), and the hold is told when that
-        changes: a create that came just after the owner vanished would succeed without a delay.
+        While another session is the owner it is never (infinity), and a watch wakes the hold when
+        that changes: a create just after the owner vanished would succeed without a delay.
 
-        The last change among the children of the parent is the owner's going (or, if nobody ever
-        owned it, the making of the notification). A clean release changes the data in the same
-        transaction, so then both changes have the same zxid.
+        The last change among the children of the parent is the deletion of the owner node (or, if
+        there never was one, the creation of the notification's). A clean release changes the data
+        in the same transaction, so then both changes have the same zxid.
         """
         path = self._owner_path(partition)
         owner, parent = await asyncio.gather(
@@ -378,7 +378,7 @@ class Ownership:
 
 
 class _Hold:
-    """What the outside tells the task that holds one partition."""
+    """What the task that holds one partition waits for."""
 
     def __init__(self, task: asyncio.Task[None], on_node_changed: Callable[[], None]) -> None:
         self.task = task
@@ -387,10 +387,10 @@ class _Hold:
         self.is_lost = False  # the task is being cancelled
         self.unwanted = asyncio.Event()
         self.gone = asyncio.Event()  # nothing is left of the hold
-        self.look = asyncio.Event()  # the owner node changed
+        self.recheck = asyncio.Event()  # the owner node changed
 
     def changed(self, _: WatchEvent) -> None:
-        self.look.set()
+        self.recheck.set()
 
     def node_changed(self, _: WatchEvent) -> None:
         """The owner node that is ours may not be there any more."""

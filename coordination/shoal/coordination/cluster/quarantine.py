@@ -1,12 +1,12 @@
-"""Znodes that cannot be what their place is for are set aside, with a reason, and never obeyed.
+"""Znodes that cannot be what their place is for are quarantined, with a reason.
 
 ::
 
     /quarantine/n<number>    one of them (JSON): path, reason, size, when, and how it began
 
-Whoever finds such a znode calls ``set_aside``, which removes it (or puts something sound in its
-place) and keeps a record. There are ``MOST`` records of a few kilobytes at most: the oldest go.
-Nothing here decides anything; that a record cannot be written keeps nobody from going on.
+A process that finds such a znode does not go by it. It calls ``isolate``, which removes the znode
+(or puts something sound in its place) and keeps a record. There are ``MOST`` records of a few
+kilobytes at most: the oldest go. A record that cannot be written stops no process.
 """
 
 import asyncio
@@ -34,17 +34,17 @@ _NAME = re.compile(r"n[0-9]{10}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class SetAside:
+class IsolatedZnode:
     """A record: what stood at ``path`` and why it could not stay."""
 
     path: str
     reason: str
     size: int  # bytes of its data
-    at: datetime | None  # on the clock of whoever found it
+    at: datetime | None  # on the clock of the process that found it
     data: bytes  # how it began
 
 
-async def set_aside(
+async def isolate(
     session: ZkSession, path: str, node: Node, reason: str, *, put: bytes | None = None
 ) -> bool:
     """Remove ``node`` and all below it, or replace its data by ``put``; keep a record.
@@ -59,21 +59,21 @@ async def set_aside(
             await session.set(path, put, version=node.stat.version)
     except (BadVersion, NoNode):
         return False
-    log.error("znode set aside", path=path, reason=reason, size=len(node.data))
+    log.error("znode quarantined", path=path, reason=reason, size=len(node.data))
     try:
         await _record(session, path, node.data, reason)
     except CoordinationError as error:
-        log.warning("no record of what was set aside", path=path, error=str(error))
+        log.warning("no record of a quarantined znode", path=path, error=str(error))
     return True
 
 
-async def set_aside_name(session: ZkSession, path: str, reason: str) -> bool:
-    """As ``set_aside``, for a znode of which only the name has been seen so far."""
+async def isolate_name(session: ZkSession, path: str, reason: str) -> bool:
+    """As ``isolate``, for a znode of which only the name has been seen so far."""
     try:
         node = await session.get(path)
     except NoNode:
         return False
-    return await set_aside(session, path, node, reason)
+    return await isolate(session, path, node, reason)
 
 
 async def count(session: ZkSession) -> int:
@@ -82,9 +82,9 @@ async def count(session: ZkSession) -> int:
     return stat.children if stat else 0
 
 
-async def records(session: ZkSession) -> list[SetAside]:
-    """Return what was set aside of late, the oldest first. Raises ConnectionLoss."""
-    found: list[SetAside] = []
+async def records(session: ZkSession) -> list[IsolatedZnode]:
+    """Return the records, the oldest first. Raises ConnectionLoss."""
+    found: list[IsolatedZnode] = []
     for name in await _names(session, ROOT):
         try:
             node = await session.get(f"{ROOT}/{name}")
@@ -92,7 +92,7 @@ async def records(session: ZkSession) -> list[SetAside]:
             continue
         fields = read_object(node.data) or {}
         found.append(
-            SetAside(
+            IsolatedZnode(
                 path=str(fields.get("path", f"{ROOT}/{name}"))[:SHOWN_BYTES],
                 reason=str(fields.get("reason", "unreadable record"))[:SHOWN_BYTES],
                 size=size if isinstance(size := fields.get("size"), int) else len(node.data),

@@ -1,8 +1,8 @@
-"""Keep the cluster's tree there, and as it has to be.
+"""Keep the cluster's tree whole.
 
 ``layout.prepare`` makes it when a process starts. It can go while processes run: an ensemble loses
-its data, an operator deletes too much. Then every process that works in the tree looks whether it
-is whole, and makes what is missing; all may do so at once.
+its data, an operator deletes too much. So every process that works in the tree checks that it is
+whole, and makes what is missing; all may do so at once.
 """
 
 import asyncio
@@ -20,23 +20,23 @@ from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
 
-REREAD_S = 5.0  # watches are hints: look at least this often
+REREAD_S = 5.0  # watches are hints: check at least this often
 SETTLE_S = 0.1  # after something was missing: now there is something to watch
 RETRY_S = 1.0  # pause after the server refused something
 _PARTITION = re.compile(r"[0-9]{3}", re.ASCII)
 
 
 class TreeKeeper:
-    """Look after the tree for the life of the ``async with`` block.
+    """Check and repair the tree for the life of the ``async with`` block.
 
-    ``partitions`` is what ``prepare`` returned. It looks at the beginning of every session, when
-    /config changes, and every ``reread_s`` in any case: seven requests. What stands where a
-    partition or a bucket of claims would have to is set aside.
+    ``partitions`` is what ``prepare`` returned. It checks at the beginning of every session, when
+    /config changes, and every ``reread_s`` in any case: seven requests. What stands where only
+    partitions or buckets of claims belong is quarantined.
     """
 
     def __init__(self, session: ZkSession, partitions: int, *, reread_s: float = REREAD_S) -> None:
         self._session, self._partitions, self._reread_s = session, partitions, reread_s
-        self._look = asyncio.Event()
+        self._recheck = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -55,31 +55,31 @@ class TreeKeeper:
 
     def _state_changed(self, state: SessionState) -> None:
         if state is SessionState.CONNECTED:
-            self._look.set()
+            self._recheck.set()
 
     def _changed(self, _: WatchEvent) -> None:
-        self._look.set()
+        self._recheck.set()
 
     async def _run(self) -> None:
         pause_s = self._reread_s
         while True:
             try:
                 async with asyncio.timeout(pause_s):
-                    await self._look.wait()
+                    await self._recheck.wait()
             except TimeoutError:
                 pass
-            self._look.clear()
+            self._recheck.clear()
             await self._session.connected()
             pause_s = self._reread_s
             try:
                 if await self.mend():
                     pause_s = SETTLE_S
             except CoordinationError as error:
-                log.warning("tree not looked after", error=str(error))
+                log.warning("tree not checked", error=str(error))
                 pause_s = RETRY_S
 
     async def mend(self) -> bool:
-        """Look once, and make what is missing. Returns whether anything was."""
+        """Check once, and make what is missing. Returns whether anything was."""
         session = self._session
         tops = (layout.MASTERS, layout.WORKERS, layout.QUEUE)
         config, partitions, claims, *others = await _answers(
@@ -103,15 +103,15 @@ class TreeKeeper:
         wanted = layout.config(self._partitions)
         if not _says(config.data, self._partitions):
             problem = f"the cluster has {self._partitions} partitions, and this does not say so"
-            await quarantine.set_aside(session, layout.CONFIG, config, problem, put=wanted)
-        await self._remove_strangers(layout.PARTITIONS, partitions.names, _is_partition)
-        await self._remove_strangers(layout.CLAIMS, claims.names, layout.claim_names().__contains__)
+            await quarantine.isolate(session, layout.CONFIG, config, problem, put=wanted)
+        await self._remove_foreign(layout.PARTITIONS, partitions.names, _is_partition)
+        await self._remove_foreign(layout.CLAIMS, claims.names, layout.claim_names().__contains__)
         return False
 
-    async def _remove_strangers(self, parent: str, names: list[str], belongs: Any) -> None:
+    async def _remove_foreign(self, parent: str, names: list[str], belongs: Any) -> None:
         for name in names:
             if not belongs(name):
-                await quarantine.set_aside_name(
+                await quarantine.isolate_name(
                     self._session, f"{parent}/{name}", f"nothing of this name belongs to {parent}"
                 )
 

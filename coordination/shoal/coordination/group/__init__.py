@@ -4,16 +4,16 @@
 pure core with joins, elections, generations, votes, sync and eviction:
 
 ``decide(group, request, now_s) -> Decision(group, answers)`` holds every rule of the coordinator.
-It does no IO and reads no clock; whoever runs it stores the group before sending the answers.
+It does no IO and reads no clock; its caller stores the group before sending the answers.
 
 - ``states``: what a group can be in, as one table.
-- ``messages``: what members ask, and what they are told.
+- ``messages``: requests of members, and the answers.
 - ``model``: ``GroupMetadata``, all that a coordinator remembers. ``coordinator``: ``decide``.
-- ``codec``: a group as the bytes of a znode. Whoever stores a group writes it on condition that
-  its version is still the one that was read.
+- ``codec``: a group as the bytes of a znode. It is written on condition that the znode's version
+  is still the one that was read.
 - ``participant``: the member's side, just as pure: what to give up, take on and ask for.
 
-And round it what does IO: ``store`` (the znodes), ``clock`` (the ensemble's), ``listener`` (the
+And around it what does IO: ``store`` (the znodes), ``clock`` (the ensemble's), ``listener`` (the
 user's callbacks), ``life`` (one membership) and ``group`` (one life after the other).
 
 The rules are those of Apache Kafka's classic protocol with static members (KIP-345) and required

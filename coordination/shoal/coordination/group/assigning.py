@@ -1,4 +1,4 @@
-"""The leader's part: run the assignor, and believe nothing that it returns."""
+"""The leader's part: run the assignor, and check what it returns."""
 
 from collections import Counter
 
@@ -9,7 +9,7 @@ from shoal.coordination.group.model import GroupMetadata
 
 
 def assign_all(group: GroupMetadata, assign: Assignor) -> Assignment:
-    """Return whose every partition is to be. Raises AssignorFailed."""
+    """Return which member is to have which partitions. Raises AssignorFailed."""
     counts = partition_counts(group)
     members = [member.describe() for member in group.members.values()]
     try:
@@ -22,7 +22,7 @@ def assign_all(group: GroupMetadata, assign: Assignor) -> Assignment:
 
 
 def partition_counts(group: GroupMetadata) -> dict[str, int]:
-    """Return the partitions of every topic that somebody wants; of two opinions the larger."""
+    """Return the partitions of every topic that a member wants; of two counts the larger."""
     counts: dict[str, int] = {}
     for member in group.members.values():
         for topic, count in member.join.topics.items():
@@ -32,12 +32,12 @@ def partition_counts(group: GroupMetadata) -> dict[str, int]:
 
 def _problem(group: GroupMetadata, counts: dict[str, int], assignment: Assignment) -> str | None:
     if strangers := sorted(assignment.keys() - group.members.keys()):
-        return f"gives partitions to {strangers}, who are no members"
+        return f"gives partitions to {strangers}, which are no members"
     given = Counter(partition for each in assignment.values() for partition in each)
     if twice := sorted(partition for partition, times in given.items() if times > 1):
         return f"gives {twice[0]} to two members"
     if unknown := sorted(each for each in given if not _exists(each, counts)):
-        return f"gives away {unknown[0]}, which nobody asked for"
+        return f"gives away {unknown[0]}, which no member asked for"
     return None
 
 

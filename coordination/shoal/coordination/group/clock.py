@@ -1,4 +1,4 @@
-"""What time it is for a group: the wall clock of the ensemble, not of any member."""
+"""The time of a group: the wall clock of the ensemble, not of any member."""
 
 import time
 
@@ -8,8 +8,8 @@ from shoal.coordination.session.wire import Stat
 class EnsembleClock:
     """Count on from the moment at which ZooKeeper's leader said what time it was.
 
-    Deadlines of a group are written by one member and judged by another, so the members' own
-    clocks do not serve: one that is an hour ahead would evict everybody. ZooKeeper stamps each
+    Deadlines of a group are written by one member and checked by another, so the members' own
+    clocks do not serve: one that is an hour ahead would evict all others. ZooKeeper stamps each
     write with its leader's wall clock; from the answer on we count with ``time.monotonic``. An
     answer that was long on its way makes us late by as much: deadlines pass late, never early.
     Only if the servers' clocks differ (and another one becomes leader in the middle of a
@@ -31,7 +31,7 @@ class EnsembleClock:
 
     @property
     def is_set(self) -> bool:
-        """Whether anybody has told us the time yet."""
+        """Whether the time was ever taken."""
         return self._taken > float("-inf")
 
     @property

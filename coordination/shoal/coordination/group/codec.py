@@ -12,8 +12,8 @@ from shoal.coordination.group.model import GroupMetadata, MemberState
 from shoal.coordination.group.states import GroupState
 from shoal.coordination.session.documents import read_json
 
-# Whoever needs another format needs another place for it, too: members that cannot read what they
-# find set it aside and begin the group anew (store.py).
+# Another format needs another place, too: members that cannot read what they find quarantine it
+# and begin the group anew (store.py).
 FORMAT = 1
 MOST_PARTITIONS = 100_000  # that all members together ask for: assigning costs time for each
 LARGEST = 2**53  # of a number: greater ones are not exact in every JSON
@@ -58,7 +58,7 @@ def decode(data: bytes, name: str, initial_rebalance_delay_s: float) -> GroupMet
         found = f"something unreadable ({str(error)[:200]!r})"
     raise Mismatch(
         f"the znode of group {name!r} holds {found}, and this program reads format {FORMAT}; "
-        "its members set that aside and begin the group anew"
+        "its members quarantine that and begin the group anew"
     )
 
 

@@ -1,4 +1,4 @@
-"""All decisions about a group: who is in, who leads, which generation, whose partitions."""
+"""All decisions about a group: members, leader, generation, assignment."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -126,8 +126,8 @@ class _Turn:
     def _come_back(self, old: MemberState, join: Join) -> None:
         """A static member has restarted: the old id is fenced off, the new one takes its place.
 
-        In a stable group it takes over its partitions too, and nobody else notices. Unless the old
-        one still had to give something up: now nobody will, and others wait for it.
+        In a stable group it takes over its partitions too, and no other member notices. Unless the
+        old one still had to give something up: now it never will, and others wait for it.
         """
         if old.is_joining or old.is_syncing:
             self._refuse(old.id, FencedInstanceId(self.group.name, old.id, join.instance_id or ""))
@@ -137,7 +137,7 @@ class _Turn:
         gives_nothing_up = set(old.join.owned) <= set(group.assignment.get(member.id, ()))
         is_as_before = join.topics == old.join.topics and self._elect() == group.assignor
         if group.state is GroupState.STABLE and gives_nothing_up and is_as_before:
-            self._tell_joined(member)
+            self._answer_joined(member)
             return
         self._put(replace(member, is_joining=True))
         self._rebalance()
@@ -154,7 +154,7 @@ class _Turn:
             self.group.state is GroupState.STABLE and member.id != self.group.leader_id
         )
         if as_before and is_lost_answer:
-            self._tell_joined(member)
+            self._answer_joined(member)
             return
         self._put(replace(member, join=join, is_joining=True))
         self._rebalance()
@@ -189,9 +189,9 @@ class _Turn:
             self._gather()
 
     def _gather(self) -> None:
-        """Close the next generation. Who has not joined is evicted, except for static members.
+        """Close the next generation. A member that has not joined is evicted, unless it is static.
 
-        Those are taken to hold on to all that they were given: nobody else may get it at once.
+        Static ones are taken to keep all that they were given: no other may get it at once.
         """
         for member in list(self.group.members.values()):
             if not member.is_joining and member.join.instance_id is None:
@@ -214,7 +214,7 @@ class _Turn:
             return
         joining = [member for member in group.members.values() if member.is_joining]
         if not joining:
-            # Only static members that are restarting: nobody is there to lead.
+            # Only static members that are restarting: none is there to lead.
             self.group = replace(group, deadline_s=self._now_s + group.rebalance_timeout_s)
             return
         leads_on = any(member.id == group.leader_id for member in joining)
@@ -230,12 +230,12 @@ class _Turn:
         )
         for member in joining:
             self._put(replace(member, is_joining=False))
-            self._tell_joined(member)
+            self._answer_joined(member)
 
     def _elect(self) -> str:
         """Return the assignor with most votes: each member's first choice that all support.
 
-        Of several with equally many it is the one that the oldest member likes best.
+        Of several with equally many it is the one that the oldest member prefers.
         """
         preferences = [member.join.assignors for member in self.group.members.values()]
         common = set(preferences[0]).intersection(*preferences[1:])
@@ -257,9 +257,9 @@ class _Turn:
             self.group = replace(self.group, assignment=assignment)
             self._signal(GroupSignal.ASSIGN)
         if self.group.state is GroupState.STABLE:
-            self._tell_assigned()
+            self._answer_assigned()
 
-    def _tell_assigned(self) -> None:
+    def _answer_assigned(self) -> None:
         for member in list(self.group.members.values()):
             if member.is_syncing:
                 partitions = self.group.assignment.get(member.id, ())
@@ -297,7 +297,7 @@ class _Turn:
             else:
                 self._gather()
             return
-        # Somebody has not asked for its partitions, or the leader has not assigned them.
+        # A member has not asked for its partitions, or the leader has not assigned them.
         for member in list(group.members.values()):
             is_late_leader = member.id == group.leader_id and not member.has_synced
             if is_late_leader or not (member.has_synced or member.is_syncing):
@@ -370,7 +370,7 @@ class _Turn:
 
     # ------------------------------------------------------------------ answers
 
-    def _tell_joined(self, member: MemberState) -> None:
+    def _answer_joined(self, member: MemberState) -> None:
         group = self.group
         leader_id = group.leader_id or ""
         leads = member.id == leader_id and group.state is GroupState.COMPLETING_REBALANCE

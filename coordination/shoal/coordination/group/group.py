@@ -27,7 +27,7 @@ from shoal.coordination.errors import (
     SessionLost,
 )
 from shoal.coordination.group.life import PATIENCE, Expelled, Life, wait_any
-from shoal.coordination.group.listener import GroupListener, Told, TooSlow
+from shoal.coordination.group.listener import GroupListener, HeldPartitions, TooSlow
 from shoal.coordination.group.model import GroupMetadata
 from shoal.coordination.group.participant import Participant
 from shoal.coordination.group.settings import GroupSettings
@@ -36,7 +36,7 @@ from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
 
-RETRY_S = 1.0  # pause after the server refused something for no reason of ours
+RETRY_S = 1.0  # pause after the server refused something
 
 
 class Group:
@@ -45,7 +45,7 @@ class Group:
     ::
 
         async with Group(session, "mail", topics={"jobs": 128}, listener=mine) as group:
-            ...  # mine.on_assigned has been, or will be, told what is ours
+            ...  # mine.on_assigned was, or will be, called with what is ours
             await group.wait()
 
     ``topics`` says how many partitions each has; members may want different ones, and if they
@@ -53,25 +53,25 @@ class Group:
     use, the preferred one first; the group uses what all support and most prefer. Whether members
     stop (eager) or keep working (cooperative) while the group rebalances follows from the
     assignors, so all of them must be of one kind (ValueError). ``instance_id`` makes the member
-    static: a process that begins again under it in time gets the same partitions, and nobody
-    else notices. ``client_id`` and ``data`` (JSON) are for people and programs that look on, by
+    static: a process that begins again under it in time gets the same partitions, and no other
+    member notices. ``client_id`` and ``data`` (JSON) are for observers, by
     ``read_group(session, name)`` and ``Members(session, layout.group_members(name))``.
 
-    Entering returns when the group has taken the member in; what it gets it hears later. Leaving
+    Entering returns when the group has taken the member in; its partitions come later. Leaving
     lets ``on_revoked`` finish, and then leaves; it takes 0.9 of the rebalance timeout and one
     session timeout at most.
 
     Every member id is used once. When the session can no longer be proven, is lost, or the group
     has evicted the member, ``on_lost`` is called and the member joins anew, under a new id.
-    What no repetition helps ends it: InconsistentGroupProtocol (no assignor that all support),
-    FencedInstanceId (another process has our ``instance_id``), AssignorFailed, Mismatch,
-    AccessDenied. ``poll`` and ``wait`` raise that, and so does entering.
+    Errors that no repetition helps end it: InconsistentGroupProtocol (no assignor that all
+    support), FencedInstanceId (another process has our ``instance_id``), AssignorFailed, Mismatch,
+    AccessDenied. ``poll`` and ``wait`` raise them, and so does entering.
 
-    The assignment says who *should* have a partition, and no two members are told to have the
-    same one, unless a process does not run: one that was paused beyond its session may take
-    itself for the owner for a moment after it wakes. And eager static members that miss a
-    rebalance keep what they had until they see it, as in Kafka. Who must be sure holds the
-    partition with a fencing number of its own (see ``Ownership``).
+    The assignment says which member *should* have a partition, and no two members are given the
+    same one. But a process that was paused beyond its session may take itself for the owner for a
+    moment after it wakes. And eager static members that miss a rebalance keep what they had until
+    they see it, as in Kafka. To be sure, hold the partition with a fencing number of its own (see
+    ``Ownership``).
     """
 
     def __init__(
@@ -97,7 +97,9 @@ class Group:
         self._data = dict(data)
         self._store = GroupStore(session, name, self._settings.initial_rebalance_delay_s)
         self._metadata = GroupMetadata(name, self._settings.initial_rebalance_delay_s)
-        self._told = Told(self._listener, name, PATIENCE * self._settings.rebalance_timeout_s)
+        self._held = HeldPartitions(
+            self._listener, name, PATIENCE * self._settings.rebalance_timeout_s
+        )
         self._member: Participant | None = None
         self._registered_id = ""  # under which we may still be registered
         self._polls = _Polls(self._settings.max_poll_interval_s)
@@ -134,15 +136,15 @@ class Group:
         finally:
             await background.stop(self._task)
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ state
 
     @property
     def owned(self) -> frozenset[Partition]:
-        """What the listener has been told to take on and has not given up.
+        """What was assigned to the listener and has not been revoked or lost.
 
         Nothing while the session cannot be proven.
         """
-        return self._told.held if self._session.is_proven else frozenset()
+        return self._held.partitions if self._session.is_proven else frozenset()
 
     @property
     def member_id(self) -> str:
@@ -156,7 +158,7 @@ class Group:
 
     @property
     def is_leader(self) -> bool:
-        """Whether we run the assignor. No lock: to elect who does something, share a topic of one
+        """Whether we run the assignor. It is no lock: to elect one process, share a topic of one
         partition; its owner is elected."""
         return self._session.is_proven and self._metadata.leader_id == self.member_id
 
@@ -173,7 +175,7 @@ class Group:
     # ------------------------------------------------------------------ taking part
 
     def poll(self) -> None:
-        """Say that we are at work (see ``max_poll_interval_s``). Raises what ended the group."""
+        """Note that we are at work (see ``max_poll_interval_s``). Raises what ended the group."""
         self._polls.note()
         self.raise_failure()
 
@@ -213,7 +215,7 @@ class Group:
             self._session,
             self._store,
             self._member,
-            self._told,
+            self._held,
             {"client_id": self._client_id, "instance_id": self.instance_id, "data": self._data},
             self._settings,
             self._leaving,
@@ -229,7 +231,7 @@ class Group:
             for end in ends:
                 end.cancel()
             await asyncio.gather(*ends, return_exceptions=True)
-            await self._told.lose()
+            await self._held.lose()
         if silent.cancelled():
             await self._leave(life)
             if not living.cancelled():
@@ -279,7 +281,7 @@ class Group:
 
 
 class _Polls:
-    """When somebody last called ``poll``."""
+    """When ``poll`` was last called."""
 
     def __init__(self, interval_s: float | None) -> None:
         self._interval_s = interval_s

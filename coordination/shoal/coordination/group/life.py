@@ -1,4 +1,4 @@
-"""One membership, from the registration to its end: look, step, tell, ask, and again."""
+"""One membership, from the registration to its end: read, step, call back, write, and again."""
 
 import asyncio
 import random
@@ -20,7 +20,7 @@ from shoal.coordination.errors import (
     NoNode,
 )
 from shoal.coordination.group.coordinator import decide
-from shoal.coordination.group.listener import Told, TooSlow
+from shoal.coordination.group.listener import HeldPartitions, TooSlow
 from shoal.coordination.group.messages import Leave, Refused, Request
 from shoal.coordination.group.model import Decision, GroupMetadata
 from shoal.coordination.group.participant import Participant, Step
@@ -37,8 +37,8 @@ T = TypeVar("T")
 # Fraction of the rebalance timeout after which a slow callback is stopped: before others can have
 # evicted its member and taken what it holds.
 PATIENCE = 0.9
-# A change is looked at after a random pause of up to so many seconds for each member: they read
-# and write one after the other then, and not all at once, when only one of all writes succeeds.
+# A change is read after a random pause of up to so many seconds for each member: they read and
+# write one after the other then. All at once, only one of all writes would succeed.
 SPREAD_S = 0.003
 # Every write that came too late doubles that pause, up to so many seconds.
 LONGEST_PAUSE_S = 1.0
@@ -56,42 +56,43 @@ class Life:
         session: ZkSession,
         store: GroupStore,
         member: Participant,
-        told: Told,
+        held: HeldPartitions,
         data: Mapping[str, Any],
         settings: GroupSettings,
         leaving: asyncio.Event,
         on_view: Callable[[GroupMetadata], None],
     ) -> None:
-        self._session, self._store, self._member, self._told = session, store, member, told
+        self._session, self._store = session, store
+        self._member, self._held = member, held
         self._data, self._settings = data, settings
         self._leaving = leaving  # set by the group when its block is left
         self._on_view = on_view
-        self._look = asyncio.Event()  # something changed, perhaps
+        self._changes = asyncio.Event()  # there may be some
         self._spread_s = 0.0
         self._collisions = 0  # writes in a row that came too late
         self._absent: dict[str, float] = {}  # static members without a session, since when
 
     async def live(self) -> None:
-        """Take part until told to leave, then give everything up.
+        """Take part until the group is left, then give everything up.
 
         Raises Expelled and TooSlow, after which the member may begin anew; GroupError, Mismatch
-        and AccessDenied, which no repetition helps; and what else ZooKeeper answers.
+        and AccessDenied, which no repetition helps; and all other errors of ZooKeeper.
         """
         await self._store.register(self._member.id, self._data)
         while not self._leaving.is_set():
-            view = await self._see()
+            view = await self._read()
             step = await self._read_safely(view, self._step)
             if step.revoked or step.assigned:
-                await self._tell(step)
+                await self._call_back(step)
             if step.request is not None:
-                if not await self._ask(view, step.request):
+                if not await self._write(view, step.request):
                     await self._wait(self._settings.reread_s)
             elif not (step.revoked or step.assigned):
                 await self._wait(self._pause_s(view))
-        await self._guarded(self._told.revoke(self._told.held))
+        await self._guarded(self._held.revoke(self._held.partitions))
 
     async def leave(self) -> None:
-        """Be gone, so that nobody has to find out.
+        """Leave the group, so that no other member has to find out.
 
         A static member only ends its registration: it keeps its place until its grace is over.
         """
@@ -100,19 +101,19 @@ class Life:
             try:
                 view = await self._session.retry(self._store.read)
             except Unreadable:
-                break  # nobody is a member now
+                break  # the group has no members now
             if member_id not in view.metadata.members and member_id not in view.metadata.pending:
                 break
-            await self._ask(view, Leave(member_id))
+            await self._write(view, Leave(member_id))
         await self._store.deregister(member_id)
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ reading
 
-    async def _see(self) -> View:
-        if self._look.is_set():
+    async def _read(self) -> View:
+        if self._changes.is_set():
             pause_s = min(self._spread_s * 2**self._collisions, LONGEST_PAUSE_S)
             await asyncio.sleep(random.uniform(0, pause_s))
-        self._look.clear()
+        self._changes.clear()
         try:
             view = await self._session.retry(lambda: self._store.read(self._changed))
             deadline_s = view.metadata.deadline_s
@@ -132,13 +133,13 @@ class Life:
         return view
 
     def _changed(self, _: WatchEvent) -> None:
-        self._look.set()
+        self._changes.set()
 
     async def _read_safely(self, view: View, use: Callable[[View], T]) -> T:
         """Return ``use(view)``; begin the group anew if what is stored makes that fail.
 
-        What was stored is well formed by then, and all that the coordinator writes is fine: so
-        somebody else has written it, and every member would fail on it.
+        What was stored is well formed by then, and all that the coordinator writes is fine. So
+        another program has written it, and every member would fail on it.
         """
         try:
             return use(view)
@@ -165,7 +166,7 @@ class Life:
         return step
 
     def _present(self, view: View) -> set[str]:
-        """Who is registered, and static members that may yet come back."""
+        """Return the registered members, and static ones that may yet come back."""
         now = time.monotonic()
         self._absent = {
             member.id: self._absent.get(member.id, now)
@@ -190,32 +191,32 @@ class Life:
         return max(0.0, min(pauses))
 
     async def _wait(self, timeout_s: float) -> None:
-        await wait_any(timeout_s, self._look.wait(), self._leaving.wait())
+        await wait_any(timeout_s, self._changes.wait(), self._leaving.wait())
 
-    # ------------------------------------------------------------------ telling
+    # ------------------------------------------------------------------ callbacks
 
-    async def _tell(self, step: Step) -> None:
+    async def _call_back(self, step: Step) -> None:
         if step.revoked:
-            await self._guarded(self._told.revoke(step.revoked))
-            self._must_be_in((await self._see()).metadata)
-        await self._guarded(self._told.assign(step.assigned))
+            await self._guarded(self._held.revoke(step.revoked))
+            self._must_be_in((await self._read()).metadata)
+        await self._guarded(self._held.assign(step.assigned))
 
     async def _guarded(self, call: Coroutine[Any, Any, None]) -> None:
-        """Run a callback, and look on: stop it when the group goes on without us."""
+        """Run a callback; stop it when the group goes on without us."""
         calling = asyncio.create_task(call, name="group listener")
-        looking = asyncio.create_task(self._until_out(), name="group look-out")
+        watching = asyncio.create_task(self._until_out(), name="group watch")
         try:
-            await asyncio.wait([calling, looking], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([calling, watching], return_when=asyncio.FIRST_COMPLETED)
         finally:
             calling.cancel()
-            looking.cancel()
-            await asyncio.gather(calling, looking, return_exceptions=True)
-        (calling if not calling.cancelled() else looking).result()
+            watching.cancel()
+            await asyncio.gather(calling, watching, return_exceptions=True)
+        (calling if not calling.cancelled() else watching).result()
 
     async def _until_out(self) -> None:
         """Raise Expelled when the group has gone on without us, TooSlow when it is about to."""
         while True:
-            group = (await self._see()).metadata
+            group = (await self._read()).metadata
             self._must_be_in(group)
             me = group.members.get(self._member.id)
             left_s = self._settings.reread_s
@@ -225,18 +226,18 @@ class Life:
                 left_s = min(left_s, group.deadline_s - spare_s - self._store.clock.now_s())
                 if left_s <= 0:
                     raise TooSlow("the group waits for us, and the rebalance timeout is near")
-            await wait_any(left_s, self._look.wait())
+            await wait_any(left_s, self._changes.wait())
 
     def _must_be_in(self, group: GroupMetadata) -> None:
         if self._member.is_out(group):
             raise Expelled(f"member {self._member.id} was evicted or replaced")
 
-    # ------------------------------------------------------------------ asking
+    # ------------------------------------------------------------------ writing
 
-    async def _ask(self, view: View, request: Request) -> bool:
-        """Write what becomes of the group; returns whether it is worth looking again at once.
+    async def _write(self, view: View, request: Request) -> bool:
+        """Write the group after ``request``; return whether to read it again at once.
 
-        Whether the write was done is found out by the next look.
+        Whether the write was done is found out by the next reading.
         """
         decision = await self._read_safely(view, partial(self._decide, request))
         for answer in decision.answers:
@@ -244,7 +245,7 @@ class Life:
                 if isinstance(answer.error, InconsistentGroupProtocol) and (
                     gone := view.metadata.members.keys() - self._present(view)
                 ):
-                    return await self._ask(view, Leave(min(gone)))  # it may be theirs alone
+                    return await self._write(view, Leave(min(gone)))  # it may be theirs alone
                 if isinstance(answer.error, (FencedInstanceId, InconsistentGroupProtocol)):
                     raise answer.error
                 log.debug("group refused", member=self._member.id, error=str(answer.error))

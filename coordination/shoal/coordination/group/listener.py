@@ -1,4 +1,4 @@
-"""What the user of a group is told, and how: one call at a time, each change once."""
+"""The callbacks of a group's user: one call at a time, each change once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -13,7 +13,7 @@ Callback = Callable[[frozenset[Partition]], Awaitable[None]]
 
 
 class GroupListener:
-    """Hears what becomes of a member's partitions; override what you need.
+    """Is called when a member's partitions change; override what you need.
 
     Calls come one after the other, never with an empty set, and what is taken away comes before
     what is given. Each partition that was assigned is revoked or lost once. A call that fails is
@@ -29,38 +29,38 @@ class GroupListener:
         """They are ours from now on, besides those that we have already."""
 
     async def on_revoked(self, partitions: frozenset[Partition]) -> None:
-        """They are to be somebody else's once this has returned: finish the work, then return."""
+        """Another member gets them once this has returned: finish the work, then return."""
 
     async def on_lost(self, partitions: frozenset[Partition]) -> None:
-        """They may be somebody else's already: stop without writing."""
+        """Another member may have them already: stop without writing."""
 
 
 class TooSlow(Exception):
     """A callback took longer than it may."""
 
 
-class Told:
-    """What a listener holds: what it was told to take on and has not given up yet."""
+class HeldPartitions:
+    """What a listener holds: what was assigned to it and has not been revoked or lost."""
 
     def __init__(self, listener: GroupListener, group: str, limit_s: float) -> None:
         self._listener, self._group, self._limit_s = listener, group, limit_s
-        self.held: frozenset[Partition] = frozenset()
+        self.partitions: frozenset[Partition] = frozenset()
 
     async def assign(self, partitions: Iterable[Partition]) -> None:
         """Raises TooSlow; then, and when it is cancelled, they are held."""
         given = frozenset(partitions)
-        self.held |= given
+        self.partitions |= given
         await self._call("on_assigned", self._listener.on_assigned, given)
 
     async def revoke(self, partitions: Iterable[Partition]) -> None:
         """Raises TooSlow; then, and when it is cancelled, they are still held."""
         taken = frozenset(partitions)
         await self._call("on_revoked", self._listener.on_revoked, taken)
-        self.held -= taken
+        self.partitions -= taken
 
     async def lose(self) -> None:
         """Everything is lost."""
-        lost, self.held = self.held, frozenset()
+        lost, self.partitions = self.partitions, frozenset()
         try:
             await self._call("on_lost", self._listener.on_lost, lost)
         except TooSlow as error:

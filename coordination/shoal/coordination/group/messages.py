@@ -1,4 +1,4 @@
-"""What members ask of their group's coordinator, and what they are told."""
+"""What members ask of their group's coordinator, and its answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from shoal.coordination.errors import GroupError
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Take me in, or: I have joined again because the group rebalances.
+    """Ask to become a member, or to join again because the group rebalances.
 
-    ``member_id`` is None from somebody who has none yet; ``fresh_id`` is the id to give them,
-    chosen by whoever received the request. ``assignors`` are names, the preferred one first.
+    ``member_id`` is None from a member that has none yet; ``fresh_id`` is the id to give it, chosen
+    by the receiver of the request. ``assignors`` are names, the preferred one first.
     ``topics`` are those it subscribes to, with the number of partitions that it knows of each.
     ``owned`` and ``generation`` are for the assignor (see ``assignors.Member``).
     """
@@ -31,7 +31,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """Tell me what is mine. The leader brings what is everybody's in ``assignment``."""
+    """Ask for the member's partitions. The leader brings those of all in ``assignment``."""
 
     member_id: str
     generation: int
@@ -41,7 +41,7 @@ class Sync:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Am I still in?"""
+    """Ask whether the member is still in."""
 
     member_id: str
     generation: int

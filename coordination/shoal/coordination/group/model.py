@@ -1,4 +1,4 @@
-"""What a coordinator remembers of its group."""
+"""What a coordinator stores of its group."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class MemberState:
     join: Join
     is_joining: bool = False  # has asked to be part of the next generation; no answer yet
     is_syncing: bool = False  # has asked for its partitions; no answer yet
-    has_synced: bool = False  # was told its partitions of this generation
+    has_synced: bool = False  # was given its partitions of this generation
 
     @property
     def client_id(self) -> str:
@@ -48,12 +48,12 @@ class GroupMetadata:
     assignment: Mapping[str, tuple[Partition, ...]] = field(default_factory=dict)
     deadline_s: float | None = None
     # Only while the first members of an empty group gather.
-    gather_until_s: float | None = None  # wait no longer, whoever still comes
-    has_newcomers: bool = False  # somebody came since the wait was last prolonged
+    gather_until_s: float | None = None  # wait no longer, even for members that are coming
+    has_newcomers: bool = False  # a member came since the wait was last prolonged
 
     @property
     def leader(self) -> MemberState | None:
-        """Who runs the assignor; None in an empty group."""
+        """The member that runs the assignor; None in an empty group."""
         return self.members.get(self.leader_id or "")
 
     @property
@@ -65,7 +65,7 @@ class GroupMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The group after a request, and what to tell whom once it is stored."""
+    """The group after a request, and the answers to send once it is stored."""
 
     group: GroupMetadata
     answers: Sequence[Answer]

@@ -15,8 +15,8 @@ from shoal.coordination.group.states import GroupState
 class Step:
     """What a member does next, in this order.
 
-    ``lost``: partitions that may be somebody else's already; stop without writing. ``revoked``:
-    to be given up, properly, before ``request`` is sent. ``assigned``: to be taken on.
+    ``lost``: partitions that another member may have already; stop without writing. ``revoked``:
+    to be given up in order, before ``request`` is sent. ``assigned``: to be taken on.
     """
 
     lost: tuple[Partition, ...] = ()
@@ -30,8 +30,8 @@ class Participant:
 
     ``step`` is called with every new view of the group and says what to do; no IO, no clock. Its
     request is to be decided on that very view: by ``decide``, and a write that succeeds only if
-    the group has not changed since. If the write fails, or nobody knows whether it was done, the
-    next step finds out from the next view. Views may be late, but never older than one before.
+    the group has not changed since. If the write fails, or its result is not known, the next
+    step finds out from the next view. Views may be late, but never older than one before.
 
     ``cooperative`` says that the member keeps working while the group rebalances; all its
     assignors must then hold back what has to move, as ``cooperative_sticky`` does.
@@ -150,7 +150,7 @@ class Participant:
 
 
 def _chore(group: GroupMetadata, registered: Set[str], now_s: float) -> Request | None:
-    """Return what any member may do for the group: see off who is gone, let time pass."""
+    """Return what any member may do for the group: remove what is gone, let time pass."""
     gone = next((each for each in [*group.members, *group.pending] if each not in registered), None)
     if gone is not None:
         return Leave(gone)

@@ -1,7 +1,7 @@
-"""Whether what is stored of a group can have come about, or somebody else wrote it.
+"""Whether a coordinator can have written what is stored of a group.
 
-``decode`` tells what is no group at all. Here it is about documents that are well formed and would
-leave the members waiting for what never comes, or trip over it.
+``decode`` refuses what is no group at all. Here it is about documents that are well formed, but
+would let the members fail, or wait for what never comes.
 """
 
 from collections.abc import Set
@@ -33,7 +33,7 @@ def implausible(group: GroupMetadata, now_s: float, registered: Set[str]) -> str
     if state is GroupState.PREPARING_REBALANCE:
         return "it waits for members, and for no time" if group.deadline_s is None else None
     if not members or group.leader_id not in members:
-        return "nobody leads it"
+        return "it has no leader"
     unsupported = [m.id for m in members.values() if group.assignor not in m.join.assignors]
     if unsupported:
         return f"its assignor is not one of member {unsupported[0]}"

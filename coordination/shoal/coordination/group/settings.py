@@ -1,4 +1,4 @@
-"""How patient a group is."""
+"""Timeouts of a group."""
 
 from dataclasses import dataclass
 
@@ -13,15 +13,15 @@ class GroupSettings:
     differ; members that share one live and die together.
     """
 
-    # How long members may take to give partitions up and join again; whoever takes longer is
-    # evicted. The longest desired assignment of all members counts. A callback of the listener gets
+    # How long members may take to give partitions up and join again; one that takes longer is
+    # evicted. The longest that a member asks for counts. A callback of the listener gets
     # 0.9 of it.
     rebalance_timeout_s: float = 60.0
     # How long the first member of an empty group waits for companions. Each one that comes
     # prolongs the wait by as much, up to the rebalance timeout.
     initial_rebalance_delay_s: float = 3.0
     # Without a call of ``Group.poll`` for so long the member leaves, and its partitions are lost;
-    # it joins again at the next call. None: nobody has to poll.
+    # it joins again at the next call. None: polling is not needed.
     max_poll_interval_s: float | None = None
     # A static member (one with an ``instance_id``) whose session is over keeps its place for so
     # long; None: for the session's timeout. It counts from the end of the session: at once after

@@ -12,16 +12,16 @@ class GroupState(StrEnum):
     EMPTY = "Empty"  # no members
     PREPARING_REBALANCE = "PreparingRebalance"  # waits for all members to join again
     COMPLETING_REBALANCE = "CompletingRebalance"  # waits for the leader's assignment
-    STABLE = "Stable"  # everybody can know what is theirs
+    STABLE = "Stable"  # every member can know its partitions
     DEAD = "Dead"  # deleted; final
 
 
 class GroupSignal(StrEnum):
     """What can happen to a group."""
 
-    CHANGE = "CHANGE"  # a member came, went, or changed what it says of itself
-    GATHER = "GATHER"  # all are there, or those who are not have been evicted
-    DESERT = "DESERT"  # when it was time to gather nobody was left
+    CHANGE = "CHANGE"  # a member came, went, or changed its subscription
+    GATHER = "GATHER"  # all have joined, or the others have been evicted
+    DESERT = "DESERT"  # when it was time to gather no member was left
     ASSIGN = "ASSIGN"  # the leader's assignment arrived
     DELETE = "DELETE"  # request
 

@@ -3,7 +3,7 @@
 ::
 
     /groups/<name>                the group (codec.py); written only if its version is as read
-    /groups/<name>/members/<id>   the member's session lives; JSON for whoever is curious
+    /groups/<name>/members/<id>   the member's session lives; JSON for operators
 """
 
 import asyncio
@@ -34,8 +34,8 @@ from shoal.coordination.session.wire import Stat
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A group as of a moment ago. ``registered`` was read after ``metadata``, so whoever is a
-    member and not registered has gone."""
+    """A group as of a moment ago. ``registered`` was read after ``metadata``, so a member that is
+    not registered has gone."""
 
     metadata: GroupMetadata
     node: Node = field(repr=False)  # from which it was read
@@ -49,7 +49,7 @@ class View:
 
 
 class Unreadable(Exception):
-    """What was stored was no group; it has been set aside, so the next reading is another."""
+    """What was stored was no group; it is quarantined, and the next reading finds another."""
 
 
 class GroupStore:
@@ -61,12 +61,12 @@ class GroupStore:
         self.clock = EnsembleClock()
         self._last: tuple[int, GroupMetadata] | None = None  # mzxid: and what was read then
         self._newest_generation = 0
-        self._looked_at: frozenset[str] = frozenset()  # registrations that are those of sessions
+        self._of_sessions: frozenset[str] = frozenset()  # registrations that sessions hold
 
     async def read(self, watch: WatchCallback | None = None) -> View:
         """``watch`` fires when the group or its members change. Raises NoNode.
 
-        Raises Unreadable when what is stored is no group: then it has been set aside, and the
+        Raises Unreadable when what is stored is no group: then it has been quarantined, and the
         group begins anew, empty and in a higher generation.
         """
         # Sent in this order and answered in this order.
@@ -93,28 +93,28 @@ class GroupStore:
         generation = max(self._newest_generation, node.stat.version) + 1
         empty = GroupMetadata(self._name, generation=generation)
         path = layout.group(self._name)
-        await quarantine.set_aside(self._session, path, node, problem, put=encode(empty))
-        raise Unreadable(f"the state of group {self._name!r} was set aside: {problem}")
+        await quarantine.isolate(self._session, path, node, problem, put=encode(empty))
+        raise Unreadable(f"the state of group {self._name!r} was quarantined: {problem}")
 
     async def give_up(self, view: View, problem: str) -> NoReturn:
-        """What was read makes whoever goes by it fail: begin anew. Always raises Unreadable."""
+        """What was read makes the members fail: begin anew. Always raises Unreadable."""
         await self._begin_anew(view.node, problem)
 
     async def remove_lasting(self, view: View) -> None:
-        """Set aside registrations that no session holds: nobody would ever see them off."""
-        known = view.names & self._looked_at
+        """Quarantine registrations that no session holds: no member would ever end them."""
+        known = view.names & self._of_sessions
         paths = {n: f"{layout.group_members(self._name)}/{n}" for n in view.names - known}
         stats = await asyncio.gather(*(self._session.exists(path) for path in paths.values()))
         of_sessions = {name for name, stat in zip(paths, stats, strict=True) if _is_held(stat)}
-        # What is set aside is not known: it may be there again at once.
-        self._looked_at = known | of_sessions
+        # What is quarantined is not known: it may be there again at once.
+        self._of_sessions = known | of_sessions
         for (name, path), stat in zip(paths.items(), stats, strict=True):
             if stat and name not in of_sessions:
                 reason = "no registration: it lasts"
-                await quarantine.set_aside_name(self._session, path, reason)
+                await quarantine.isolate_name(self._session, path, reason)
 
     async def write(self, metadata: GroupMetadata, version: int) -> None:
-        """Raises BadVersion if somebody else was quicker, and NoNode."""
+        """Raises BadVersion if another member was quicker, and NoNode."""
         path = layout.group(self._name)
         self.clock.take(await self._session.set(path, encode(metadata), version=version))
 
@@ -144,11 +144,11 @@ class GroupStore:
 
 
 async def read_group(session: ZkSession, name: str) -> GroupMetadata:
-    """Return the group as it is stored now, for a look from outside.
+    """Return the group as it is stored now, for observers.
 
     A group that has never had members is Empty, in generation 0. Raises Mismatch, ConnectionLoss.
     """
-    delay_s = 0.0  # a member's own business
+    delay_s = 0.0  # a setting of each member
     try:
         node = await session.get(layout.group(name))
     except NoNode:
@@ -159,7 +159,7 @@ async def read_group(session: ZkSession, name: str) -> GroupMetadata:
 async def delete_group(session: ZkSession, name: str) -> None:
     """Delete what is stored of a group without members; nothing if there is no such group.
 
-    Whoever joins later begins a new group, in generation 0. Members count as long as their
+    A member that joins later begins a new group, in generation 0. Members count as long as their
     sessions do: static ones that are only restarting do not. Raises GroupNotEmpty, SessionLost.
     """
     await session.retry(lambda: _delete(session, name))
@@ -176,7 +176,7 @@ async def _delete(session: ZkSession, name: str) -> None:
     if registered:
         raise GroupNotEmpty(name, sorted(map(layout.decode_name, registered)))
     try:
-        await session.multi(delete)  # as one: it fails if somebody has registered since
+        await session.multi(delete)  # as one: it fails if a member has registered since
     except TransactionFailed as error:
         if isinstance(error.cause, NotEmpty):
             raise GroupNotEmpty(name, ()) from error

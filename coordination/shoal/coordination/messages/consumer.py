@@ -20,16 +20,16 @@ from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
 
-POLL_S = 5.0  # so often whoever waits for a message makes sure that the group has not ended
+POLL_S = 5.0  # so often a wait for a message checks that the group has not ended
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSettings:
     """How a consumer treats messages; the same for all consumers of a topic."""
 
-    # A message that is not acknowledged for so long after its delivery is delivered again. Who is
-    # to give a partition up waits so long for the last acknowledgements, so it is to be shorter
-    # than the group's rebalance timeout.
+    # A message that is not acknowledged for so long after its delivery is delivered again. A
+    # consumer that gives a partition up waits so long for the last acknowledgements, so it has to
+    # be shorter than the group's rebalance timeout.
     ack_wait_s: float = 5.0
     # After so many deliveries in vain it becomes a dead letter.
     max_deliveries: int = 5
@@ -44,7 +44,7 @@ class ConsumerSettings:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A message in our hands. ``attempt`` is 1 for the first time that anybody has it."""
+    """A message that was delivered to us. ``attempt`` counts its deliveries, from 1."""
 
     id: str
     key: str
@@ -58,7 +58,7 @@ class Delivery:
     async def ack(self) -> None:
         """Remove the message: it is done with. May be called twice.
 
-        Raises NotOwner if the partition has moved on: somebody else has the message or will get
+        Raises NotOwner if the partition has another owner: that one has the message or will get
         it, and this acknowledgement counts for nothing. Raises ConnectionLoss if there was no
         answer for a session timeout; the message may be delivered again.
         """
@@ -151,7 +151,7 @@ class Consumer:
             self._news.clear()
             self._share.group.poll()
             if delivery := await self._take():
-                self._news.set()  # others who wait may have missed it: let them look too
+                self._news.set()  # other waits may have missed it: let them try, too
                 return delivery
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_S):
@@ -181,7 +181,7 @@ class Consumer:
             if not (error.retriable or isinstance(error, NotOwner)):
                 raise
             log.info("not delivered", topic=self.topic, partition=partition, error=str(error))
-            await asyncio.sleep(0)  # the news of a lost connection is one turn of the loop away
+            await asyncio.sleep(0)  # the event of a lost connection is one turn of the loop away
             await self._session.connected()
             return None
         if taken is None:

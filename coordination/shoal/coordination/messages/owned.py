@@ -40,16 +40,16 @@ log = structlog.get_logger()
 
 LOOK_AHEAD = 1000  # messages of a partition that are known at a time
 AT_ONCE = 100  # messages that are read in one go
-REREAD_S = 5.0  # watches are hints: look at least this often
-RETRY_S = 1.0  # pause after the server refused something for no reason of ours
+REREAD_S = 5.0  # watches are hints: read at least this often
+RETRY_S = 1.0  # pause after the server refused something
 
 
 class OwnedPartition:
     """Knows the first messages of a partition, hands them out, and removes what is acknowledged.
 
-    Every write carries the fence, so what comes after a takeover is refused. Who is told so
-    (NotOwner) need not do anything: the message is in other hands. ``on_news`` is called when
-    there may be something to deliver.
+    Every write carries the fence, so what comes after a takeover is refused with NotOwner. Then
+    there is nothing left to do: the message has another owner. ``on_news`` is called when there
+    may be something to deliver.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class OwnedPartition:
         self._next = 0  # the tail's, as we know it
         self._unfinished: Counter[int] = Counter()  # bucket -> its messages in the backlog
         self._finished: set[int] = set()  # buckets that may be empty
-        self._look = asyncio.Event()
+        self._changes = asyncio.Event()
         self._wakes_at_s = float("-inf")
         self._dealt_with = asyncio.Event()
         self._delivering = asyncio.Lock()
@@ -120,7 +120,7 @@ class OwnedPartition:
                 self.backlog.untake(number)
                 self._on_news()
                 raise
-            if self._is_over:  # while we waited for the answer: somebody else may have it by now
+            if self._is_over:  # while we waited for the answer: another owner may have it by now
                 return None
             if message is None:
                 self._done(number)
@@ -171,7 +171,7 @@ class OwnedPartition:
 
     async def _run(self) -> None:
         while True:
-            self._look.clear()
+            self._changes.clear()
             pause_s = REREAD_S
             try:
                 await self._read_tail()
@@ -192,21 +192,21 @@ class OwnedPartition:
                 self._on_news()
 
     async def _pause(self, longest_s: float) -> None:
-        """Wait until there is something to look at, or something that was out comes back."""
+        """Wait until there is something to read, or something that was out comes back."""
         self._wakes_at_s = time.monotonic() + longest_s
         if (deadline_s := self.backlog.next_deadline_s) is not None:
             self._wakes_at_s = min(self._wakes_at_s, deadline_s)
         with suppress(TimeoutError):
             async with asyncio.timeout(self._wakes_at_s - time.monotonic()):
-                await self._look.wait()
+                await self._changes.wait()
 
     def _wake_in_time(self) -> None:
         deadline_s = self.backlog.next_deadline_s
         if deadline_s is not None and deadline_s < self._wakes_at_s:
-            self._look.set()
+            self._changes.set()
 
     def _changed(self, _: WatchEvent) -> None:
-        self._look.set()
+        self._changes.set()
 
     async def _read_tail(self) -> None:
         """Learn how far the messages reach; a watch says when that changes."""
@@ -214,11 +214,11 @@ class OwnedPartition:
             node = await self._session.get(self._paths.tail, watch=self._changed)
         except NoNode:
             if await self._session.exists(self._paths.tail, watch=self._changed):
-                self._look.set()  # it came in between
+                self._changes.set()  # it came in between
             return
         state = await read_tail(self._session, self._paths, node)
         if state is None:
-            self._look.set()  # it has been written anew
+            self._changes.set()  # it has been written anew
         else:
             self._next = max(self._next, state.next)
 
@@ -291,10 +291,10 @@ class OwnedPartition:
             del self._unfinished[bucket]
             self._finished.add(bucket)
             if self._is_complete(bucket):
-                self._look.set()
+                self._changes.set()
         there_is_more = self._listed or self._buckets or self._position < self._next
         if there_is_more and len(self.backlog) < LOOK_AHEAD // 2:
-            self._look.set()
+            self._changes.set()
         self._on_news()
 
     async def _prune(self) -> None:
@@ -322,7 +322,7 @@ class OwnedPartition:
 
 
 def _counts(ledger: bytes) -> dict[int, int]:
-    """Return the deliveries by message; none where somebody else has written.
+    """Return the deliveries by message; none where another program has written.
 
     Then a message may be delivered more often than it should before it is a dead letter.
     """

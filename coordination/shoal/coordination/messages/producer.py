@@ -86,7 +86,7 @@ class Producer:
     async def put_again(self, letter: DeadLetter) -> None:
         """Take a message from the dead letters and put it at the end of its partition.
 
-        If somebody else has taken it, nothing happens.
+        If another process has taken it, nothing happens.
         """
         dead = self._tail_paths(letter.partition).dead_letter(letter.number)
         # An id of its own: the message's may be remembered still.

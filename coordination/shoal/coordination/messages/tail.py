@@ -33,7 +33,7 @@ class TailState:
 
     next: int = 0  # the number of the message that comes next
     # Ids are remembered in generations, of which two are kept: the present one, begun at
-    # ``generation_s`` (seconds since 1970 on the clock of whoever began it), and the one before.
+    # ``generation_s`` (seconds since 1970 on its first producer's clock), and the one before.
     generation: int = 1
     generation_s: float = 0.0
 
@@ -66,7 +66,7 @@ async def read_tail(session: ZkSession, paths: PartitionPaths, node: Node) -> Ta
                 ]
         generations = await numbers_in(session, paths.ids)
         state = TailState(next=max(numbers), generation=max(generations, default=1))
-        await quarantine.set_aside(session, paths.tail, node, str(error), put=state.encode())
+        await quarantine.isolate(session, paths.tail, node, str(error), put=state.encode())
         return None
 
 
@@ -122,7 +122,7 @@ class Tail:
         ]
 
     async def _is_there(self, failure: TransactionFailed, operations: list[Operation]) -> bool:
-        """Tell whether the message was put before; if not, prepare the next try."""
+        """Return whether the message was put before; if not, prepare the next try."""
         match failure.failed_at, failure.cause:
             case 0 | 2, NodeExists():
                 return True
@@ -174,7 +174,7 @@ class Tail:
 
 
 async def _all(*deletes: "asyncio.Future[None]") -> None:
-    """Wait for all; those that somebody else deleted are fine."""
+    """Wait for all; those that another process deleted are fine."""
     results: list[Any] = await asyncio.gather(*deletes, return_exceptions=True)
     for error in results:
         if isinstance(error, BaseException) and not isinstance(error, NoNode):

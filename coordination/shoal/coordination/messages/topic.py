@@ -88,7 +88,7 @@ async def dead_letters(session: ZkSession, topic: str) -> list[DeadLetter]:
 
 
 async def _partitions(session: ZkSession, topic: str) -> list[PartitionPaths]:
-    """Return those partitions that anybody has used yet."""
+    """Return those partitions that were ever used."""
     try:
         names = (await session.children(layout.messages(topic))).names
     except NoNode:

@@ -53,7 +53,7 @@ class Pruner:
         """
 
         async def remove() -> None:
-            await quarantine.set_aside_name(self._session, path, reason)
+            await quarantine.isolate_name(self._session, path, reason)
             done()
 
         self._repair(path, remove())
@@ -69,7 +69,7 @@ class Pruner:
         except NoNode:
             return
         if not node.stat.session_id:
-            await quarantine.set_aside(self._session, path, node, "no claim: it lasts")
+            await quarantine.isolate(self._session, path, node, "no claim: it lasts")
 
     def make_claim_bucket(self, entry: Entry) -> None:
         """Make the znode in which the claim of ``entry`` is to stand."""

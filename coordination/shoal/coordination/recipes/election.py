@@ -38,7 +38,7 @@ class ElectionListener:
     async def on_lost(self) -> None:
         """We cannot prove any more that we lead, so another may: stop without writing.
 
-        Comes before anybody else can be elected, except in a process that was paused: there it
+        Comes before another can be elected, except in a process that was paused: there it
         comes as soon as the process runs again. A running ``on_elected`` or ``on_deposed`` has
         been cancelled before. When the session is proven again we stand again by ourselves.
         """
@@ -46,7 +46,7 @@ class ElectionListener:
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """Who leads, as of a moment ago, and what it says about itself."""
+    """The leader as of a moment ago, and its data."""
 
     candidate_id: str
     epoch: int
@@ -57,14 +57,14 @@ class Election:
     """Stand for ``name`` for the life of the ``async with`` block.
 
     At most one candidate is between its ``on_elected`` and its ``on_deposed`` or ``on_lost``. What
-    a process that slept through its own end may still send is stopped by the epoch: a leader that
+    a process that was paused beyond its end may still send is stopped by the epoch: a leader that
     writes to ZooKeeper puts ``fence`` into its transactions, and one that writes elsewhere sends
     the epoch along for the other side to refuse lower ones::
 
         await session.multi([election.fence, SetData("/report", b"...")])
 
     After a crash the next leader is elected when the crashed one's session ends; after an orderly
-    exit at once. ``data`` (JSON) is for those who look who leads (``leader_of``).
+    exit at once. ``data`` (JSON) is for the callers of ``leader_of``.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Election:
 
 
 async def leader_of(session: ZkSession, name: str) -> Leader | None:
-    """Return who leads, None if nobody does now. For anybody, not only for candidates."""
+    """Return the leader, None if there is none now. For all processes, not only candidates."""
     try:
         node = await session.get(_leader_path(name))
     except NoNode:
@@ -141,7 +141,7 @@ async def leader_of(session: ZkSession, name: str) -> Leader | None:
     data = read_object(node.data) or {}
     candidate_id = data.pop("owner_id", None)
     if not node.stat.session_id or not isinstance(candidate_id, str):
-        return None  # somebody has damaged the node; its owner writes it again
+        return None  # the node was damaged; its owner writes it again
     return Leader(candidate_id, node.stat.czxid, data)
 
 

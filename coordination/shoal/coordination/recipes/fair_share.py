@@ -15,8 +15,8 @@ class FairShare(GroupListener):
     """Take part in the group for the life of the block, and own what it assigns to us.
 
     The callbacks are those of ``Ownership``, with the same promises: a partition has one owner at
-    a time, each ownership a higher epoch, and what is to move is released before anybody else is
-    told to take it. ``owner_path`` says where the owner node of a partition is.
+    a time, each ownership has a higher epoch, and what is to move is released before another
+    member acquires it. ``owner_path`` says where the owner node of a partition is.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class FairShare(GroupListener):
 
     async def on_lost(self, partitions: frozenset[Partition]) -> None:
         # If only the group has given us up, and the session is alive, we still own them: they
-        # are released in order, and whoever is to have them waits for that.
+        # are released in order, and the next owner waits for that.
         self._want(self._wanted - partitions)
 
     def _want(self, partitions: frozenset[Partition]) -> None:

@@ -1,6 +1,6 @@
-"""Fences: let ZooKeeper itself refuse the transactions of somebody whose time is over.
+"""Fences: let ZooKeeper itself refuse the transactions of a former owner.
 
-A fence is a znode whose data is the epoch of the last one who raised it. Raising it gives the
+A fence is a znode whose data is the epoch of the last owner that raised it. Raising it gives the
 node a new version, so a transaction that carries a ``Check`` of an older version fails as a whole,
 however late it arrives.
 """
@@ -16,12 +16,12 @@ _DIGITS = 19  # of a number of 64 bits
 
 
 async def raise_fence(session: ZkSession, path: str, epoch: int) -> Check:
-    """Shut out everybody with an epoch below ``epoch``; return what our transactions carry.
+    """Shut out all owners with an epoch below ``epoch``; return what our transactions carry.
 
     To be called by a new owner before it reads what its predecessor may still have been writing.
-    ``session.multi([check, …])`` works until somebody raises the fence further; from then on it
-    raises TransactionFailed, and the first result is a BadVersion. Raises StaleEpoch if somebody
-    with a newer epoch was here already.
+    ``session.multi([check, …])`` works until a newer owner raises the fence; from then on it
+    raises TransactionFailed, and the first result is a BadVersion. Raises StaleEpoch if an
+    owner with a newer epoch has raised it already.
     """
     return await session.retry(lambda: _raise(session, path, epoch))
 
@@ -34,10 +34,10 @@ async def _raise(session: ZkSession, path: str, epoch: int) -> Check:
         except NoNode:
             with suppress(NodeExists):
                 await session.create(path, data, makepath=True)
-            continue  # read it: perhaps another one's is there
+            continue  # read it: perhaps another owner's is there
         stored = _epoch_in(node.data)
-        if stored is None:  # whoever had raised it is shut out by the new version all the same
-            await quarantine.set_aside(session, path, node, "no epoch of a fence", put=data)
+        if stored is None:  # the owner that raised it is shut out by the new version all the same
+            await quarantine.isolate(session, path, node, "no epoch of a fence", put=data)
             continue
         if stored == epoch:  # ours: perhaps the answer to an earlier try was lost
             return Check(path, node.stat.version)

@@ -1,8 +1,8 @@
 """The clock of leases: it goes on while the machine is suspended, as the ensemble's clocks do.
 
 Two clocks are in use. What can be held too long, like a session's proof, goes by this one. Waits
-(asyncio, poll) go by the monotonic clock, which stands still in a suspended machine: so whoever
-waits for the end of a lease looks again every now and then.
+(asyncio, poll) go by the monotonic clock, which stands still in a suspended machine. So a wait
+for the end of a lease is cut into short ones, with a check after each.
 
 The launcher of the worker's tasks, which imports nothing but its own folder, has the same function
 (worker/supervisor/clock.py).

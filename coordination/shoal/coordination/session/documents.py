@@ -1,4 +1,4 @@
-"""JSON as it is found in znodes, where anybody may have left anything."""
+"""JSON as it is found in znodes, where any program may have left anything."""
 
 import json
 from typing import Any
@@ -10,8 +10,8 @@ MOST_BYTES = 64 * 1024
 def read_json(data: bytes) -> Any:
     """Return the value in ``data``. Raises ValueError for all that is not JSON.
 
-    Not a number (NaN, Infinity) is no JSON either, and neither is what is nested so deep that
-    reading it would end in a RecursionError.
+    NaN and Infinity are no JSON either, and neither is what is nested so deep that reading it
+    would end in a RecursionError.
     """
     try:
         return json.loads(data, parse_constant=_refuse)

@@ -55,7 +55,7 @@ class Heartbeat:
         self._asked: float | None = None  # when the heartbeat was sent that has no answer yet
         self._turned_at = time.monotonic()  # of the loop
         self._turn_asked = False  # the loop has not turned since
-        self._turned = threading.Event()  # lets go of the connection that is held still
+        self._turned = threading.Event()  # releases the connection that is held still
         self._is_held = False
         self._wake = threading.Event()
         self._over = False
@@ -144,7 +144,7 @@ class Heartbeat:
             log.warning("event loop was blocked", session=self._name, seconds=round(late_s, 3))
 
     def _hold(self, session: int) -> None:
-        """Let the connection stand still until the loop turns: nobody pings the server then."""
+        """Let the connection stand still until the loop turns: the server gets no pings then."""
         if self._is_held:
             return
         log.error("event loop stands still; its session is left to end", session=self._name)

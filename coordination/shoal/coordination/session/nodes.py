@@ -64,7 +64,7 @@ Outcome = Created | Stat | None  # of a Create, a SetData, the others
 
 class SessionState(StrEnum):
     CONNECTED = "CONNECTED"  # the server answered a moment ago
-    SUSPENDED = "SUSPENDED"  # no connection: the session may be over, nobody here can know
+    SUSPENDED = "SUSPENDED"  # no connection: the session may be over, which cannot be known here
     LOST = "LOST"  # the session is over (the server said so, after we reconnected), or not begun
 
 

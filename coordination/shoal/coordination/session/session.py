@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 # A fraction of the negotiated session timeout.
 PROOF = 0.7  # how long an answer proves the session, counted from the sending of its request
-LOOK_AGAIN = 1 / 40  # of it too: whether the proof has ended
+CHECK = 1 / 40  # of it too: pause between two checks whether the proof has ended
 
 
 class ZkSession(Requests):
@@ -51,16 +51,15 @@ class ZkSession(Requests):
 
     ``hosts`` is "host:port,host:port/chroot"; the chroot is created if missing, and all paths
     are below it. ``credential`` is "scheme:secret" (for digest "digest:user:password"): it is shown
-    on every connection, and what the session creates is closed to all who do not show it.
+    on every connection, and what the session creates is closed to connections without it.
 
-    **Is the session alive?** Not having heard of its end proves nothing: a client that is cut off
-    hears of it only after it reconnects. ``proven_until`` is the moment (``boottime``)
-    until which the server cannot have ended the session: the time at which the last answered
-    request was *sent*, plus 0.7 of the timeout. Only requests that the leader has seen count
-    (writes and ``sync``, which the heartbeat sends every sixth of the timeout, from a thread of
-    its own: see ``heartbeat.py``): a follower that is cut off from its leader still answers reads
-    for a while. Who owns something by an ephemeral
-    node stops acting when that moment passes.
+    **Is the session alive?** The absence of an answer proves nothing: a client that is cut off
+    learns of its session's end only after it reconnects. ``proven_until`` is the moment
+    (``boottime``) until which the server cannot have ended the session: the time at which the last
+    answered request was *sent*, plus 0.7 of the timeout. Only requests that the leader has seen
+    count (writes and ``sync``, which the heartbeat sends every sixth of the timeout, from a thread
+    of its own: see ``heartbeat.py``): a follower that is cut off from its leader still answers
+    reads for a while. An owner by an ephemeral node stops acting when that moment passes.
 
     **Lost connections.** A call without an answer fails with ConnectionLoss (retriable; a write
     may have happened), and so does a call made while there is no connection. All pending watches
@@ -166,7 +165,7 @@ class ZkSession(Requests):
             self._client.stop()
             self._client.close()
         except Exception:
-            # Runs on a thread of its own: nobody else could see it.
+            # Runs on a thread of its own: no caller could see it.
             log.warning("closing the session failed", session=self.name, exc_info=True)
         finally:
             self._post(done.set)
@@ -187,7 +186,7 @@ class ZkSession(Requests):
 
     @property
     def credentials(self) -> tuple[int, bytes]:
-        """Id and password of the session: whoever has them can take it over or end it."""
+        """Id and password of the session: with them it can be taken over or ended."""
         return self._client._session_id, self._client._session_passwd
 
     def on_state(self, listener: Callable[[SessionState], None]) -> Callable[[], None]:
@@ -218,7 +217,7 @@ class ZkSession(Requests):
         try:
             while not lost.done() and (left_s := self.proven_until - boottime()) > 0:
                 # Not all at once: the wait stands still while the machine is suspended.
-                await asyncio.wait([lost], timeout=min(left_s, LOOK_AGAIN * self.timeout_s))
+                await asyncio.wait([lost], timeout=min(left_s, CHECK * self.timeout_s))
         finally:
             lost.cancel()
 
@@ -243,7 +242,7 @@ class ZkSession(Requests):
                 if remaining_s is not None and remaining_s <= 0:
                     raise
                 last = error
-            # The news that there is no connection is at most one turn of the loop away.
+            # The change of state is at most one turn of the loop away.
             await asyncio.sleep(0)
             try:
                 async with asyncio.timeout(remaining_s):
@@ -303,7 +302,7 @@ class ZkSession(Requests):
             try:
                 self._loop.call_soon_threadsafe(self._drain)
             except RuntimeError:
-                return  # the loop is closed: nobody is left to hear it
+                return  # the loop is closed: there is no receiver left
 
     def _drain(self) -> None:
         self._drain_is_due = False  # before emptying: what is posted from now on wakes us again

@@ -9,7 +9,7 @@ of its recipes are used, and none of its blocking calls. What differs from the s
   that is full after some 280 requests while the server is away.
 - All requests that wait go out with one system call, and answers that arrived together are read
   with one.
-- The negotiated session timeout is kept, and a multi tells the zxid of what it created.
+- The negotiated session timeout is kept, and a multi answers with the zxid of what it created.
 - The numbers of requests go on from one connection to the next. A server may still be at work on
   requests of the connection before, and takes those of the new one for them if they have the same
   numbers: answers come in a wrong order then. (The Java client does so, too.)
@@ -177,7 +177,7 @@ class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
 class _Connection(ConnectionHandler):  # type: ignore[misc]
     _sequence = 0  # the number of the last request, on all connections so far
-    _received = b""  # and not looked at yet
+    _received = b""  # and not parsed yet
     _refused_since: float | None = None  # servers close our connections without an answer
 
     def _connect_attempt(self, *args: Any) -> Any:
@@ -193,10 +193,10 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]
         refused_since = self._refused_since
         patience_s = self.client.negotiated_timeout_s
         if refused_since is not None and time.monotonic() > refused_since + patience_s:
-            # A server refuses who has seen more changes than itself. It may be behind the others,
-            # or all of them have come back without their data: then the numbers begin anew, and
-            # nobody would ever take us. The session is over by now in either case; that is what
-            # a server says to whom it takes.
+            # A server refuses a client that has seen more changes than itself. It may be behind the
+            # others, or all of them have come back without their data: then the numbers begin anew,
+            # and no server would ever take us. The session is over by now in either case; that is
+            # what the server answers to a client that it takes.
             self.client.last_zxid = 0
         read_timeout, connect_timeout = super()._connect(host, hostip, port)
         self._refused_since = None
@@ -215,7 +215,7 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]
 
     def _send_request(self, read_timeout: float, connect_timeout: float) -> None:
         """Send all requests that wait."""
-        # First: whoever comes after we have looked at the queue wakes us again.
+        # First: a request that comes after we have read the queue wakes us again.
         with suppress(BlockingIOError):
             self._read_sock.recv(1)
         waiting, pending = self.client._queue, self.client._pending
@@ -297,8 +297,8 @@ def _serialized(acl: Sequence[Any]) -> bytes:
 class Acl:
     """Who may do what with the nodes that a session creates; there is one for each session.
 
-    ``credential`` is "scheme:secret", for digest "digest:user:password". With one, whoever shows
-    it may do everything, and nobody else anything; without one, anybody may do everything.
+    ``credential`` is "scheme:secret", for digest "digest:user:password". With one, only a
+    connection that shows it may do anything; without one, every connection may do everything.
     """
 
     def __init__(self, credential: str = "") -> None:
@@ -307,8 +307,8 @@ class Acl:
             self.entries: Sequence[Any] = OPEN_ACL_UNSAFE
         elif scheme == "digest":
             user, _, password = secret.partition(":")
-            # By name, not as "whoever I am": an administrator's session makes nodes of the same
-            # kind.
+            # By name, not as the present session's own: an administrator's session makes nodes of
+            # the same kind.
             self.entries = [make_digest_acl(user, password, all=True)]
         else:
             self.entries = CREATOR_ALL_ACL
@@ -490,7 +490,7 @@ def translate(error: Exception, verb: str, path: str) -> errors.CoordinationErro
 def translate_multi(
     results: Sequence[Any], paths: Sequence[str]
 ) -> errors.TransactionFailed | None:
-    """Return the failure that the results of a multi tell, or None if all succeeded."""
+    """Return the failure among the results of a multi, or None if all succeeded."""
     failures: list[errors.PathError | None] = [None] * len(results)
     rolled_back = False
     for index, (result, path) in enumerate(zip(results, paths, strict=True)):
