@@ -48,7 +48,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "an answer that crossed a later request is taken for its outcome",
         Promise.GUARDED_STATES,
         _CHILDREN,
-        ('if told.ask is not None and told.ask < child.get("asks", 0):', "if False:"),
+        ('if report.ask is not None and report.ask < child.get("asks", 0):', "if False:"),
         (f"{_WILD}::test_whatever_happens_nothing_hangs_and_successes_are_kept",),
     ),
 )

@@ -9,6 +9,12 @@ from typing import Any
 
 import pytest
 
+from shoal.core.decide.child_states import (
+    CHILD_TRANSITIONS,
+    CONTINUATION_TRANSITIONS,
+    ChildState,
+    Continuation,
+)
 from shoal.core.runs.states import (
     FINISHED_TASK,
     FINISHED_WORKFLOW,
@@ -29,10 +35,20 @@ PAGE = Path(__file__).parents[3] / "docs" / "states.md"
 
 
 def diagram(table: Mapping[tuple[Any, Any], Any], start: StrEnum) -> str:
-    """A Mermaid state diagram of a transition table."""
+    """A Mermaid state diagram of a transition table.
+
+    A signal that every state allows, with one result, is one arrow from ANY.
+    """
     lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {start}"]
-    lines += [f"    {state} --> {after}: {signal}" for (state, signal), after in table.items()]
-    left = {before for (before, _), after in table.items() if after is not before}
+    edges = [(state, signal, after) for (state, signal), after in table.items()]
+    everywhere = {
+        signal: after
+        for _, signal, after in edges
+        if all(table.get((state, signal)) is after for state in type(start))
+    }
+    lines += [f"    {s} --> {after}: {e}" for s, e, after in edges if e not in everywhere]
+    lines += [f"    ANY --> {after}: {signal}" for signal, after in everywhere.items()]
+    left = {before for before, _, after in edges if after is not before}
     leaves = [state for state in type(start) if state not in left]
     lines += [f"    {state} --> [*]" for state in leaves]
     return "\n".join([*lines, "```"])
@@ -44,7 +60,8 @@ def page() -> str:
         [
             "# States",
             "",
-            "Made from the tables in `core/shoal/core/runs/states.py` and",
+            "Made from the tables in `core/shoal/core/runs/states.py`,",
+            "`core/shoal/core/decide/child_states.py` (children) and",
             "`worker/shoal/worker/execution/lifecycle.py`; do not edit. After changes run",
             "`SHOAL_UPDATE_DOCS=1 .venv/bin/pytest tests/unit/core/test_states.py`.",
             "",
@@ -65,6 +82,18 @@ def page() -> str:
             "forgets it. Masters store the states above.",
             "",
             diagram(ATTEMPT_TRANSITIONS, AttemptState.CLAIMED),
+            "",
+            "## Child of a SUB_WORKFLOW or MAP task",
+            "",
+            "What a task knows of an instance that works for it: its last report or, until it",
+            "answers, what the last request leads to. `ASK_…` is a request to the child, `IS_…` a",
+            "report of the child, `MISS` the answer to a request to continue that did not fit.",
+            "",
+            diagram(CHILD_TRANSITIONS, ChildState.STARTING),
+            "",
+            "Whether the child is to be continued as soon as there is room:",
+            "",
+            diagram(CONTINUATION_TRANSITIONS, Continuation.NONE),
             "",
         ]
     )

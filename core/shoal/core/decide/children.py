@@ -1,43 +1,55 @@
 """What a SUB_WORKFLOW or MAP task knows of its instances: the ``detail`` of its attempt.
 
 ``{"items": [...], "children": {"0": {"instance": 12, "state": "RUNNING", ...}, ...}}``: one child
-for each item, a SUB_WORKFLOW has one item, null. ``state`` is a workflow state, STARTING until the
-child has told one, or REFUSED. ``outputs`` and ``reason`` are what it told last. ``asks`` counts
-the requests that it was sent; ``asked`` is the latest one while it has not answered, and until then
-it counts as moving. With ``again`` it is to be continued as soon as it stands still.
+for each item; a SUB_WORKFLOW has one item, null. ``child_states.py`` has the states and what
+changes them. ``outputs`` and ``reason`` are of the child's last report. ``asks`` counts the
+requests that it was sent; ``asked`` is the latest one while it has not answered. ``again`` is there
+(true) while the child is to be continued.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypedDict
 
+from shoal.core.decide.child_states import (
+    AT_REST,
+    CONTINUATION_TRANSITIONS,
+    CONTINUED_BY,
+    ENDED,
+    MOVING,
+    REPORTS,
+    REQUESTS,
+    ChildEvent,
+    ChildState,
+    Continuation,
+    allows,
+    next_child_state,
+)
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import ChildChanged
 from shoal.core.runs.run import Attempt
-from shoal.core.runs.states import WorkflowState
 
-_W = WorkflowState
-STARTING, REFUSED = "STARTING", "REFUSED"
-_ENDED = frozenset({_W.SUCCEEDED, _W.FAILED, REFUSED})
-_AT_REST = frozenset({_W.PAUSED, _W.STOPPED})
-_STANDS = _ENDED | _AT_REST
-_AGAIN: Mapping[str, CommandType] = {
-    _W.FAILED: CommandType.RECOVER,
-    _W.STOPPED: CommandType.RESUME,
-    _W.PAUSED: CommandType.RESUME,
-}
-_GO_ON = frozenset(_AGAIN.values())
-# What a child is on its way to, once it was asked.
-_ASKED = {CommandType.PAUSE: _W.PAUSING, CommandType.STOP: _W.STOPPING}
-Child = dict[str, Any]
+_CONTINUING = frozenset(CONTINUED_BY.values())
+
+
+class Child(TypedDict, total=False):
+    """One child as it is stored."""
+
+    state: str  # a ChildState; always there
+    instance: int
+    reason: str | None
+    outputs: dict[str, str]
+    asks: int
+    asked: str  # a CommandType
+    again: bool
 
 
 class Children:
     """A changeable copy of the children of one attempt."""
 
     def __init__(self, attempt: Attempt) -> None:
-        # A thousand of them tell several things each: no deeper a copy than what is changed.
+        # A thousand of them report several times each: no deeper a copy than what is changed.
         stored: Mapping[str, Child] = attempt.detail.get("children", {})
-        self._children: dict[str, Child] = {i: dict(child) for i, child in stored.items()}
+        self._children: dict[str, Child] = {i: child.copy() for i, child in stored.items()}
         self._detail: dict[str, Any] = {**attempt.detail, "children": self._children}
 
     @property
@@ -61,87 +73,85 @@ class Children:
 
     def add(self, index: int) -> None:
         """Note that the child of an item is being started."""
-        self._children[str(index)] = {"state": STARTING}
+        self._children[str(index)] = {"state": ChildState.STARTING}
 
     def ask(self, index: int, request: CommandType) -> tuple[int, int | None]:
         """Note that a child is sent a request; return its number and the child's instance."""
         child = self._children[str(index)]
-        child.pop("again", None)
+        _apply(child, REQUESTS[request])
         child["asks"] = child.get("asks", 0) + 1
         child["asked"] = request
-        child["state"] = _ASKED.get(request, STARTING)
         return child["asks"], child.get("instance")
 
-    def hear(self, index: int, told: ChildChanged) -> bool:
-        """Note what a child tells; False: it will have to answer a later request."""
+    def take(self, index: int, report: ChildChanged) -> bool:
+        """Note what a child reports; False: it still has to answer a later request."""
         child = self._children[str(index)]
-        if told.instance_id is not None:
-            child["instance"] = told.instance_id
-        if told.ask is not None and told.ask < child.get("asks", 0):
+        if report.instance_id is not None:
+            child["instance"] = report.instance_id
+        if report.ask is not None and report.ask < child.get("asks", 0):
             return False
-        state = REFUSED if told.state is None else told.state
-        child.update(state=state, reason=told.reason, outputs=dict(told.outputs))
-        asked = child.pop("asked", None)
-        if state not in _AGAIN.keys() | {_W.PAUSING, _W.STOPPING}:
-            child.pop("again", None)
-        elif told.refused and asked in _GO_ON and asked != _AGAIN.get(state):
-            child["again"] = True  # it was not where we thought
+        _apply(child, REPORTS[report.state])
+        child["reason"], child["outputs"] = report.reason, dict(report.outputs)
+        asked, state = child.pop("asked", None), _state(child)
+        missed = report.refused and asked in _CONTINUING and asked != CONTINUED_BY.get(state)
+        if missed and allows(state, ChildEvent.MISS):
+            _apply(child, ChildEvent.MISS)
         return True
 
-    def state(self, index: int) -> str | None:
+    def state(self, index: int) -> ChildState | None:
         """Return how the child of an item stands, None if it was not started."""
         child = self.of(index)
-        return None if child is None else str(child["state"])
+        return None if child is None else _state(child)
 
     def moving(self) -> list[int]:
         """The items whose instances work, or are about to, or have not answered."""
-        return [i for i, child in self._all() if child["state"] not in _STANDS]
+        return [i for i, child in self._all() if child["state"] in MOVING]
 
     def working(self) -> list[int]:
         """As ``moving``, without those that wait for other runs of their workflow."""
-        return [i for i in self.moving() if self.state(i) != _W.QUEUED]
+        return [i for i in self.moving() if self.state(i) is not ChildState.QUEUED]
 
     def at_rest(self) -> list[int]:
         """The items whose instances stand still but have not ended."""
-        return [i for i, child in self._all() if child["state"] in _AT_REST]
+        return [i for i, child in self._all() if child["state"] in AT_REST]
 
     def paused(self) -> list[int]:
         """The items whose instances are paused."""
-        return [i for i, child in self._all() if child["state"] == _W.PAUSED]
+        return [i for i, child in self._all() if child["state"] == ChildState.PAUSED]
 
     def not_succeeded(self) -> list[int]:
         """The items whose instances did not succeed, or were not started."""
         return [
             i
             for i in range(len(self.items or ()))
-            if (child := self.of(i)) is None or child["state"] != _W.SUCCEEDED
+            if (child := self.of(i)) is None or child["state"] != ChildState.SUCCEEDED
         ]
 
     def all_ended(self) -> bool:
         """Whether there is nothing left to start, to continue, or to wait for."""
         items = self.items or ()
         return len(self._children) == len(items) and all(
-            child["state"] in _ENDED and "again" not in child for _, child in self._all()
+            child["state"] in ENDED and "again" not in child for _, child in self._all()
         )
 
     def continue_after_pause(self) -> None:
         """Mark what stands still as to be continued."""
         for index in self.at_rest():
-            self._children[str(index)]["again"] = True
+            _apply(self._children[str(index)], ChildEvent.CONTINUE)
 
     def continue_for_new_attempt(self) -> None:
         """Mark what stands still and did not succeed as to be continued, or to be started anew."""
         for index, child in list(self._all()):
-            if child["state"] == REFUSED:
+            if child["state"] == ChildState.REFUSED:
                 del self._children[str(index)]
-            elif child["state"] in _AGAIN:
-                child["again"] = True
+            elif allows(_state(child), ChildEvent.CONTINUE):
+                _apply(child, ChildEvent.CONTINUE)
 
     def next_again(self) -> tuple[int, CommandType] | None:
         """Return the first child to be continued and how. None: there is none."""
         for index, child in self._all():
-            if "again" in child and child["state"] in _AGAIN:
-                return index, _AGAIN[child["state"]]
+            if "again" in child and (request := CONTINUED_BY.get(_state(child))):
+                return index, request
         return None
 
     def next_new(self) -> int | None:
@@ -151,7 +161,22 @@ class Children:
 
     def outputs(self) -> list[Mapping[str, str]]:
         """What each item's instance has given, in the order of the items."""
-        return [(self.of(i) or {}).get("outputs") or {} for i in range(len(self.items or ()))]
+        found = (self.of(i) for i in range(len(self.items or ())))
+        return [child.get("outputs") or {} if child else {} for child in found]
 
     def _all(self) -> Iterator[tuple[int, Child]]:
         yield from ((int(index), child) for index, child in self._children.items())
+
+
+def _state(child: Child) -> ChildState:
+    return ChildState(child["state"])
+
+
+def _apply(child: Child, event: ChildEvent) -> None:
+    """Let ``event`` change a child. Raises IllegalTransition."""
+    mark = Continuation.DUE if "again" in child else Continuation.NONE
+    child["state"] = next_child_state(_state(child), event)
+    if CONTINUATION_TRANSITIONS[mark, event] is Continuation.DUE:
+        child["again"] = True
+    else:
+        child.pop("again", None)

@@ -4,7 +4,8 @@ import json
 from collections.abc import Collection, Mapping
 
 from shoal.core.decide import deadlines, ending
-from shoal.core.decide.children import REFUSED, STARTING, Children
+from shoal.core.decide.child_states import ChildState
+from shoal.core.decide.children import Child, Children
 from shoal.core.decide.draft import FAILURES, Draft
 from shoal.core.definition.kinds import WITH_CHILDREN, LogicKind
 from shoal.core.errors import ShoalError
@@ -18,10 +19,10 @@ from shoal.core.runs.run import Attempt, SkipCause, StartChild, Termination, Wat
 from shoal.core.runs.scope import Scope, levels
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 
-_T, _W = TaskState, WorkflowState
-_RUNNING = frozenset({_W.RUNNING})
-_STOPPABLE = frozenset({_W.QUEUED, _W.RUNNING, _W.PAUSING, _W.PAUSED, STARTING})
-_ON_THE_WAY_TO_REST = frozenset({_W.PAUSING, _W.STOPPING})
+_T, _C = TaskState, ChildState
+_RUNNING = frozenset({_C.RUNNING})
+_STOPPABLE = frozenset({_C.QUEUED, _C.RUNNING, _C.PAUSING, _C.PAUSED, _C.STARTING})
+_ON_THE_WAY_TO_REST = frozenset({_C.PAUSING, _C.STOPPING})
 
 
 def start(draft: Draft, task: str) -> None:
@@ -130,7 +131,7 @@ def _start_child(draft: Draft, attempt: Attempt, index: int, item: str | None) -
 
 
 def child_changed(draft: Draft, event: ChildChanged) -> None:
-    """An instance that works for a task of this one tells how it stands."""
+    """An instance that works for a task of this one reports its state."""
     attempt = draft.newest(event.task_instance_id)
     if attempt is None or draft.kind(attempt.task) not in WITH_CHILDREN:
         return
@@ -140,11 +141,11 @@ def child_changed(draft: Draft, event: ChildChanged) -> None:
     if children.of(event.index) is None:
         return
     before = children.state(event.index)
-    is_news = children.hear(event.index, event)
-    if attempt.state is _T.PAUSED and before == WorkflowState.QUEUED and is_news:
+    is_new = children.take(event.index, event)
+    if attempt.state is _T.PAUSED and before is _C.QUEUED and is_new:
         _ask_all(draft, attempt, children, _RUNNING, CommandType.PAUSE)  # it may start only now
     attempt = draft.note(attempt.task, detail=children.detail)
-    if attempt.state is _T.RUNNING and is_news:
+    if attempt.state is _T.RUNNING and is_new:
         _go_on(draft, attempt, children)
 
 
@@ -172,10 +173,10 @@ def _ask_all(
     draft: Draft,
     attempt: Attempt,
     children: Children,
-    states: Collection[str],
+    states: Collection[ChildState],
     request: CommandType,
 ) -> None:
-    """Send a request to the children in ``states``: they are not where they should be."""
+    """Send a request to the children in ``states``."""
     indexes = [*children.moving(), *children.at_rest()]
     to_ask = [index for index in indexes if children.state(index) in states]
     for index in to_ask:
@@ -190,10 +191,10 @@ def _complete(draft: Draft, attempt: Attempt, children: Children) -> None:
     if not bad:
         ending.finish(draft, attempt.task, TaskSignal.SUCCEED, outputs=outputs)
         return
-    first = children.of(bad[0]) or {}
+    first: Child = children.of(bad[0]) or {}
     why = first.get("reason") or "no reason is known"
     what = f"instance {first['instance']}" if first.get("instance") else "the sub-workflow"
-    state = "could not be started" if first["state"] == REFUSED else str(first["state"])
+    state = "could not be started" if first["state"] == _C.REFUSED else str(first["state"])
     reason = f"{what} {state}: {why}"
     if draft.kind(attempt.task) is LogicKind.MAP:
         reason = f"{len(bad)} of {len(children.items or ())} items did not succeed; first: {reason}"
