@@ -30,8 +30,8 @@ from shoal.coordination.session.session import ZkSession
 from shoal.coordination.starting import connect_when_there
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles
-from shoal.proto.vault import Vault
 from shoal.runtime.settings import ClusterSettings
+from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.starting import migrate_when_there
 

@@ -17,7 +17,7 @@ from shoal.coordination.cluster.membership import Members
 from shoal.coordination.cluster.owners import Owners
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session.session import ZkSession
-from shoal.proto.vault import Vault
+from shoal.runtime.vault import Vault
 from shoal.sql import Database
 
 

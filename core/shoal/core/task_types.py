@@ -1,4 +1,4 @@
-"""What a task type is, and how installed ones are found.
+"""What a task type is; ``shoal.runtime.plugins`` finds the installed ones.
 
 A task type is a class with a pydantic ``Params`` model and ``async run``; those that the master
 runs itself have no ``run``. It registers under the entry-point group ``shoal.task_types``, the
@@ -7,18 +7,15 @@ check ``params``; heavy libraries belong inside ``run``.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict
 
 from shoal.core.errors import ShoalError
-
-ENTRY_POINT_GROUP = "shoal.task_types"
 
 
 @dataclass(frozen=True)
@@ -118,23 +115,5 @@ class UnknownTaskType(ShoalError, ValueError):
         super().__init__(f"unknown task type {name!r}; installed: {', '.join(known)}")
 
 
-@cache
-def _installed() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
-
-
-def task_type_names() -> list[str]:
-    """Names of all installed task types, sorted."""
-    return sorted(_installed())
-
-
-@cache
-def load_task_type(name: str) -> type[TaskKind[Any]]:
-    """Import one installed task type; the others stay unimported. Raises UnknownTaskType."""
-    try:
-        found = _installed()[name].load()
-    except KeyError:
-        raise UnknownTaskType(name, task_type_names()) from None
-    if not (isinstance(found, type) and issubclass(found, TaskKind)):
-        raise ShoalError(f"the plugin for task type {name!r} is no TaskKind: {found!r}")
-    return found
+# Returns the task type of a name. Raises UnknownTaskType.
+FindTaskType = Callable[[str], type[TaskKind[Any]]]

@@ -52,8 +52,8 @@ from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import add_MasterServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
-from shoal.proto.vault import Vault
 from shoal.runtime.settings import ClusterSettings
+from shoal.runtime.vault import Vault
 from shoal.sql import Database
 
 log = structlog.get_logger()

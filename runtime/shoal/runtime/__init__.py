@@ -1,4 +1,6 @@
-"""What every process needs and no pure code may have: settings, failpoints, breakers.
+"""What processes need and no pure code may have.
+
+Settings, failpoints, breakers; the installed task types and what is checked with them; the vault.
 
 May be imported by everything but ``shoal.core``; imports the core alone.
 """

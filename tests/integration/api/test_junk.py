@@ -19,8 +19,8 @@ from shoal.core.backfill.request import BackfillRequest
 from shoal.core.decide import decide
 from shoal.core.runs.events import Begun
 from shoal.core.runs.run import Run
-from shoal.proto.vault import create_key
 from shoal.runtime.settings import ClusterSettings
+from shoal.runtime.vault import create_key
 from shoal.sql.errors import SqlError
 from shoal.sql.repositories.definitions.backfill_planning import plan_of
 from shoal.sql.schema import tables

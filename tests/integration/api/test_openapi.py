@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from shoal.api.settings import ApiSettings
 from shoal.api.web.description import example_of, resolve
-from shoal.core.checks.workflow import check_workflow
+from shoal.runtime.definitions import check_definition
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api, in_process, opened
 
@@ -158,7 +158,7 @@ async def test_references_lead_somewhere(description: dict[str, Any]) -> None:
 async def test_the_example_definition_is_a_good_one(api: Api, description: dict[str, Any]) -> None:
     publish = description["paths"][f"{PREFIX}/projects/{{project}}/workflows/{{name}}"]["put"]
     example = example_of(description, publish["requestBody"]["content"]["application/json"])
-    assert check_workflow(example).name == "daily"
+    assert check_definition(example).name == "daily"
     answer = await api.client.put(f"{PREFIX}/projects/flights/workflows/daily", json=example)
     assert answer.status_code == 201
     start = description["paths"][f"{PREFIX}/commands"]["post"]

@@ -9,8 +9,8 @@ import pytest_asyncio
 import structlog
 
 from shoal.api.settings import ApiSettings
-from shoal.proto.vault import Vault, create_key
 from shoal.runtime.settings import ClusterSettings
+from shoal.runtime.vault import Vault, create_key
 from tests.integration.api.conftest import PREFIX, Api, fields_of, in_process, opened, problem_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

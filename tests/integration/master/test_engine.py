@@ -34,7 +34,7 @@ from shoal.master.errors import NotOwner, NotStored, Quarantined
 from shoal.master.services.scan import Scanner
 from shoal.master.services.schedules import Scheduler
 from shoal.proto import shoal_pb2 as pb
-from shoal.proto.vault import Vault
+from shoal.runtime.vault import Vault
 from shoal.sql.errors import Fenced
 from shoal.sql.schema.tables import schedule
 from tests.clock import utc_now

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.core import task_types
+from shoal.runtime import plugins
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.supervisor.watchdog import OUTER
 from tests.fake_master import FakeMaster
@@ -67,10 +67,10 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-tasks\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[shoal.task_types]\nODD = odd_tasks:Odd\n")
     monkeypatch.syspath_prepend(folder)
-    task_types._installed.cache_clear()
+    plugins._installed.cache_clear()
     yield
-    task_types._installed.cache_clear()
-    task_types.load_task_type.cache_clear()
+    plugins._installed.cache_clear()
+    plugins.load_task_type.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,9 @@ MUTATIONS = (
     mutation(
         "a ciphertext is good under any name",
         Promise.SECRETS_STAY,
-        "proto/shoal/proto/vault.py",
+        "runtime/shoal/runtime/vault.py",
         ('return f"{project}/{name}".encode()', 'return b""'),
-        ("tests/unit/proto/test_vault.py::test_ciphertext_is_bound_to_its_project_and_name",),
+        ("tests/unit/runtime/test_vault.py::test_ciphertext_is_bound_to_its_project_and_name",),
     ),
     mutation(
         "outputs are not part of the stored result",

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from shoal.core.checks.workflow import check_workflow
+from shoal.runtime.definitions import check_definition
 from tests.chaos.dags import Site, random_workflow
 from tests.chaos.rest import Api, Refused
 from tests.chaos.workload import Workload
@@ -155,4 +155,4 @@ def test_same_seed_gives_the_same_definitions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_random_definitions_are_valid(seed: int, tmp_path: Path) -> None:
     definition = random_workflow("w", random.Random(seed), Site(tmp_path, "run", ("a", "b")))
-    assert len(check_workflow(definition).tasks) == len(definition["tasks"])
+    assert len(check_definition(definition).tasks) == len(definition["tasks"])

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from shoal.client.sources.yaml_file import read_yaml
-from shoal.core.checks.workflow import Problem, check_workflow
+from shoal.core.checks.workflow import Problem
 from shoal.core.definition.model import ScheduleSpec, TaskSpec, WorkflowSpec
-from shoal.core.task_types import load_task_type, task_type_names
+from shoal.runtime.definitions import check_definition
+from shoal.runtime.plugins import load_task_type, task_type_names
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "definitions.md").read_text()
@@ -53,5 +54,5 @@ def test_definitions_on_the_pages_can_be_published(page: Path) -> None:
         problems: list[Problem] = []
         for source in read_yaml(text, page.name, problems):
             if isinstance(source.value, dict) and "tasks" in source.value:
-                check_workflow(source.value)
+                check_definition(source.value)
         assert not problems

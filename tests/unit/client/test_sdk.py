@@ -21,7 +21,8 @@ from shoal.client import (
 )
 from shoal.client.sources.yaml_file import read_yaml
 from shoal.client.sources.yaml_text import definition_yaml
-from shoal.core.checks.workflow import InvalidDefinition, Problem, check_workflow
+from shoal.core.checks.workflow import InvalidDefinition, Problem
+from shoal.runtime.definitions import check_definition
 
 
 def upstream(workflow: Workflow) -> dict[str, list[str]]:
@@ -135,7 +136,7 @@ def test_all_that_the_model_knows_can_be_said() -> None:
     assert last.exclude == (dt.date(2026, 5, 1), dt.date(2026, 12, 25))
     assert (last.calendar, last.missed, last.missed_window) == ("closed", "all", 7200)
     assert spec.tasks[3].params == {"script": "true"}
-    assert check_workflow(w.to_dict()).digest() == spec.digest()
+    assert check_definition(w.to_dict()).digest() == spec.digest()
 
 
 _TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")) | st.sampled_from("\n\t"))

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from shoal.core.checks.workflow import InvalidDefinition, check_workflow
+from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.definition.parameters import ParameterType, check_value
 from shoal.core.definition.priority import Priority
+from shoal.runtime.definitions import check_definition
 
 
 def task(name: str, *upstream: str, **fields: Any) -> dict[str, Any]:
@@ -23,12 +24,12 @@ def task(name: str, *upstream: str, **fields: Any) -> dict[str, Any]:
 def problems(raw: Any) -> dict[str, str]:
     """Field to message of every problem in ``raw``."""
     with pytest.raises(InvalidDefinition) as caught:
-        check_workflow(raw)
+        check_definition(raw)
     return {problem.field: problem.message for problem in caught.value.problems}
 
 
 def test_good_definition_is_returned_with_its_durations_in_seconds() -> None:
-    spec = check_workflow(
+    spec = check_definition(
         {
             "name": "w",
             "priority": "high",
@@ -103,14 +104,14 @@ def test_edge_named_twice_is_reported() -> None:
 
 
 def test_canonical_form_and_digest_ignore_how_it_was_written() -> None:
-    short = check_workflow(
+    short = check_definition(
         {
             "name": "w",
             "parameters": {"x": 1, "day": "2024-01-01"},
             "tasks": [{"name": "a", "type": "SHELL", "params": {"script": "true"}}],
         }
     )
-    long = check_workflow(
+    long = check_definition(
         {
             "project": "default",
             "name": "w",
@@ -128,7 +129,7 @@ def test_canonical_form_and_digest_ignore_how_it_was_written() -> None:
 
 def test_thousands_of_tasks_are_checked_quickly_and_too_many_refused() -> None:
     chain = [task(f"t{n}", *([f"t{n - 1}"] if n else [])) for n in range(2000)]
-    assert len(check_workflow({"name": "w", "tasks": chain}).tasks) == 2000
+    assert len(check_definition({"name": "w", "tasks": chain}).tasks) == 2000
     found = problems({"name": "w", "tasks": [task(f"t{n}") for n in range(20_001)]})
     assert "tasks" in found
 
@@ -193,17 +194,17 @@ def test_bounds_of_a_schedule_are_compared_in_its_time_zone() -> None:
 
     found = problems(bounded("2026-01-02T14:00"))
     assert "later than the start, 2026-01-02T05:00:00+00:00" in found["schedules[0].end"]
-    check_workflow(bounded("2026-01-02T14:01"))
-    check_workflow(bounded("2026-01-02T14:00", timezone="Europe/Berlin"))
+    check_definition(bounded("2026-01-02T14:01"))
+    check_definition(bounded("2026-01-02T14:00", timezone="Europe/Berlin"))
 
 
 def test_descriptions_hold_no_control_characters() -> None:
     task = {"name": "a", "type": "SHELL", "params": {"script": "true"}}
     fine = {"name": "w", "tasks": [task | {"description": "two\n\tlines"}]}
-    assert check_workflow(fine).tasks[0].description == "two\n\tlines"
+    assert check_definition(fine).tasks[0].description == "two\n\tlines"
     bad = {"name": "w", "description": "a\x1b[2J", "tasks": [task | {"description": "\x9b"}]}
     with pytest.raises(InvalidDefinition) as error:
-        check_workflow(bad)
+        check_definition(bad)
     assert [problem.field for problem in error.value.problems] == [
         "description",
         "tasks[0].description",

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from shoal.core.checks.workflow import InvalidDefinition, check_workflow
+from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import TaskSignal, WorkflowState
+from shoal.runtime.definitions import check_definition
 from tests.unit.core.driving import Driver, spec
 
 FAIL = TaskSignal.FAIL
@@ -173,6 +174,6 @@ def test_definitions_that_cannot_work_are_refused(
         ],
     }
     with pytest.raises(InvalidDefinition) as caught:
-        check_workflow(raw)
+        check_definition(raw)
     found = {(p.field, p.message) for p in caught.value.problems}
     assert any(f == field and part in m for f, m in found), found

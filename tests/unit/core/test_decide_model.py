@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import pytest
 
-from shoal.core.checks.workflow import check_workflow
 from shoal.core.decide import decide
 from shoal.core.runs.events import Event
 from shoal.core.runs.run import (
@@ -26,6 +25,7 @@ from shoal.core.runs.run import (
     Withdraw,
 )
 from shoal.core.runs.states import WorkflowState
+from shoal.runtime.definitions import check_definition
 from tests.unit.core.reference import world
 from tests.unit.core.reference.campaign import Tally, first_failing, run_cases
 from tests.unit.core.reference.cases import Case, as_written, random_case
@@ -60,7 +60,7 @@ def test_the_cases_have_been_in_every_corner_of_the_semantics(total: Tally) -> N
 def test_random_definitions_are_such_as_can_be_saved() -> None:
     dice = random.Random(SEED)
     for _ in range(300):
-        check_workflow(as_written(random_case(dice)))
+        check_definition(as_written(random_case(dice)))
 
 
 def test_a_task_that_was_left_is_skipped_before_the_choices_behind_it_are_made() -> None:

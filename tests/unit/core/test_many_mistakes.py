@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from shoal.core import hints
-from shoal.core.checks.workflow import InvalidDefinition, Problem, check_workflow
+from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.parameters import ParameterSpec, definition_problem, launch_problems
 from shoal.core.hints import MOST_COMPARED, MOST_HINTS, MOST_MISTAKES, Hints
 from shoal.core.macros import placeholders as macros
+from shoal.runtime.definitions import check_definition
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def problems_of(tasks: list[dict[str, Any]]) -> list[Problem]:
     shell = {"type": "SHELL", "params": {"script": "true"}}
     with pytest.raises(InvalidDefinition) as error:
-        check_workflow({"name": "w", "tasks": [shell | task for task in tasks]})
+        check_definition({"name": "w", "tasks": [shell | task for task in tasks]})
     assert len(str(error.value)) < 200_000
     return error.value.problems
 

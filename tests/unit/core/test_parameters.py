@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from shoal.core.checks.workflow import InvalidDefinition, check_workflow
+from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.definition.parameters import Launch, ParameterSpec, definition_problem, launch
 from shoal.core.macros import placeholders as macros
+from shoal.runtime.definitions import check_definition
 from tests.unit.core.driving import spec
 
 BASE = datetime(2026, 8, 1, tzinfo=UTC)
@@ -21,7 +22,7 @@ def problems(**fields: Any) -> dict[str, str]:
     """What is wrong with a definition, by field."""
     tasks = fields.pop("tasks", [{"name": "a", "type": "SHELL", "params": {"script": "true"}}])
     try:
-        check_workflow({"name": "w", "tasks": tasks, **fields})
+        check_definition({"name": "w", "tasks": tasks, **fields})
     except InvalidDefinition as error:
         return {problem.field: problem.message for problem in error.problems}
     return {}

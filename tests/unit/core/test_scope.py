@@ -14,9 +14,15 @@ from shoal.core.macros.placeholders import InvalidMacro
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.scope import Scope, SecretUnusable, base_of, upstream_outputs
 from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.core.task_types import TaskParams
+from shoal.runtime.plugins import load_task_type
 from tests.unit.core.driving import START, spec
 
 VALUES = st.text(alphabet="$[]{}'ab+-1y \n\"`\\")
+
+
+def model_of(run: Run) -> type[TaskParams]:
+    return load_task_type(run.plan.tasks["a"].type).Params
 
 
 def run_of(
@@ -134,7 +140,7 @@ def test_tasks_are_known_by_the_names_of_other_schedulers() -> None:
     )
     text = " ".join(f"${{system.{name}}}" for name in names)
     run = run_of({"a": {"params": {"script": text, "arguments": [text]}}})
-    assert Scope(run, run.attempts["a"]).params() == {
+    assert Scope(run, run.attempts["a"]).params(model_of(run)) == {
         "script": "1 a 3 w default",
         "arguments": ["1 a 3 w default"],
     }
@@ -257,7 +263,7 @@ def test_secret_never_reaches_a_command_line(argument: str) -> None:
     scope = Scope(run, run.attempts["a"], secret)
     scope.parameters()  # what was rendered before counts as well
     with pytest.raises(SecretUnusable, match=r"command line.*SHOAL_SECRET_db"):
-        scope.params()
+        scope.params(model_of(run))
 
 
 def test_task_that_the_master_runs_sees_what_holds_no_secret() -> None:
@@ -272,7 +278,10 @@ def test_task_that_the_master_runs_sees_what_holds_no_secret() -> None:
 def test_programs_of_spark_are_left_alone_like_all_programs() -> None:
     params = {"script": "print('${x}')", "name": "${x}"}
     run = run_of({"a": {"type": "SPARK", "params": params}}, parameters={"x": "value"})
-    assert Scope(run, run.attempts["a"]).params() == {"script": "print('${x}')", "name": "value"}
+    assert Scope(run, run.attempts["a"]).params(model_of(run)) == {
+        "script": "print('${x}')",
+        "name": "value",
+    }
 
 
 # -- dates -----------------------------------------------------------------------------------------

@@ -13,8 +13,7 @@ from shoal.core.runs.scope import levels
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.dispatch.payloads import ProjectSecrets, UnknownSecret, may_use_secrets, payload
 from shoal.proto import shoal_pb2 as pb
-from shoal.proto.errors import WrongSecretsKey
-from shoal.proto.vault import Vault, create_key
+from shoal.runtime.vault import Vault, WrongSecretsKey, create_key
 from tests.unit.core.driving import spec
 
 LOGICAL = datetime(2024, 2, 29, 23, 30, tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shoal.core.task_types import load_task_type, task_type_names
+from shoal.runtime.plugins import load_task_type, task_type_names
 from shoal.worker.types.program import CannotRun, write_program
 from shoal.worker.types.python import PythonParams
 from shoal.worker.types.shell import ShellParams, require_variables

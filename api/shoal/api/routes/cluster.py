@@ -34,7 +34,7 @@ from shoal.coordination.cluster.owners import OwnerInfo
 from shoal.core.errors import ShoalError
 from shoal.core.runs.quarantine import SetAside
 from shoal.core.runs.states import TaskState
-from shoal.core.task_types import load_task_type, task_type_names
+from shoal.runtime.plugins import load_task_type, task_type_names
 
 router = strict_router("cluster")
 

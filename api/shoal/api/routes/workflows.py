@@ -24,8 +24,8 @@ from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
-from shoal.core.checks.workflow import check_workflow
 from shoal.core.definition.model import WorkflowSpec
+from shoal.runtime.definitions import check_definition
 
 router = strict_router("workflows")
 
@@ -124,7 +124,7 @@ async def _checked(project: str, name: str, definition: dict[str, Any]) -> Workf
         raise InvalidRequest(errors)
     complete = {**definition, "project": project, "name": name}
     # Thousands of tasks take a while, and others wait for this loop.
-    return await asyncio.to_thread(check_workflow, complete)
+    return await asyncio.to_thread(check_definition, complete)
 
 
 @router.get(

@@ -23,7 +23,8 @@ from shoal.coordination.errors import CannotConnect, ConnectionLoss, SessionLost
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.errors import ShoalError
 from shoal.core.hints import MOST_MISTAKES
-from shoal.proto.errors import PeerRefused, PeerUnavailable, VaultError
+from shoal.proto.errors import PeerRefused, PeerUnavailable
+from shoal.runtime.vault import VaultError
 from shoal.sql.errors import (
     CalendarInUse,
     ConcurrencyGroupInUse,

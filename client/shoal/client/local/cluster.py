@@ -40,8 +40,8 @@ from shoal.client.local.zookeeper import (
     require_free_port,
 )
 from shoal.client.rest.lean_httpx import httpx
-from shoal.proto.vault import create_key
 from shoal.runtime.settings import ClusterSettings, load_settings
+from shoal.runtime.vault import create_key
 
 DEFAULT_API_PORT = 8765
 READY_TIMEOUT_S = 90.0

@@ -39,10 +39,11 @@ from shoal.client.sdk.options import (
 )
 from shoal.client.sdk.schedules import Schedule
 from shoal.client.sources.source import Position, Source
-from shoal.core.checks.workflow import InvalidDefinition, check_workflow
+from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.checks.workflow import Path as ValuePath
 from shoal.core.definition.fields import scalar_text
 from shoal.core.definition.model import WorkflowSpec
+from shoal.runtime.definitions import check_definition
 
 if TYPE_CHECKING:
     from shoal.client.sdk.python_task import PythonTask
@@ -166,7 +167,7 @@ class Workflow:
     def spec(self) -> WorkflowSpec:
         """Return the checked definition. Raises InvalidDefinition with every problem."""
         try:
-            return check_workflow(self.to_dict())
+            return check_definition(self.to_dict())
         except InvalidDefinition as error:
             source = self.source()
             located = [source.locate(problem) for problem in error.problems]

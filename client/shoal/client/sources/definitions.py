@@ -16,9 +16,10 @@ from shoal.client.sources.json_file import read_json
 from shoal.client.sources.script_file import read_script
 from shoal.client.sources.source import Position, Source
 from shoal.client.sources.yaml_file import read_yaml
-from shoal.core.checks.workflow import InvalidDefinition, Problem, check_workflow
+from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.checks.workflow import Path as ValuePath
 from shoal.core.definition.model import WorkflowSpec
+from shoal.runtime.definitions import check_definition
 
 # A second $ in front makes it plain text.
 _FILE_DIRECTORY = re.compile(r"(?<!\$)\$\{file\.directory\}")
@@ -105,7 +106,7 @@ class _Loader:
         before = len(self.problems)
         value = _Preparation(file.path, source, self.problems).prepare()
         try:
-            spec = check_workflow(value)
+            spec = check_definition(value)
         except InvalidDefinition as error:
             known = {(p.path, p.message) for p in self.problems[before:]}
             self.problems += [

@@ -20,7 +20,7 @@ from shoal.core.errors import LONGEST_REASON, ShoalError, shortened
 from shoal.core.hints import MOST_MISTAKES, Hints
 from shoal.core.logic.checks import findings as logic_findings
 from shoal.core.schedule.fire_times import instant
-from shoal.core.task_types import TaskType, UnknownTaskType, load_task_type
+from shoal.core.task_types import FindTaskType, TaskType, UnknownTaskType
 
 
 @dataclass(frozen=True)
@@ -76,20 +76,25 @@ MAX_UPSTREAM = 1_000
 """Of a definition that is saved from now on; larger ones that are stored run on."""
 
 
-def check_workflow(raw: Any) -> WorkflowSpec:
-    """Return the definition in ``raw``. Raises InvalidDefinition with the problems found."""
+def check_workflow(raw: Any, find_type: FindTaskType) -> WorkflowSpec:
+    """Return the definition in ``raw``. Raises InvalidDefinition with the problems found.
+
+    ``find_type`` is ``shoal.runtime.plugins.load_task_type``.
+    """
     if not isinstance(raw, Mapping):
         raise InvalidDefinition([Problem((), "a workflow is a mapping with name and tasks")])
     findings = _Findings()
     spec = None
     with suppress(_Enough):
-        spec = _check(raw, findings)
+        spec = _check(raw, findings, find_type)
     if findings.problems or spec is None:
         raise InvalidDefinition(findings.problems)
     return spec
 
 
-def _check(raw: Mapping[str, Any], findings: _Findings) -> WorkflowSpec | None:
+def _check(
+    raw: Mapping[str, Any], findings: _Findings, find_type: FindTaskType
+) -> WorkflowSpec | None:
     tasks = raw.get("tasks")
     if isinstance(tasks, list | tuple) and len(tasks) > MAX_TASKS:
         findings.add(
@@ -102,7 +107,7 @@ def _check(raw: Mapping[str, Any], findings: _Findings) -> WorkflowSpec | None:
         _check_graph(tasks, findings)
         for index, task in enumerate(tasks):
             if isinstance(task, Mapping):
-                _check_params(task, ("tasks", index), findings)
+                _check_params(task, ("tasks", index), findings, find_type)
     for path, message in parameters_findings(raw):
         findings.add(path, message)
     if spec is not None:
@@ -198,12 +203,14 @@ def _check_graph(tasks: Sequence[Any], findings: _Findings) -> None:
         )
 
 
-def _check_params(task: Mapping[str, Any], path: Path, findings: _Findings) -> None:
+def _check_params(
+    task: Mapping[str, Any], path: Path, findings: _Findings, find_type: FindTaskType
+) -> None:
     kind, params = task.get("type"), task.get("params", {})
     if not isinstance(kind, str) or not isinstance(params, Mapping):
         return  # the shape check has said so
     try:
-        task_type = load_task_type(kind)
+        task_type = find_type(kind)
     except UnknownTaskType as error:
         findings.add((*path, "type"), str(error))
         return

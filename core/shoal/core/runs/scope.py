@@ -23,7 +23,7 @@ from shoal.core.definition.parameters import PROJECT_PREFIX
 from shoal.core.macros import placeholders as macros
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import TaskState
-from shoal.core.task_types import CommandLine, Verbatim, fields_marked, load_task_type
+from shoal.core.task_types import CommandLine, TaskParams, Verbatim, fields_marked
 from shoal.core.timing import wallclock
 
 Secret = Callable[[str], str]
@@ -72,12 +72,12 @@ class Scope:
                 continue
         return found
 
-    def params(self) -> dict[str, Any]:
+    def params(self, model: type[TaskParams]) -> dict[str, Any]:
         """Return the task's ``params``, rendered; programs without the parameters.
 
-        Raises InvalidMacro, and SecretUnusable for a secret that would stand on a command line.
+        ``model`` is that of the task's type. Raises InvalidMacro, and SecretUnusable for a secret
+        that would stand on a command line.
         """
-        model = load_task_type(self._task.type).Params
         programs, command_line = fields_marked(model, Verbatim), fields_marked(model, CommandLine)
         rendered = {}
         for name, value in self._task.params.items():

@@ -19,9 +19,10 @@ from shoal.core.errors import ShoalError
 from shoal.core.macros.placeholders import SECRETS_PREFIX
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.scope import Levels, Scope, levels, undeclared
-from shoal.core.task_types import Verbatim, fields_marked, load_task_type
+from shoal.core.task_types import Verbatim, fields_marked
 from shoal.proto import shoal_pb2 as pb
-from shoal.proto.vault import Vault
+from shoal.runtime.plugins import load_task_type
+from shoal.runtime.vault import Vault
 
 _WORD = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*")
 _VARIABLE = re.compile(r"\bSHOAL_SECRET_([A-Za-z_][A-Za-z0-9_]{0,99})\b")
@@ -78,7 +79,8 @@ def payload(
     spec = run.plan.tasks[attempt.task]
     own = levels(run, attempt.task) if own is None else own
     scope = Scope(run, attempt, secrets, own)
-    params, parameters = scope.params(), scope.parameters()
+    params = scope.params(load_task_type(spec.type).Params)
+    parameters = scope.parameters()
     if secrets is not None:
         for program in _programs(spec):
             for name in _VARIABLE.findall(program):

@@ -24,8 +24,8 @@ from shoal.master.errors import NotOwner, Quarantined
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import MAX_MESSAGE_BYTES
 from shoal.proto.shoal_pb2_grpc import MasterServiceServicer
-from shoal.proto.vault import Vault
 from shoal.runtime import failpoints
+from shoal.runtime.vault import Vault
 from shoal.sql import Database
 from shoal.sql.errors import NotFound
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from shoal.core.checks.workflow import InvalidDefinition, check_workflow
+from shoal.core.checks.workflow import InvalidDefinition
+from shoal.runtime.definitions import check_definition
 from tests.unit.core.reference.cases import Case, as_written
 from tests.unit.core.reference.instances import Difference
 from tests.unit.core.reference.play import replay
@@ -46,7 +47,7 @@ def kind_of(difference: str | None) -> str | None:
 def is_valid(case: Case) -> bool:
     """Whether the definition could be saved."""
     try:
-        check_workflow(as_written(case))
+        check_definition(as_written(case))
     except InvalidDefinition:
         return False
     return True

@@ -19,9 +19,10 @@ from pydantic import ValidationError
 from shoal.coordination import Claim
 from shoal.core.definition.parameters import RESERVED_PATTERN
 from shoal.core.errors import ShoalError
-from shoal.core.task_types import Exit, TaskType, load_task_type
+from shoal.core.task_types import Exit, TaskType
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
+from shoal.runtime.plugins import load_task_type
 from shoal.worker.attempts import Attempt, Attempts
 from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
 from shoal.worker.execution.cleaning import Cleaner

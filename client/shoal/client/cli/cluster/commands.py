@@ -178,8 +178,8 @@ def init(data: Data = None) -> None:
     from shoal.client.find import data_folder
     from shoal.client.local.identity import ensure_identity
     from shoal.client.local.state import ensure_token, make_data_folder
-    from shoal.proto.vault import create_key
     from shoal.runtime.settings import ClusterSettings, load_settings
+    from shoal.runtime.vault import create_key
 
     folder = data_folder(data)
     make_data_folder(folder)

@@ -1,4 +1,4 @@
-"""Secrets of projects, each by its name. Only ciphertext comes here; see ``shoal.proto.vault``."""
+"""Secrets of projects, by name. Only ciphertext comes here; see ``shoal.runtime.vault``."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.proto.errors import NoSecretsKey, WrongSecretsKey
-from shoal.proto.vault import Vault, create_key
+from shoal.runtime.vault import NoSecretsKey, Vault, WrongSecretsKey, create_key
 
 
 @pytest.fixture

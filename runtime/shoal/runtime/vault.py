@@ -1,8 +1,8 @@
 """The key that secrets are encrypted with at rest, and what it does.
 
-The API encrypts, masters decrypt when they send a worker what to run; the database holds
-ciphertext alone. AES-256-GCM with a random nonce for each value; a ciphertext is bound to its
-project and name, so a writer to the database cannot pass one secret off as another.
+The API encrypts, masters decrypt when they give a worker its payload; the database holds
+ciphertext alone. AES-256-GCM with a random nonce for each value. A ciphertext is bound to its
+project and name: a writer to the database cannot pass one secret off as another.
 """
 
 import base64
@@ -13,11 +13,38 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from shoal.proto.errors import NoSecretsKey, WrongSecretsKey
+from shoal.core.errors import ShoalError
 from shoal.runtime.settings import ClusterSettings
 
 _KEY_BYTES, _NONCE_BYTES = 32, 12
-_VERSION = "1:"  # how the ciphertext is made; in front of each
+_VERSION = "1:"  # of the encryption; in front of each ciphertext
+
+
+class VaultError(ShoalError):
+    """Secrets cannot be encrypted or decrypted."""
+
+
+class NoSecretsKey(VaultError):
+    """There is no key to encrypt or decrypt secrets with."""
+
+    def __init__(self, file: Path, why: str) -> None:
+        self.file = file
+        super().__init__(
+            f"cannot use the key of the secrets in {file}: {why}; `shoal up` makes one in the data "
+            "folder; for other clusters make one with `openssl rand -base64 32`, give the file to "
+            "every master and API, and name it in the setting secrets_key"
+        )
+
+
+class WrongSecretsKey(VaultError):
+    """A secret cannot be decrypted."""
+
+    def __init__(self, project: str, name: str, file: Path) -> None:
+        self.project, self.name, self.file = project, name, file
+        super().__init__(
+            f"the secret {name} of project {project} was encrypted with another key than the one "
+            f"in {file}; bring the right key file back, or set the secret again"
+        )
 
 
 class Vault:

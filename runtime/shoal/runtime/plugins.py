@@ -1,0 +1,32 @@
+"""Task types that are installed on this machine: found by entry points, imported when needed."""
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from shoal.core.errors import ShoalError
+from shoal.core.task_types import TaskKind, UnknownTaskType
+
+ENTRY_POINT_GROUP = "shoal.task_types"
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def task_type_names() -> list[str]:
+    """Names of all installed task types, sorted."""
+    return sorted(_installed())
+
+
+@cache
+def load_task_type(name: str) -> type[TaskKind[Any]]:
+    """Import one installed task type; the others stay unimported. Raises UnknownTaskType."""
+    try:
+        found = _installed()[name].load()
+    except KeyError:
+        raise UnknownTaskType(name, task_type_names()) from None
+    if not (isinstance(found, type) and issubclass(found, TaskKind)):
+        raise ShoalError(f"the plugin for task type {name!r} is no TaskKind: {found!r}")
+    return found
