@@ -10,7 +10,7 @@ import pytest
 from shoal.coordination import Entry, TaskQueue, ZkSession
 from shoal.coordination.cluster import layout
 from shoal.coordination.queue import pruning, putting, window
-from shoal.coordination.session import wire
+from shoal.coordination.session.client import Client
 from tests.integration.coordination.conftest import connect
 from tests.waiting import DEADLINE_S
 
@@ -28,16 +28,14 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     monkeypatch.setattr(window, "TRUST_ALONE_S", 3600.0)
     monkeypatch.setattr(putting, "FRESH_S", 3600.0)
     kinds: Counter[str] = Counter()
-    submit = wire.Client.submit
+    submit = Client.submit
 
-    def counted(
-        self: wire.Client, request: Any, session_id: int, done: Callable[..., None]
-    ) -> None:
+    def counted(self: Client, request: Any, session_id: int, done: Callable[..., None]) -> None:
         kind = type(request).__name__
         kinds[kind] += kind != "Sync"
         submit(self, request, session_id, done)
 
-    monkeypatch.setattr(wire.Client, "submit", counted)
+    monkeypatch.setattr(Client, "submit", counted)
     return kinds
 
 

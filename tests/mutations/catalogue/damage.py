@@ -97,21 +97,21 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "who has seen more than an emptied ensemble never comes back",
         Promise.PROGRESS,
-        f"{_COORDINATION}/session/wire.py",
+        f"{_COORDINATION}/session/client.py",
         ("self.client.last_zxid = 0", "pass"),
         (f"{_TESTS}/test_tree_lost.py::test_everybody_goes_on_after_the_ensemble_was_wiped",),
     ),
     mutation(
         "a server that says nothing is waited for until the session is over",
         Promise.PROGRESS,
-        f"{_COORDINATION}/session/wire.py",
+        f"{_COORDINATION}/session/client.py",
         ("_ATTEMPT = 1 / 3", "_ATTEMPT = 1.0"),
         (f"{_TESTS}/test_session.py::test_server_that_says_nothing_does_not_cost_the_session",),
     ),
     mutation(
         "an answer that cannot be understood ends the thread of the connection",
         Promise.PROGRESS,
-        f"{_COORDINATION}/session/wire.py",
+        f"{_COORDINATION}/session/client.py",
         (
             "                self.client._session_callback(KeeperState.CONNECTING)\n"
             "            return None",
@@ -125,7 +125,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "requests of a new connection are numbered as those of the one before",
         Promise.PROGRESS,
-        f"{_COORDINATION}/session/wire.py",
+        f"{_COORDINATION}/session/client.py",
         (
             '        self._received = b""\n        refused_since',
             '        self._received, self._sequence = b"", 0\n        refused_since',

@@ -7,7 +7,7 @@ import pytest
 from kazoo.protocol import serialization as stock
 from kazoo.security import OPEN_ACL_UNSAFE
 
-from shoal.coordination.session import wire
+from shoal.coordination.session import client, wire
 
 
 @pytest.mark.parametrize("path", ["/", "/queue/a b/2-000000001", "/größe/ß"])
@@ -37,12 +37,12 @@ def test_transaction_is_that_of_kazoo() -> None:
     assert wire.multi([]).serialize() == stock.Transaction([]).serialize()
 
 
-def is_awake(wakeup: wire._Wakeup) -> bool:
+def is_awake(wakeup: client._Wakeup) -> bool:
     return bool(select.select([wakeup], [], [], 0)[0])
 
 
 def test_many_wake_ups_are_one() -> None:
-    wakeup = wire._Wakeup()
+    wakeup = client._Wakeup()
     for _ in range(2):
         for _ in range(1000):
             wakeup.send(b"\0")
@@ -58,7 +58,7 @@ def test_many_wake_ups_are_one() -> None:
 def test_wake_up_that_comes_while_one_is_taken_makes_none_later_be_lost(
     monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    wakeup, read = wire._Wakeup(), os.eventfd_read
+    wakeup, read = client._Wakeup(), os.eventfd_read
 
     def read_while_another_thread_sends(fd: int) -> int:
         if moment == "before it is read":
@@ -79,7 +79,7 @@ def test_wake_up_that_comes_while_one_is_taken_makes_none_later_be_lost(
 def test_wake_up_that_is_taken_at_once_makes_none_later_be_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    wakeup, write = wire._Wakeup(), os.eventfd_write
+    wakeup, write = client._Wakeup(), os.eventfd_write
 
     def write_while_another_thread_takes(fd: int, value: int) -> None:
         write(fd, value)

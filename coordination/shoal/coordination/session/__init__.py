@@ -1,4 +1,4 @@
 """One ZooKeeper session for an event loop, and the proof that it is alive.
 
-Start with ``session``. ``wire`` is the only module that touches kazoo.
+Start with ``session``. Only ``client`` and ``wire`` touch kazoo.
 """

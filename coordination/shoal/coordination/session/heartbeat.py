@@ -17,6 +17,7 @@ import structlog
 
 from shoal.coordination.session import wire
 from shoal.coordination.session.boottime import boottime
+from shoal.coordination.session.client import Client
 
 log = structlog.get_logger()
 
@@ -41,7 +42,7 @@ class Heartbeat:
 
     def __init__(
         self,
-        client: wire.Client,
+        client: Client,
         root: str,
         name: str,
         post: Callable[..., None],

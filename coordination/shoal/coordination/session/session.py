@@ -28,6 +28,7 @@ from shoal.coordination.errors import (
 )
 from shoal.coordination.session import wire
 from shoal.coordination.session.boottime import boottime
+from shoal.coordination.session.client import Client
 from shoal.coordination.session.heartbeat import NEVER, Heartbeat
 from shoal.coordination.session.nodes import (
     EventKind,
@@ -87,7 +88,7 @@ class ZkSession(Requests):
         self.state = SessionState.LOST
         self.generation = 0  # sessions so far; 0 before the first
         self.session_id = 0
-        self._client: wire.Client
+        self._client: Client
         self._loop: asyncio.AbstractEventLoop
         self._closed = False
         # Written by the connection thread, emptied by the loop.
@@ -107,7 +108,7 @@ class ZkSession(Requests):
         """Connect, create the chroot, prove the session. Raises CannotConnect, BadAddress."""
         self._loop = asyncio.get_running_loop()
         try:
-            self._client = wire.Client(self._servers, self.timeout_s, self._credential)
+            self._client = Client(self._servers, self.timeout_s, self._credential)
         except ValueError as error:
             raise BadAddress(self._servers, str(error)) from error
         self._heartbeat = Heartbeat(

@@ -1,54 +1,24 @@
-"""The only module that touches kazoo: its client, made fit to serve an event loop.
+"""Requests and answers as kazoo serialises them, and its errors as ours.
 
-kazoo keeps the connection: finding a server, reconnecting, pings, the framing of requests. None
-of its recipes are used, and none of its blocking calls. What differs from the stock client:
-
-- Answers, watch events and state changes reach us on the connection thread in the order in which
-  the server sent them. (The stock handler runs answers and events on two further threads.)
-- Handing over a request never blocks: the stock client wakes its thread through a socket pair
-  that is full after some 280 requests while the server is away.
-- All requests that wait go out with one system call, and answers that arrived together are read
-  with one.
-- The negotiated session timeout is kept, and a multi answers with the zxid of what it created.
-- The numbers of requests go on from one connection to the next. A server may still be at work on
-  requests of the connection before, and takes those of the new one for them if they have the same
-  numbers: answers come in a wrong order then. (The Java client does so, too.)
-- An answer that cannot be understood ends the connection, not the thread that keeps it.
-- A server that accepts a connection and then says nothing costs a third of the session timeout;
-  with a single server, the stock client waits for it until the session is over.
-
-These use inner parts of kazoo 2.11; the integration tests exercise every one of them.
+What differs from the stock requests: creates, deletes and multis are serialised faster, a multi
+answers with the zxid of what it created, and a session can list its ephemeral nodes. With
+``client.py`` this is all that touches kazoo. It uses inner parts of kazoo 2.11; the integration
+tests exercise every one of them.
 """
 
-import logging
-import math
-import os
-import select
-import socket
 import struct
-import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kazoo import exceptions as kazoo_errors
-from kazoo.client import KazooClient
-from kazoo.handlers.threading import SequentialThreadingHandler
-from kazoo.protocol import serialization as wire
-from kazoo.protocol.connection import ConnectionDropped, ConnectionHandler
-from kazoo.protocol.states import KeeperState
-from kazoo.retry import KazooRetry
+from kazoo.protocol import serialization as stock
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, make_digest_acl
 
 from shoal.coordination import errors
 
 PERSISTENT, EPHEMERAL, SEQUENTIAL = 0, 1, 2
-CHUNK = 65_536  # bytes to receive at once
-# Of the session timeout, how long each step of a connection may take: two more can be tried.
-_ATTEMPT = 1 / 3
 
 _INT = struct.Struct("!i")
-_REQUEST = struct.Struct("!iii")  # length of what follows, xid, type
 _OPERATION = struct.Struct("!iBi")  # type, whether this is the end, error
 
 
@@ -78,198 +48,7 @@ def stat_of(raw: Any) -> Stat:
     )
 
 
-class _Answer:
-    """Hands an answer on at once, on the thread that sets it (mostly the connection's)."""
-
-    __slots__ = ("_done",)
-
-    def __init__(self, done: Callable[[Any, Exception | None], None]) -> None:
-        self._done = done
-
-    def set(self, value: Any = None) -> None:
-        self._done(value, None)
-
-    def set_exception(self, error: Exception) -> None:
-        self._done(None, error)
-
-
-class _Wakeup:
-    """Both ends of a pipe that is never full: an eventfd posing as a socket.
-
-    Any number of wake-ups make one, which ``recv`` takes before it is known what they are for.
-    """
-
-    def __init__(self) -> None:
-        self._fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._is_set = False
-
-    def fileno(self) -> int:
-        return self._fd
-
-    def send(self, data: bytes) -> int:
-        if not self._is_set:
-            self._is_set = True
-            os.eventfd_write(self._fd, 1)
-        return len(data)
-
-    def recv(self, _size: int) -> bytes:
-        try:
-            os.eventfd_read(self._fd)  # BlockingIOError when empty, as a socket has it
-        finally:
-            self._is_set = False  # not before: a wake-up in between would be taken for read
-        return b"\0"
-
-    def close(self) -> None:
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            os.close(fd)
-
-
-class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """Runs every callback on the connection thread; callbacks only hand over and return."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._poll, self._polled = select.poll(), dict[int, int]()  # of the connection thread
-
-    def start(self) -> None:
-        self._running = True  # no worker threads: nothing is queued for them
-
-    def stop(self) -> None:
-        self._running = False
-
-    def dispatch_callback(self, callback: Any) -> None:
-        callback.func(*callback.args)
-
-    def create_connection(self, *args: Any, timeout: float, **options: Any) -> socket.socket:
-        connected: socket.socket = super().create_connection(
-            *args, timeout=timeout * _ATTEMPT, **options
-        )
-        return connected
-
-    def create_socket_pair(self) -> tuple[Any, Any]:
-        if not hasattr(os, "eventfd"):
-            ends: tuple[Any, Any] = super().create_socket_pair()
-            return ends
-        wakeup = _Wakeup()
-        return wakeup, wakeup
-
-    def select(
-        self, readers: Sequence[Any], writers: Sequence[Any], _: Any, timeout: float | None = None
-    ) -> tuple[list[Any], list[Any], list[Any]]:
-        """poll(2); the stock one makes and closes an epoll descriptor for each call."""
-        wanted = {source.fileno(): select.POLLIN for source in readers}
-        wanted |= {sink.fileno(): select.POLLOUT for sink in writers}
-        if wanted != self._polled:
-            if -1 in wanted:  # closed meanwhile
-                raise ConnectionResetError("the socket was closed")
-            self._poll, self._polled = select.poll(), wanted
-            for fd, events in wanted.items():
-                self._poll.register(fd, events)
-        ready = self._poll.poll(None if timeout is None else math.ceil(timeout * 1000))
-        found = {fd for fd, _ in ready}
-        return (
-            [reader for reader in readers if reader.fileno() in found],
-            [writer for writer in writers if writer.fileno() in found],
-            [],
-        )
-
-
-class _Connection(ConnectionHandler):  # type: ignore[misc]
-    _sequence = 0  # the number of the last request, on all connections so far
-    _received = b""  # and not parsed yet
-    _refused_since: float | None = None  # servers close our connections without an answer
-
-    def _connect_attempt(self, *args: Any) -> Any:
-        try:
-            return super()._connect_attempt(*args)
-        except Exception:  # noqa: BLE001 - it is in the log; the next connection may be better
-            if self.client._state != KeeperState.CONNECTING:
-                self.client._session_callback(KeeperState.CONNECTING)
-            return None
-
-    def _connect(self, host: str, hostip: str, port: int) -> tuple[int, int]:
-        self._received = b""
-        refused_since = self._refused_since
-        patience_s = self.client.negotiated_timeout_s
-        if refused_since is not None and time.monotonic() > refused_since + patience_s:
-            # A server refuses a client that has seen more changes than itself. It may be behind the
-            # others, or all of them have come back without their data: then the numbers begin anew,
-            # and no server would ever take us. The session is over by now in either case; that is
-            # what the server answers to a client that it takes.
-            self.client.last_zxid = 0
-        read_timeout, connect_timeout = super()._connect(host, hostip, port)
-        self._refused_since = None
-        self.client.negotiated_timeout_s = read_timeout * 1.5 / 1000  # kazoo keeps two thirds
-        return read_timeout, connect_timeout
-
-    def _invoke(self, timeout: float, request: Any, xid: int | None = None) -> Any:
-        """Exchange a request that opens the connection."""
-        patience_s = min(timeout, self.client.negotiated_timeout_s * _ATTEMPT)
-        try:
-            return super()._invoke(patience_s, request, xid)
-        except ConnectionDropped:
-            if isinstance(request, wire.Connect) and self._refused_since is None:
-                self._refused_since = time.monotonic()
-            raise
-
-    def _send_request(self, read_timeout: float, connect_timeout: float) -> None:
-        """Send all requests that wait."""
-        # First: a request that comes after we have read the queue wakes us again.
-        with suppress(BlockingIOError):
-            self._read_sock.recv(1)
-        waiting, pending = self.client._queue, self.client._pending
-        messages: list[bytes] = []
-        while waiting:
-            request, answer = waiting.popleft()
-            self._sequence = self._sequence % 0x7FFFFFFF + 1
-            # From here on it may have been sent: it is not sent again after a reconnect.
-            pending.append((request, answer, self._sequence))
-            body = request.serialize()
-            messages += _REQUEST.pack(8 + len(body), self._sequence, request.type), body
-        self._write(b"".join(messages), connect_timeout)
-
-    def _write(self, message: bytes, timeout: float) -> None:
-        """Send what the socket takes at once; then wait for it, as the stock client does first."""
-        with self._socket_error_handling():
-            try:
-                sent = self._socket.send(message)
-            except BlockingIOError:
-                sent = 0
-        if sent < len(message):
-            super()._write(message[sent:], timeout)
-
-    def _read_socket(self, read_timeout: float) -> Any:
-        """Take in everything that has arrived."""
-        closed = super()._read_socket(read_timeout)
-        while self._received and not closed:
-            closed = super()._read_socket(read_timeout)
-        return closed
-
-    def _read(self, length: int, timeout: float) -> bytes:
-        parts, size = [self._received], len(self._received)
-        while size < length:
-            parts.append(self._receive(timeout))
-            size += len(parts[-1])
-        received = b"".join(parts)
-        self._received = received[length:]
-        return received[:length]
-
-    def _receive(self, timeout: float) -> bytes:
-        with self._socket_error_handling():
-            while True:
-                try:
-                    chunk: bytes = self._socket.recv(CHUNK)
-                except BlockingIOError:
-                    if not self.handler.select([self._socket], [], [], timeout)[0]:
-                        raise self.handler.timeout_exception("time-out during read") from None
-                    continue
-                if not chunk:
-                    raise ConnectionDropped("the server closed the connection")
-                return chunk
-
-
-class _Create(wire.Create2):  # type: ignore[misc]
+class _Create(stock.Create2):  # type: ignore[misc]
     def serialize(self) -> bytes:
         path = self.path.encode()
         return b"".join(
@@ -277,7 +56,7 @@ class _Create(wire.Create2):  # type: ignore[misc]
         )
 
 
-class _Delete(wire.Delete):  # type: ignore[misc]
+class _Delete(stock.Delete):  # type: ignore[misc]
     def serialize(self) -> bytes:
         path: bytes = self.path.encode()
         return _length(path) + path + _INT.pack(self.version)
@@ -290,7 +69,7 @@ def _length(text: bytes) -> bytes:
 def _serialized(acl: Sequence[Any]) -> bytes:
     """Return what a create without data or flags ends with: who may do what with the node."""
     path = b"/"
-    whole = bytes(wire.Create2("/", b"", acl, 0).serialize())
+    whole = bytes(stock.Create2("/", b"", acl, 0).serialize())
     return whole[len(_length(path) + path + _length(b"")) : -_INT.size]
 
 
@@ -318,7 +97,7 @@ class Acl:
 OPEN = Acl()
 
 
-class _Multi(wire.Transaction):  # type: ignore[misc]
+class _Multi(stock.Transaction):  # type: ignore[misc]
     """A transaction whose creates are answered with the new node's stat."""
 
     def serialize(self) -> bytes:
@@ -332,23 +111,23 @@ class _Multi(wire.Transaction):  # type: ignore[misc]
     @classmethod
     def deserialize(cls, data: bytes, offset: int) -> list[Any]:
         results: list[Any] = []
-        header, offset = wire.MultiHeader.deserialize(data, offset)
+        header, offset = stock.MultiHeader.deserialize(data, offset)
         while not header.done:
-            if header.type == wire.Create2.type:
-                path, offset = wire.read_string(data, offset)
-                stat = wire.ZnodeStat._make(wire.stat_struct.unpack_from(data, offset))
+            if header.type == stock.Create2.type:
+                path, offset = stock.read_string(data, offset)
+                stat = stock.ZnodeStat._make(stock.stat_struct.unpack_from(data, offset))
                 results.append((path, stat))
-                offset += wire.stat_struct.size
-            elif header.type == wire.SetData.type:
-                results.append(wire.ZnodeStat._make(wire.stat_struct.unpack_from(data, offset)))
-                offset += wire.stat_struct.size
+                offset += stock.stat_struct.size
+            elif header.type == stock.SetData.type:
+                results.append(stock.ZnodeStat._make(stock.stat_struct.unpack_from(data, offset)))
+                offset += stock.stat_struct.size
             elif header.type == -1:
-                code = wire.int_struct.unpack_from(data, offset)[0]
+                code = stock.int_struct.unpack_from(data, offset)[0]
                 results.append(kazoo_errors.EXCEPTIONS[code]())
-                offset += wire.int_struct.size
+                offset += stock.int_struct.size
             else:
                 results.append(None)
-            header, offset = wire.MultiHeader.deserialize(data, offset)
+            header, offset = stock.MultiHeader.deserialize(data, offset)
         return results
 
 
@@ -368,52 +147,9 @@ class _Ephemerals(NamedTuple):
         offset += _INT.size
         paths: list[str] = []
         for _ in range(count):
-            path, offset = wire.read_string(data, offset)
+            path, offset = stock.read_string(data, offset)
             paths.append(path)
         return paths
-
-
-class Client(KazooClient):  # type: ignore[misc]
-    """One connection to ZooKeeper and, while it lasts, one session. All paths are absolute.
-
-    ``negotiated_timeout_s`` is known before the first request is answered.
-    """
-
-    def __init__(self, hosts: str, timeout_s: float, credential: str = "") -> None:
-        handler = _LoopHandler()
-        scheme, _, secret = credential.partition(":")
-        super().__init__(
-            hosts=hosts,
-            timeout=timeout_s,
-            # Shown on every new connection, before any request of ours.
-            auth_data=[(scheme, secret)] if credential else None,
-            handler=handler,
-            connection_retry=KazooRetry(
-                max_tries=-1, delay=0.05, max_delay=1.0, sleep_func=handler.sleep_func
-            ),
-            logger=logging.getLogger("kazoo"),
-        )
-        self.negotiated_timeout_s = timeout_s
-        self._connection = _Connection(self, self._conn_retry.copy(), logger=self.logger)
-
-    def submit(
-        self, request: Any, session_id: int, done: Callable[[Any, Exception | None], None]
-    ) -> None:
-        """Send ``request`` in this session; ``done(answer, error)`` is called on any thread.
-
-        kazoo may report a request twice when the client is closed meanwhile: the first counts.
-        """
-        if self._session_id != session_id:  # the caller has not heard of the new one yet
-            done(None, kazoo_errors.SessionExpiredError())
-            return
-        self._call(request, _Answer(done))
-
-    def drop_connection(self) -> None:
-        """Break the connection, but not the session; kazoo reconnects."""
-        try:
-            self._connection._socket.shutdown(socket.SHUT_RDWR)
-        except (OSError, AttributeError):
-            return  # there is none
 
 
 def create(path: str, data: bytes, flags: int, acl: Acl = OPEN) -> Any:
@@ -421,11 +157,11 @@ def create(path: str, data: bytes, flags: int, acl: Acl = OPEN) -> Any:
 
 
 def get_acl(path: str) -> Any:
-    return wire.GetACL(path)
+    return stock.GetACL(path)
 
 
 def set_acl(path: str, acl: Acl) -> Any:
-    return wire.SetACL(path, acl.entries, -1)
+    return stock.SetACL(path, acl.entries, -1)
 
 
 def delete(path: str, version: int = -1) -> Any:
@@ -433,23 +169,23 @@ def delete(path: str, version: int = -1) -> Any:
 
 
 def set_data(path: str, data: bytes, version: int = -1) -> Any:
-    return wire.SetData(path, data, version)
+    return stock.SetData(path, data, version)
 
 
 def check(path: str, version: int) -> Any:
-    return wire.CheckVersion(path, version)
+    return stock.CheckVersion(path, version)
 
 
 def get(path: str, watch: Any = None) -> Any:
-    return wire.GetData(path, watch)
+    return stock.GetData(path, watch)
 
 
 def exists(path: str, watch: Any = None) -> Any:
-    return wire.Exists(path, watch)
+    return stock.Exists(path, watch)
 
 
 def children(path: str, watch: Any = None) -> Any:
-    return wire.GetChildren2(path, watch)
+    return stock.GetChildren2(path, watch)
 
 
 def ephemerals(path: str) -> Any:
@@ -457,7 +193,7 @@ def ephemerals(path: str) -> Any:
 
 
 def sync(path: str) -> Any:
-    return wire.Sync(path)
+    return stock.Sync(path)
 
 
 def multi(requests: Sequence[Any]) -> Any:
