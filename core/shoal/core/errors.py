@@ -19,8 +19,8 @@ from typing import ClassVar
 class ShoalError(Exception):
     """Base of all deliberate errors.
 
-    ``retriable`` says whether the same call may succeed later without anybody changing
-    anything; retry code reads this flag and never the text.
+    ``retriable`` says whether the same call may succeed later without any change. Retry
+    code reads this flag and never the text.
     """
 
     retriable: ClassVar[bool] = False

@@ -1,7 +1,7 @@
-"""Hints for names that somebody misspelt, and how many mistakes are told: bounded both.
+"""Hints for misspelt names, and how many mistakes are reported: both bounded.
 
-Comparing a name with thousands of others takes long, and whoever has made ten mistakes of a kind
-does not need a hint for each: the first few help, the rest would only cost time.
+Comparing a name with thousands of others takes long, and ten mistakes of a
+kind do not need a hint each: the first few help, the rest would only cost time.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from itertools import islice
 
 MOST_MISTAKES = 100
-"""Mistakes that are told at once, of one text or definition."""
+"""Mistakes that are reported at once, of one text or definition."""
 
 MOST_HINTS = 10
 MOST_COMPARED = 2_000  # names, by all hints of one check; some 20 µs each

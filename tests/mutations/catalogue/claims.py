@@ -76,7 +76,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a claim is transferred again although that was done",
         Promise.PROGRESS,
         f"{_QUEUE}/transfer.py",
-        ("lambda: self._look(old, new))):", "lambda: self._look(old, new))) and False:"),
+        ("lambda: self._check(old, new))):", "lambda: self._check(old, new))) and False:"),
         (
             "tests/integration/coordination/test_queue_transfer.py::"
             "test_repeated_hand_on_spares_the_claim_that_somebody_has_made_since",

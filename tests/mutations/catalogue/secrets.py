@@ -41,7 +41,7 @@ MUTATIONS = (
         "values from outside may name secrets",
         Promise.SECRETS_STAY,
         _SCOPE,
-        ("{name: macros.escape(text) for name, text in", "{name: text for name, text in"),
+        ("{name: placeholders.escape(text) for name, text in", "{name: text for name, text in"),
         ("tests/unit/core/test_scope.py::test_values_from_outside_cannot_name_a_secret",),
     ),
     mutation(

@@ -1,6 +1,6 @@
 """The plan of a backfill: what runs for which dates, in which order, and what is left out.
 
-All logical times are aware UTC datetimes. Nothing here looks anything up: what is needed comes in
+All logical times are aware UTC datetimes. Nothing here reads anything: what is needed comes in
 as ``Target``s (the workflows) and ``Past`` (what ran before).
 """
 

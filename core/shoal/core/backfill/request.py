@@ -105,7 +105,7 @@ When = Annotated[str, BeforeValidator(_when, json_schema_input_type=str), Field(
 
 
 class BackfillRequest(Strict):
-    """What somebody wants to be run for which dates.
+    """What is to be run for which dates.
 
     Either the range ``from`` to ``to``, both included, or ``dates``. Days and times without an
     offset are in the workflow's time zone. ``version``, ``tasks`` and ``parameters`` are about
@@ -232,7 +232,7 @@ class BackfillRunSignal(StrEnum):
     FAIL = "FAIL"
     CANCEL = "CANCEL"
     RETRY = "RETRY"  # it waits for another try
-    FOLLOW = "FOLLOW"  # somebody had its run recovered or resumed, and it has not ended
+    FOLLOW = "FOLLOW"  # its run was recovered or resumed, and has not ended
 
 
 _B, _BS = BackfillState, BackfillSignal

@@ -104,7 +104,7 @@ def window(
     now = {run.position: run for run in runs}
     cancelling = state is BackfillState.CANCELLING
     for run in runs:
-        # Without an outcome somebody else has started it while we looked: then he owns it.
+        # Without an outcome another request has started it meanwhile, and owns it.
         if run.state is _S.STARTED and run.position in outcomes:
             now[run.position] = follow(run, outcomes[run.position], cancelling)
     _give_up(now, cancelling, stop_after, others[_S.FAILED])
@@ -140,7 +140,7 @@ def follow(run: BackfillRun, outcome: Outcome, cancelling: bool = False) -> Back
 def retried(runs: Sequence[BackfillRun], outcomes: Mapping[int, Outcome]) -> dict[int, BackfillRun]:
     """Return the runs that another try changes: all that failed or were cancelled.
 
-    One whose instance somebody has recovered or resumed in the meantime is taken as it is now.
+    One whose instance was recovered or resumed in the meantime is taken as it is now.
     ``outcomes``: by position, of those that were tried before.
     """
     changed = {}

@@ -9,7 +9,7 @@ from typing import Any
 
 from shoal.core.definition.fields import PARAMETER_PATTERN
 from shoal.core.definition.parameters import reserved_parameter, secret_problem
-from shoal.core.macros import placeholders as macros
+from shoal.core.macros import placeholders
 from shoal.core.task_types import CommandLine, TaskParams, Verbatim, fields_marked
 
 Path = tuple[str | int, ...]
@@ -19,15 +19,15 @@ Finding = tuple[Path, str]
 def params_findings(
     model: type[TaskParams], params: Mapping[str, Any], *, on_worker: bool
 ) -> Iterator[Finding]:
-    """Look at the placeholders of every text in a task's ``params``, which ``model`` describes.
+    """Check the placeholders of every text in a task's ``params``, which ``model`` describes.
 
     ``on_worker``: a worker runs such tasks, not the master itself.
     """
     programs, command_line = fields_marked(model, Verbatim), fields_marked(model, CommandLine)
     for name, value in params.items():
         for path, text in _texts(value, (str(name),)):
-            yield from ((path, message) for message in macros.check(text))
-            for secret in sorted(macros.secrets_named(text)):
+            yield from ((path, message) for message in placeholders.check(text))
+            for secret in sorted(placeholders.secrets_named(text)):
                 if not on_worker:
                     message = "a task that the master runs is given no secrets"
                 elif name in programs:
@@ -54,7 +54,7 @@ def bad_secret_name(name: str) -> str | None:
 
 
 def parameters_findings(raw: Mapping[str, Any]) -> Iterator[Finding]:
-    """Look at the parameters of the workflow, its tasks and its schedules."""
+    """Check the parameters of the workflow, its tasks and its schedules."""
     own = raw.get("parameters")
     own = own if isinstance(own, Mapping) else {}
     yield from _definitions(own, ("parameters",))
@@ -69,7 +69,7 @@ def parameters_findings(raw: Mapping[str, Any]) -> Iterator[Finding]:
             if name not in own:
                 yield path, "the workflow has no such parameter"
             if isinstance(value, str):
-                yield from ((path, message) for message in macros.check(value))
+                yield from ((path, message) for message in placeholders.check(value))
                 if problem := secret_problem(value):
                     yield path, problem
 
@@ -89,8 +89,8 @@ def _definitions(parameters: Mapping[Any, Any], path: Path) -> Iterator[Finding]
         if twin != name:
             yield (*path, name), f"differs from {twin!r} only in case"
         for inner, text in _texts(value, (*path, name)):
-            yield from ((inner, message) for message in macros.check(text))
-            for secret in sorted(macros.secrets_named(text)):
+            yield from ((inner, message) for message in placeholders.check(text))
+            for secret in sorted(placeholders.secrets_named(text)):
                 if problem := bad_secret_name(secret):
                     yield inner, problem
 

@@ -29,7 +29,7 @@ class Problem:
 
     path: Path
     message: str
-    # Where in which file, once a loader has looked it up.
+    # Where in which file, once a loader has found it.
     file: str | None = None
     line: int | None = None
 
@@ -56,7 +56,7 @@ class InvalidDefinition(ShoalError, ValueError):
 
 
 class _Enough(Exception):
-    """There are so many problems that nobody needs more of them."""
+    """There are so many problems that more of them would not help."""
 
 
 @dataclass
@@ -186,14 +186,14 @@ def _check_graph(tasks: Sequence[Any], findings: _Findings) -> None:
             continue
         before = set[str]()
         for position, parent in enumerate(parents):
-            told = f"task {_shown(name)}", _shown(parent)
+            shown = f"task {_shown(name)}", _shown(parent)
             if parent not in upstream:
                 hint = findings.hints.of(parent, upstream)
-                message = f"{told[0]} depends on {told[1]}, which does not exist" + hint
+                message = f"{shown[0]} depends on {shown[1]}, which does not exist" + hint
                 findings.add((*where, position), message)
             elif parent in before:
                 findings.add(
-                    (*where, position), f"{told[0]} names its upstream task {told[1]} twice"
+                    (*where, position), f"{shown[0]} names its upstream task {shown[1]} twice"
                 )
             before.add(parent)
     for cycle in find_cycles(upstream):

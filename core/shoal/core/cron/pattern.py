@@ -2,7 +2,7 @@
 
 Nothing here knows of time zones: the days are 24 hours long and no time is skipped or repeated.
 A search jumps from year to month to day to time of day and never counts seconds, so an
-impossible date is known to be impossible after looking at its months once.
+impossible date is known to be impossible after one check of its months.
 """
 
 from bisect import bisect_left, bisect_right

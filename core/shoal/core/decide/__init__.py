@@ -54,7 +54,7 @@ def decide(run: Run, event: Event, most: int = sys.maxsize) -> Decision:
         case Admitted():
             starting.admit(draft)
         case TimeReached():
-            clock.look(draft)
+            clock.advance(draft)
         case TaskClaimed():
             ending.claim(draft, event)
         case TaskRequeued():

@@ -11,8 +11,8 @@ _T = TaskState
 _DELAYS = frozenset({_T.DELAYED, _T.UP_FOR_RETRY})
 
 
-def look(draft: Draft) -> None:
-    """Do what is due; tell the workers again what must die."""
+def advance(draft: Draft) -> None:
+    """Do what is due; repeat to the workers what they must kill."""
     _look_at_instance(draft)
     tasks = list(draft.run.plan.tasks)
     for task in tasks:

@@ -68,7 +68,7 @@ class Draft:
         self.messages: list[Message] = []
         self.refusal: str | None = None
         # Tasks whose readiness may have changed, each with the upstream task that changed it
-        # (None: look at all of them).
+        # (None: check all of them).
         self.to_judge: list[tuple[str, str | None]] = []
         # Tasks that wait but may start; True: it was judged so in this decision, so a choice of
         # the same moment counts still; False: it is so whatever the upstream tasks have come to.
@@ -106,7 +106,7 @@ class Draft:
         return self.run.plan.kinds.get(task)
 
     def rule(self, task: str) -> RunWhen:
-        """Return when a task starts; CONDITIONS looks at all results, whatever they are."""
+        """Return when a task starts; CONDITIONS uses all results, whatever they are."""
         if self.kind(task) is LogicKind.CONDITIONS:
             return RunWhen.ALL_DONE
         return self.spec(task).run_when
@@ -133,7 +133,7 @@ class Draft:
 
     @property
     def held(self) -> int:
-        """Tasks that somebody works on: a worker, or the master."""
+        """Tasks that a worker, or the master, works on."""
         return self.count(*HELD_BY_WORKER)
 
     @property
@@ -160,7 +160,7 @@ class Draft:
         """Add something to do after the changes are stored."""
         self.actions.append(action)
 
-    def tell(self, message: Message) -> None:
+    def send(self, message: Message) -> None:
         """Add something to send to another instance, stored with the changes."""
         self.messages.append(message)
 
@@ -274,7 +274,7 @@ class Draft:
         return before.number != key[1] or before.state is not self._written[key].state
 
     def _answer(self, state: WorkflowState) -> Iterable[TellParent]:
-        """Tell the parent if it has asked, or the instance has come to rest or set out again."""
+        """Report to the parent if it has asked, or the instance has stopped or started to move."""
         parent = self.asked_by or self.parent
         news = state is not self.run.state and state in _WORTH_TELLING
         if parent is None or not (news or self.asked_by):

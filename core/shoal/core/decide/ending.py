@@ -35,7 +35,7 @@ def claim(draft: Draft, event: TaskClaimed) -> None:
 
 
 def requeue(draft: Draft, event: TaskRequeued) -> None:
-    """A worker has not begun with the attempt: it is as if nobody had taken it yet.
+    """A worker has not begun with the attempt: it is as if no worker had taken it yet.
 
     The worker puts it into the queue itself, in the step that ends its claim.
     """
@@ -134,7 +134,7 @@ def _try_again(draft: Draft, ended: Attempt) -> None:
 
 
 def retry_delay_s(spec: TaskSpec, ended: Attempt) -> float:
-    """Return the seconds from the end of a failed attempt to its retry: the same for everybody."""
+    """Return the seconds from a failed attempt's end to its retry, the same on every master."""
     # The exponent is bounded by ``retries``, the base by the model: no overflow.
     delay = spec.retry_delay * spec.retry_backoff**ended.failures
     if spec.retry_max_delay is not None:
@@ -181,7 +181,7 @@ def must_end(draft: Draft, attempt: Attempt) -> bool:
 
 
 def end_early(draft: Draft, attempt: Attempt, termination: Termination) -> None:
-    """End an attempt that somebody works on: by its worker, by its children, or at once."""
+    """End an attempt that is at work: by its worker, by its children, or at once."""
     attempt = draft.note(attempt.task, termination=termination)
     key = (attempt.task, attempt.number)
     if attempt.worker is not None:
@@ -210,7 +210,7 @@ def ask_child(
     """Send one of the attempt's instances a request."""
     number, instance_id = children.ask(index, request)
     key = (attempt.task, attempt.number)
-    draft.tell(AskChild(key, index, request, instance_id, number))
+    draft.send(AskChild(key, index, request, instance_id, number))
 
 
 def finish_terminated(draft: Draft, attempt: Attempt) -> None:
@@ -223,7 +223,7 @@ def finish_terminated(draft: Draft, attempt: Attempt) -> None:
 
 
 def drop(draft: Draft, attempt: Attempt) -> None:
-    """Undo what an attempt that nobody works on has left elsewhere."""
+    """Undo what an attempt that is not at work has left elsewhere."""
     if attempt.state is _T.QUEUED:
         draft.act(Withdraw((attempt.task, attempt.number)))
     elif attempt.started_at is not None:  # a pause holds it, or it goes on after one

@@ -12,7 +12,7 @@ from shoal.core.errors import ShoalError
 from shoal.core.logic import conditions, switch
 from shoal.core.logic.children import MapParams, SubWorkflowParams, items_of
 from shoal.core.logic.conditions import Outcome
-from shoal.core.macros import placeholders as macros
+from shoal.core.macros import placeholders
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import ChildChanged, DependencyJudged, Verdict
 from shoal.core.runs.run import Attempt, SkipCause, StartChild, Termination, Watch
@@ -102,7 +102,7 @@ def _advance(draft: Draft, attempt: Attempt, children: Children) -> None:
         room -= 1
     while room > 0 and (new := children.next_new()) is not None:
         children.add(new)
-        draft.tell(_start_child(draft, attempt, new, (children.items or [])[new]))
+        draft.send(_start_child(draft, attempt, new, (children.items or [])[new]))
         room -= 1
     attempt = draft.note(attempt.task, detail=children.detail)
     if children.all_ended():
@@ -117,7 +117,7 @@ def _start_child(draft: Draft, attempt: Attempt, index: int, item: str | None) -
     given: dict[str, str] = {}
     if isinstance(params, MapParams) and item is not None:
         given = {params.parameter: item}
-        own = {params.parameter: macros.escape(item), "index": str(index)}
+        own = {params.parameter: placeholders.escape(item), "index": str(index)}
     scope = _scope(draft, attempt, own)
     given |= {name: scope.render(text) for name, text in params.parameters.items()}
     return StartChild(
@@ -238,7 +238,7 @@ def resume(draft: Draft, attempt: Attempt) -> None:
 
 
 def dependency_judged(draft: Draft, event: DependencyJudged) -> None:
-    """Somebody has looked for the runs that a DEPENDENT task waits for."""
+    """The runs that a DEPENDENT task waits for were searched and judged."""
     attempt = draft.newest(event.task_instance_id)
     if attempt is None or attempt.state is not _T.RUNNING:
         return

@@ -14,7 +14,7 @@ _T = TaskState
 
 
 class Seen(Flag):
-    """How an upstream task looks from one task behind it."""
+    """What an upstream task means for one task behind it."""
 
     OPEN = 0
     PASSED = auto()
@@ -25,7 +25,7 @@ class Seen(Flag):
 
 
 def seen(draft: Draft, upstream: str, task: str) -> Seen:
-    """Return how ``upstream`` looks from ``task``."""
+    """Return what ``upstream`` means for ``task``."""
     attempt = draft.attempt(upstream)
     match attempt.state:
         case _T.SUCCEEDED:
@@ -49,7 +49,7 @@ def seen(draft: Draft, upstream: str, task: str) -> Seen:
 def judge(draft: Draft) -> None:
     """Start or skip every task whose upstream results now allow the verdict.
 
-    The order in which tasks are looked at makes no difference: first everything is skipped that
+    The order in which tasks are checked makes no difference: first everything is skipped that
     is to be skipped, then choices are made, and only then other tasks start.
     """
     if draft.state not in MAY_START:

@@ -124,7 +124,7 @@ def stop(draft: Draft, event: StopRequested) -> None:
 
 
 def stop_because(draft: Draft, reason: str | None) -> None:
-    """Stop the instance; ``reason`` None: somebody asked for it."""
+    """Stop the instance; ``reason`` None: a user asked for it."""
     if not _move(draft, WorkflowSignal.STOP, f"stopped: {reason}" if reason else None):
         return
     for attempt in draft.attempts():

@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 def successors_of(depends_on: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """Turn ``task -> its upstream tasks`` into ``task -> its downstream tasks``.
 
-    Names that appear only as somebody's upstream get an entry as well.
+    Names that appear only as an upstream get an entry as well.
     """
     found: dict[str, list[str]] = {name: [] for name in depends_on}
     for name, upstream in depends_on.items():

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, field_validator, model_validator
 
 from shoal.core import long_json
-from shoal.core.cron import expression as cron
+from shoal.core.cron import expression
 from shoal.core.definition.fields import (
     Day,
     Duration,
@@ -158,7 +158,7 @@ class ScheduleSpec(Strict):
 
     @model_validator(mode="after")
     def _cron_parses(self) -> Self:
-        cron.parse(
+        expression.parse(
             self.cron, self.timezone or "UTC", on_gap=self.on_gap, on_overlap=self.on_overlap
         )
         return self

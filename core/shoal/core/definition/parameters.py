@@ -12,7 +12,7 @@ from pydantic import field_validator, model_validator
 from shoal.core.definition.fields import Strict, scalar_text
 from shoal.core.errors import LONGEST_REASON, shortened
 from shoal.core.hints import MOST_MISTAKES
-from shoal.core.macros import placeholders as macros
+from shoal.core.macros import placeholders
 
 # Parameters reach processes as environment variables; these would change the process itself.
 RESERVED_PARAMETERS = frozenset(
@@ -84,7 +84,7 @@ def reserved_parameter(name: str) -> bool:
 
 def secret_problem(text: str) -> str | None:
     """Return why a value that comes from outside may not name a secret; None if it does not."""
-    named = macros.secrets_named(text)
+    named = placeholders.secrets_named(text)
     if not named:
         return None
     return (
@@ -99,7 +99,7 @@ def definition_problem(name: str, text: str) -> str | None:
         return f"{name!r} is reserved: it would change the processes that receive it"
     if "\0" in text:
         return "holds a NUL character, which no program could receive"
-    mistakes = macros.check(text)
+    mistakes = placeholders.check(text)
     return f"{mistakes[0]} (write $$ for a plain $)" if mistakes else None
 
 
@@ -126,7 +126,7 @@ def launch_problems(
             problems[name] = named
         elif "$" in value and not (data and name in given):
             # Rendered when a task starts, so only the placeholders are checked.
-            mistakes = macros.check(value)
+            mistakes = placeholders.check(value)
             if mistakes:
                 problems[name] = f"{mistakes[0]} (write $$ for a plain $)"
         else:
@@ -163,13 +163,13 @@ def launch(
     """
     problems = launch_problems(specs, given, data=data)
     if problems:
-        told = "; ".join(f"{name}: {text}" for name, text in problems.items())
-        raise ValueError(shortened(told, LONGEST_REASON))
-    startup = {name: macros.escape(value) if data else value for name, value in given.items()}
+        listed = "; ".join(f"{name}: {text}" for name, text in problems.items())
+        raise ValueError(shortened(listed, LONGEST_REASON))
+    startup = {name: placeholders.escape(value) if data else value for name, value in given.items()}
     defaults = {name: parameter.default or "" for name, parameter in specs.items()}
     hidden = {
         PROJECT_PREFIX + name: project[name]
         for name, default in defaults.items()
-        if name in project and name in macros.names(default)
+        if name in project and name in placeholders.names(default)
     }
     return Launch({**hidden, **project, **defaults, **startup}, startup)

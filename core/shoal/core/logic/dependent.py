@@ -1,4 +1,4 @@
-"""DEPENDENT: wait for runs of other workflows, looked up by logical time."""
+"""DEPENDENT: wait for runs of other workflows, found by logical time."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -7,7 +7,7 @@ from typing import Self
 from pydantic import Field, field_validator, model_validator
 
 from shoal.core.definition.fields import Name
-from shoal.core.logic import intervals as dependent
+from shoal.core.logic import intervals
 from shoal.core.task_types import LogicType, TaskParams
 
 
@@ -34,7 +34,7 @@ class Dependency(TaskParams):
     @classmethod
     def _known(cls, value: str | None) -> str | None:
         if value is not None:
-            dependent.check(value)
+            intervals.check(value)
         return value
 
     @model_validator(mode="after")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shoal.core.logic import intervals as dependent
+from shoal.core.logic import intervals
 from shoal.core.logic.dependent import Dependency, IfMissing
 from shoal.core.runs.events import Verdict
 from shoal.core.runs.run import SkipCause
@@ -33,7 +33,7 @@ class TaskRun:
 
 @dataclass(frozen=True)
 class WorkflowRun:
-    """One run of a workflow that somebody may wait for."""
+    """One run of a workflow that a task may wait for."""
 
     instance_id: int
     logical_time: datetime
@@ -84,7 +84,7 @@ Question = Item | Group
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict, in one sentence why, and every run that was looked at."""
+    """The verdict, in one sentence why, and every run that was considered."""
 
     verdict: Verdict
     reason: str | None
@@ -104,7 +104,7 @@ def question_of(when: Dependency, base: datetime, project: str) -> Question:
             when.task,
             when.date,
             when.if_missing,
-            tuple(_window(*one) for one in dependent.intervals(when.date, base)),
+            tuple(_window(*one) for one in intervals.intervals(when.date, base)),
         )
     members = tuple(question_of(one, base, project) for one in (*(when.all_ or when.any_ or ()),))
     return Group(when.all_ is not None, members)

@@ -3,7 +3,7 @@
 Two passes over a text: first ``${name}`` is replaced by the parameter's value, then ``$[…]`` by
 the date it means (see ``date_expression`` for the forms).
 
-- ``${a_${b}}``: names nest, the inner one first. A parameter nobody defined stays as it is, so a
+- ``${a_${b}}``: names nest, the inner one first. An undefined parameter stays as it is, so a
   shell script keeps its own ``${HOME}``.
 - A parameter's value is a definition like the text itself: it may hold ``${other}`` and ``$[…]``.
   What it renders to is inserted verbatim and never read again, so no value can join with the text
@@ -217,7 +217,7 @@ class Renderer:
             self._used |= {plain}
             return value
         if of is not None and of[0] == name:
-            # Without an outer level it is itself, and told as a circle.
+            # Without an outer level it is itself, and reported as a circle.
             outer = self._level_of(name, of[1])
             return self._definition((name, of[1] if outer is None else outer), position, text)
         level = self._level_of(name, len(self._levels))

@@ -37,7 +37,7 @@ class CommandType(StrEnum):
 class CommandState(StrEnum):
     """How far a command has come."""
 
-    PENDING = "PENDING"  # accepted, not yet looked at
+    PENDING = "PENDING"  # accepted, not yet carried out
     DONE = "DONE"  # carried out; ``result_instance_id`` says where
     REFUSED = "REFUSED"  # could not be carried out; ``reason`` says why
 
@@ -64,7 +64,8 @@ class NewCommand:
     ``version`` None means the newest published one at the time it is carried out.
     ``logical_time``: the instant the run is *for*; None means the creation time.
     ``selection``: of START and RERUN_TASKS; ``task``: the name, of KILL_TASK and FORCE_SUCCESS.
-    ``parent``: who is told how the instance ends. ``detail``: JSON that only one type has.
+    ``parent``: the task that gets the report of the instance's end. ``detail``: JSON that only one
+    type has.
     """
 
     type: CommandType

@@ -36,7 +36,7 @@ class TaskClaimed:
 
 @dataclass(frozen=True)
 class TaskRequeued:
-    """``worker`` has not begun with the attempt, and wants somebody else to take it.
+    """``worker`` has not begun with the attempt, and wants another worker to take it.
 
     ``queued_at`` is the attempt's when the worker got it: it names this one hold, for the same
     worker may take the attempt again later.
@@ -94,10 +94,10 @@ class SlotGranted:
 
 @dataclass(frozen=True)
 class ChildChanged:
-    """How a sub-workflow stands: it has started, has ended, is paused, or could not be started.
+    """The state of a sub-workflow: it has started, has ended, is paused, or could not be started.
 
     ``state`` is None in the last case. ``outputs`` are those of the child. ``ask`` is the number
-    of the latest request that it had had when it said so, None: of the latest one that there is.
+    of the latest request that it had had by then, None: of the latest one that there is.
     ``refused``: that request was.
     """
 
@@ -113,7 +113,7 @@ class ChildChanged:
 
 
 class Verdict(StrEnum):
-    """What the runs that a DEPENDENT task looks for say about it."""
+    """What follows for a DEPENDENT task from the runs that it waits for."""
 
     WAIT = "WAIT"
     SUCCESS = "SUCCESS"
@@ -123,7 +123,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class DependencyJudged:
-    """Somebody has looked for the runs of a DEPENDENT task; ``detail`` names them."""
+    """The runs of a DEPENDENT task were searched; ``detail`` names them."""
 
     task_instance_id: int
     verdict: Verdict
@@ -150,7 +150,7 @@ class ResumeRequested:
 
 @dataclass(frozen=True)
 class StopRequested:
-    """Kill what runs and start nothing. ``reason`` is for people; None: somebody asked for it."""
+    """Kill what runs and start nothing. ``reason`` is for people; None: a user asked for it."""
 
     at: datetime
     reason: str | None = None

@@ -1,8 +1,8 @@
 """Which runs of one workflow may be active together: its overlap policy as pure functions.
 
-A run is *active* from its admission to its end and *waits* before that. Whoever creates or ends
-runs of a workflow holds the lock on its row, asks ``refusal`` and ``settle``, and stores what
-they say. The rules in words: docs/semantics.md, section 5.
+A run is *active* from its admission to its end and *waits* before that. A master
+that creates or ends runs of a workflow holds the lock on its row, calls ``refusal`` and
+``settle``, and stores their results. The rules in words: docs/semantics.md, section 5.
 """
 
 from collections.abc import Iterable
@@ -102,7 +102,7 @@ def refusal(policy: Policy, active: int, waiting: int) -> str | None:
 
 
 def settle(policy: Policy, lineup: Lineup) -> Moves:
-    """Return whom to admit and whom to stop, so that nobody waits while there is room."""
+    """Return the runs to admit and to stop, so that none waits while there is room."""
     room = max(0, policy.max_active - lineup.active)
     match policy.overlap:
         case Overlap.ALLOW:

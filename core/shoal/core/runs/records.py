@@ -30,7 +30,7 @@ class Project:
 
 @dataclass(frozen=True)
 class SecretInfo:
-    """A secret of a project without its value, which nobody but a task is ever shown."""
+    """A secret of a project without its value, which only tasks are ever given."""
 
     name: str
     created_at: datetime
@@ -148,7 +148,7 @@ class TaskInstance:
 
 @dataclass(frozen=True)
 class PartitionRow:
-    """Who owned a partition last. ``epoch`` only grows; 0 means nobody ever did."""
+    """The last owner of a partition. ``epoch`` only grows; 0: there was never one."""
 
     index: int
     epoch: int

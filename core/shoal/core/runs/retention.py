@@ -1,6 +1,6 @@
 """How long history is kept: the rules, and the moments that follow from them.
 
-Every rule names what nobody needs any more. What somebody may still refer to stays whatever its
+Every rule names what is not needed any more. What may still be referred to stays whatever its
 age is: see ``shoal.sql.repositories.upkeep.expired``.
 """
 
@@ -29,7 +29,7 @@ class Retention:
     def limits(self, now: datetime, before: datetime | None = None) -> "Limits":
         """Return what may go at ``now``.
 
-        ``before``: what somebody has asked for, in place of the rules. Commands stay for their
+        ``before``: what a user has asked for, in place of the rules. Commands stay for their
         time all the same: until then their idempotency keys are promised to be known.
         """
         commands = _ago(now, self.commands)

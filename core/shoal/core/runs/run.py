@@ -31,7 +31,7 @@ class Plan:
     kinds: Mapping[str, LogicKind]  # of the tasks that the master runs
     choices: Mapping[str, frozenset[str]]  # by task that chooses: the tasks it chooses from
     choosers: Mapping[str, tuple[str, ...]]  # by task: those of ``choices`` that choose it or not
-    judges: Mapping[str, tuple[str, ...]]  # by task: the CONDITIONS tasks that look at its result
+    judges: Mapping[str, tuple[str, ...]]  # by task: the CONDITIONS tasks that use its result
 
     @classmethod
     def of(cls, spec: WorkflowSpec) -> "Plan":
@@ -141,7 +141,7 @@ class Withdraw:
 
 @dataclass(frozen=True)
 class Kill:
-    """Tell ``worker`` to end the attempt; its report brings the result."""
+    """Let ``worker`` end the attempt; its report brings the result."""
 
     key: AttemptKey
     worker: str | None
@@ -164,7 +164,7 @@ class AskSlot:
 
 @dataclass(frozen=True)
 class Watch:
-    """Look for the runs of a DEPENDENT task until ``DependencyJudged`` decides it."""
+    """Search the runs of a DEPENDENT task until ``DependencyJudged`` decides it."""
 
     key: AttemptKey
 
@@ -204,7 +204,7 @@ class AskChild:
 
 @dataclass(frozen=True)
 class TellParent:
-    """Tell the task that this instance works for how it stands. ``refused``: its last request."""
+    """Report this instance's state to the task it works for. ``refused``: its last request."""
 
     parent: Parent
     state: WorkflowState
@@ -213,7 +213,7 @@ class TellParent:
     refused: bool = False
 
 
-# Stored as commands in the transaction of the decision: they arrive, whoever dies.
+# Stored as commands in the transaction of the decision: they arrive, whatever process dies.
 Message = StartChild | AskChild | TellParent
 
 
@@ -223,7 +223,7 @@ class Decision:
 
     ``attempts`` holds every attempt that changed, new ones with ``id`` None. ``refusal`` is set
     when the event was a request that the current state does not allow; then nothing changes, but
-    a parent that asked is told how things are.
+    a parent that asked gets the present state.
     """
 
     attempts: Mapping[AttemptKey, Attempt] = field(default_factory=dict)
@@ -236,7 +236,7 @@ class Decision:
     actions: tuple[Action, ...] = ()
     messages: tuple[Message, ...] = ()
     refusal: str | None = None
-    admitted_at: datetime | None = None  # set when it is; stored already by whoever admitted it
+    admitted_at: datetime | None = None  # set when it is; stored already by the admission
     warned_at: datetime | None = None  # set when the instance's timeout is over and done with
     timed_out: bool = False  # the instance has just reached its timeout
     overdue: tuple[str, ...] = ()  # tasks that have just reached theirs, and are warned of
@@ -299,7 +299,7 @@ class Run:
         return selected and self.plan.tasks[task].enabled
 
     def is_handled(self, task: str) -> bool:
-        """Whether a CONDITIONS task looks at the result, so that a failure is expected."""
+        """Whether a CONDITIONS task uses the result, so that a failure is expected."""
         return any(self.takes_part(judge) for judge in self.plan.judges.get(task, ()))
 
     def _count(self, attempt: Attempt, sign: int) -> None:

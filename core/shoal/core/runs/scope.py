@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 
 from shoal.core.definition.model import BackfillBase
 from shoal.core.definition.parameters import PROJECT_PREFIX
-from shoal.core.macros import placeholders as macros
+from shoal.core.macros import placeholders
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import TaskState
 from shoal.core.task_types import CommandLine, TaskParams, Verbatim, fields_marked
@@ -30,7 +30,7 @@ Secret = Callable[[str], str]
 Levels = Sequence[Mapping[str, str]]
 
 
-class SecretUnusable(macros.InvalidMacro):
+class SecretUnusable(placeholders.InvalidMacro):
     """A secret stands where it must not go: on a command line, or in a task without a worker."""
 
 
@@ -54,9 +54,9 @@ class Scope:
         self._names = sorted({name for level in own for name in level})
         system = system_parameters(run, attempt)
         base = base_of(run)
-        # The innermost: nobody can define a name with a dot.
-        self._renderer = macros.Renderer(base, [*own, system], secret or _no_secret)
-        self._programs = macros.Renderer(base, [system])
+        # The innermost: a name with a dot cannot be defined.
+        self._renderer = placeholders.Renderer(base, [*own, system], secret or _no_secret)
+        self._programs = placeholders.Renderer(base, [system])
 
     def parameters(self) -> dict[str, str]:
         """Return all parameters, rendered. Raises InvalidMacro."""
@@ -152,12 +152,13 @@ def levels(run: Run, task: str) -> Levels:
     defaults = {name: spec.default for name, spec in own.items() if name in run.startup}
     workflow = {name: text for name, text in defaults.items() if text is not None}
     workflow |= {n: v for n, v in run.parameters.items() if n in own and n not in run.startup}
-    outputs = {name: macros.escape(text) for name, text in upstream_outputs(run, task).items()}
+    given = upstream_outputs(run, task)
+    outputs = {name: placeholders.escape(text) for name, text in given.items()}
     return [project, workflow, outputs, run.plan.tasks[task].parameters, run.startup]
 
 
 def undeclared(own: Levels) -> set[str]:
-    """Return the parameters that only outputs define: whoever steers a task chooses their names.
+    """Return the parameters that only outputs define: tasks choose their names.
 
     ``own``: the ``levels`` of the task that receives them.
     """

@@ -151,8 +151,8 @@ TASK_TRANSITIONS: Mapping[tuple[TaskState, TaskSignal], TaskState] = {
     **{(_T.RUNNING, signal): state for signal, state in _ENDINGS.items()},
 }
 
-# What somebody works on: a live process may exist for these and for no other state. Tasks that
-# the master runs are RUNNING without a worker.
+# A live process may exist for these and for no other state. Tasks that the master runs are
+# RUNNING without a worker.
 HELD_BY_WORKER = frozenset({_T.CLAIMED, _T.RUNNING})
 FINISHED_TASK = frozenset({_T.SUCCEEDED, _T.FAILED, _T.KILLED, _T.LOST, _T.SKIPPED})
 # Instances that a master keeps in memory and works on.

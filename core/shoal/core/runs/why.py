@@ -103,7 +103,7 @@ def of_children(detail: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def of_dependencies(detail: Mapping[str, Any]) -> Iterator[Finding]:
-    """What a DEPENDENT task looks for and has found; ``detail`` as ``logic.judging`` made it."""
+    """What a DEPENDENT task waits for and has found; ``detail`` as ``logic.judging`` made it."""
     for item in detail.get("items") or ():
         name = f"{item['project']}/{item['workflow']}"
         what = f"task {item['task']} of {name}" if item["task"] else name

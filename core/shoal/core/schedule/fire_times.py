@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Self
 from zoneinfo import ZoneInfo
 
-from shoal.core.cron import expression as cron
+from shoal.core.cron import expression
 from shoal.core.cron.expression import Cron
 from shoal.core.definition.model import Missed, ScheduleSpec
 from shoal.core.runs.records import Schedule
@@ -43,7 +43,7 @@ class Timetable:
 
         Raises InvalidCron if this installation cannot read it (unknown zone, for example).
         """
-        parsed = cron.parse(
+        parsed = expression.parse(
             schedule.cron,
             schedule.timezone,
             on_gap=schedule.on_gap,
@@ -56,7 +56,7 @@ class Timetable:
     def defined(cls, spec: ScheduleSpec, timezone: str, calendar: Iterable[date] = ()) -> Self:
         """Return the timetable of a definition's schedule; ``timezone``: the workflow's."""
         zone = spec.timezone or timezone
-        parsed = cron.parse(spec.cron, zone, on_gap=spec.on_gap, on_overlap=spec.on_overlap)
+        parsed = expression.parse(spec.cron, zone, on_gap=spec.on_gap, on_overlap=spec.on_overlap)
         excluded = frozenset(spec.exclude).union(calendar)
         return cls(parsed, instant(spec.start, zone), instant(spec.end, zone), excluded)
 
@@ -151,7 +151,7 @@ class Timetable:
 class Due:
     """``fires``: what fires now, ascending; ``next``: the first fire time behind those.
 
-    ``next`` may lie in the past: there was more than one look may fire. ``passed_over``: fire
+    ``next`` may lie in the past: there was more than one round may fire. ``passed_over``: fire
     times were missed that do not fire.
     """
 
