@@ -132,7 +132,7 @@ class Database:
     def unit_of_work(self, *, read_only: bool = False) -> UnitOfWork:
         """Return one transaction, to be entered with ``async with``.
 
-        ``read_only``: it sees one snapshot of the database, blocks nobody and cannot write.
+        ``read_only``: it sees one snapshot of the database, blocks no other and cannot write.
         """
         source = self._reader if read_only else self._writer
         if source is None:
@@ -165,7 +165,7 @@ class Database:
         return time.monotonic() if self._pool is None else self._pool.silence.answered_s
 
     async def probe(self) -> None:
-        """Return if the database answers somebody new. Raises DatabaseUnavailable.
+        """Return if the database answers a new connection. Raises DatabaseUnavailable.
 
         It takes none of the connections that others wait for.
         """

@@ -44,7 +44,7 @@ class SqlError(ShoalError):
 class DatabaseUnavailable(SqlError):
     """The database did not answer, or the connection was lost.
 
-    If ``commit`` raises this, nobody can say whether the transaction was carried out. Read again,
+    If ``commit`` raises this, it is not known whether the transaction was carried out. Read again,
     or repeat: idempotency keys, epochs and state guards make a repetition harmless.
     """
 
@@ -52,7 +52,7 @@ class DatabaseUnavailable(SqlError):
 
 
 class DatabaseRefused(DatabaseUnavailable):
-    """The server lets nobody in with this user, this password, or to a database of this name."""
+    """The server refuses this user, this password, or a database of this name."""
 
 
 class DatabaseDamaged(SqlError):
@@ -131,7 +131,7 @@ class BrokenReference(IntegrityViolated):
 class KeyTaken(SqlError):
     """A command of Shoal's own was not stored: another command has its key.
 
-    Nobody but Shoal can write such a key, so the table was changed by other means.
+    Only Shoal writes such a key, so the table was changed by other means.
     """
 
     def __init__(self, key: str, command_id: int) -> None:

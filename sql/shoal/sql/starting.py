@@ -9,7 +9,7 @@ from shoal.sql.errors import DatabaseRefused, DatabaseUnavailable
 
 log = structlog.get_logger()
 
-PAUSE_S = 1.0  # between two tries; nobody hurries while everything starts
+PAUSE_S = 1.0  # between two tries
 
 
 async def migrate_when_there(database: Database) -> None:

@@ -24,7 +24,7 @@ from shoal.sql.repositories.runs.tasks import Tasks
 from shoal.sql.repositories.upkeep.expired import ExpiredRows
 from shoal.sql.repositories.upkeep.partitions import Partitions
 from shoal.sql.repositories.upkeep.purges import Purges
-from shoal.sql.repositories.upkeep.quarantine import Quarantine
+from shoal.sql.repositories.upkeep.quarantine import QuarantinedItems
 from shoal.sql.repositories.upkeep.sizes import DatabaseSizes
 
 
@@ -103,8 +103,8 @@ class UnitOfWork:
         return ConcurrencyGroups(self.connection, self.projects)
 
     @cached_property
-    def quarantine(self) -> Quarantine:
-        return Quarantine(self.connection)
+    def quarantine(self) -> QuarantinedItems:
+        return QuarantinedItems(self.connection)
 
     @cached_property
     def slots(self) -> Slots:

@@ -18,7 +18,7 @@ from sqlalchemy import Table, text
 
 from shoal.coordination import partition_of
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
-from shoal.core.runs.quarantine import Kind, SetAside
+from shoal.core.runs.quarantine import Kind, QuarantinedItem
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import WorkflowState
 from shoal.proto import shoal_pb2 as pb
@@ -59,7 +59,7 @@ async def junk(bench: Bench, table: Table, column: str, value: Any, **where: Any
         await uow.commit()
 
 
-async def quarantined(bench: Bench, kind: Kind, item: object) -> SetAside:
+async def quarantined(bench: Bench, kind: Kind, item: object) -> QuarantinedItem:
     """Wait until a thing is quarantined, and return its record."""
     async with asyncio.timeout(DEADLINE_S):
         while True:

@@ -32,7 +32,7 @@ from shoal.coordination.cluster import quarantine
 from shoal.coordination.cluster.membership import MemberInfo
 from shoal.coordination.cluster.owners import OwnerInfo
 from shoal.core.errors import ShoalError
-from shoal.core.runs.quarantine import SetAside
+from shoal.core.runs.quarantine import QuarantinedItem
 from shoal.core.runs.states import TaskState
 from shoal.runtime.plugins import load_task_type, task_type_names
 
@@ -98,7 +98,7 @@ class _Work:
     open_instances: Mapping[int, int]
     pending_commands: Mapping[int, int]
     held: Mapping[TaskState, int]
-    set_aside: Sequence[SetAside]
+    set_aside: Sequence[QuarantinedItem]
 
 
 async def _work(shoal: Services) -> _Work | None:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What is set aside."""
+    """What is quarantined."""
 
     INSTANCE = "instance"  # nothing is done with it: its row, its definition or its state
     COMMAND = "command"  # it stays pending
@@ -16,8 +16,8 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class SetAside:
-    """One thing that is set aside. ``item``: its id as text, or its name."""
+class QuarantinedItem:
+    """One quarantined thing. ``item``: its id as text, or its name."""
 
     kind: Kind
     item: str

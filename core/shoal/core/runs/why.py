@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from shoal.core.runs.quarantine import SetAside
+from shoal.core.runs.quarantine import QuarantinedItem
 from shoal.core.runs.records import TaskInstance
 from shoal.core.runs.run import Plan, SkipCause
 from shoal.core.runs.states import FINISHED_TASK, TaskState
@@ -44,7 +44,7 @@ class Finding:
     task_instance_id: int | None = None  # another attempt that the text speaks of
 
 
-def of_quarantine(aside: SetAside) -> Finding:
+def of_quarantine(aside: QuarantinedItem) -> Finding:
     """That nothing is done with an instance, and why."""
     text = (
         f"its master cannot work with it: {aside.reason} (tried {aside.tries} times since "

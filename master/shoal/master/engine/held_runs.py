@@ -12,7 +12,7 @@ from datetime import datetime
 
 import structlog
 
-from shoal.core.runs.quarantine import Kind, SetAside
+from shoal.core.runs.quarantine import Kind, QuarantinedItem
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import OPEN_WORKFLOW
 from shoal.master.engine.listeners import Listener, Listeners
@@ -157,7 +157,7 @@ class HeldRuns(ABC):
                 self.runs.pop(instance_id, None)
         self._spoilt.clear()
 
-    def _try_again(self, one: SetAside) -> None:
+    def _try_again(self, one: QuarantinedItem) -> None:
         """A quarantined run is due: the next ``heal`` reads it again."""
         if one.kind is Kind.INSTANCE:
             self._stale.add(int(one.item))

@@ -16,7 +16,7 @@ from datetime import datetime
 import structlog
 
 from shoal.core.errors import ShoalError
-from shoal.core.runs.quarantine import Kind, SetAside
+from shoal.core.runs.quarantine import Kind, QuarantinedItem
 from shoal.master.error_backoff import trace_of
 from shoal.master.wakeup import wait_for
 from shoal.sql import Database
@@ -33,7 +33,7 @@ _Key = tuple[Kind, str]
 
 @dataclass
 class _Item:
-    record: SetAside
+    record: QuarantinedItem
     retry_at: float  # monotonic
     on_trial: bool = False  # it is being tried again
 
@@ -47,7 +47,7 @@ class Quarantine:
         clock: Callable[[], datetime],
         epochs: Mapping[int, int],
         first_retry_s: float = 10.0,
-        on_retry: Callable[[SetAside], None] = lambda _: None,
+        on_retry: Callable[[QuarantinedItem], None] = lambda _: None,
     ) -> None:
         """``epochs``: of the partitions held, at any time.
 
@@ -69,7 +69,7 @@ class Quarantine:
         tries = known.record.tries + 1 if known else 1
         since = known.record.since if known else self._clock()
         reason = str(error) if isinstance(error, ShoalError) else reason_of(error)
-        record = SetAside(kind, str(item), partition, reason, tries, since)
+        record = QuarantinedItem(kind, str(item), partition, reason, tries, since)
         pause_s = min(self._first_retry_s * 2.0 ** min(tries - 1, 20), _LONGEST_PAUSE_S)
         self._items[key] = _Item(record, time.monotonic() + pause_s)
         log.error(

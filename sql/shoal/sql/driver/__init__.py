@@ -1,4 +1,4 @@
-"""Execute statements on SQLite and PostgreSQL, and tell slow from silent and from gone.
+"""Execute statements on SQLite and PostgreSQL, and distinguish slow from silent and gone.
 
 Start with ``connection``. SQLAlchemy translates; the drivers are called directly.
 """

@@ -72,7 +72,7 @@ class Source(Protocol):
         """Return a connection whose transaction has begun; to be closed. Raises SqlError."""
 
     async def dispose(self) -> None:
-        """Close the connections that nobody has."""
+        """Close the free connections."""
 
 
 class Connection:
@@ -193,11 +193,11 @@ class Connection:
         return inserted
 
     async def reserve_ids(self, counts: Mapping[Table, int]) -> list[list[int]]:
-        """Return ascending row ids that nobody else will get, so many for each table, in order.
+        """Return ascending row ids of our own, so many for each table, in order.
 
         So rows can refer to each other, and go out in bulk, before they are inserted.
         """
-        if self.dialect == "sqlite":  # nobody else can write before we commit
+        if self.dialect == "sqlite":  # no other connection can write before we commit
             last: dict[str, int] = {row.name: row.seq for row in await self.fetch(_LAST_IDS)}
             firsts = [(last.get(table.name, 0) + 1, count) for table, count in counts.items()]
             return [list(range(first, first + count)) for first, count in firsts]

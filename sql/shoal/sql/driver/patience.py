@@ -1,8 +1,8 @@
 """How long a database may stay silent before a connection to it is given up.
 
 Silence is not slowness. A server that is at work on a statement says nothing for as long as that
-takes, and a server that is gone says nothing for ever. So nobody is cut off for being slow: after
-``doubt_s`` the server is asked, over a new connection, what the session of the old one does
+takes, and a server that is gone says nothing for ever. So no statement is cut off for being slow.
+After ``doubt_s`` the server is asked, over a new connection, what the session of the old one does
 (``silence.py``), and only what that leaves open is decided by time alone.
 """
 
@@ -21,7 +21,7 @@ class Patience:
 
     connect_s: float = 4.0  # for a TCP connection to be there; with several hosts, for each
     doubt_s: float = 3.0  # then the server is asked what the session does
-    answer_s: float = 10.0  # then the connection is given up if nobody can tell
+    answer_s: float = 10.0  # then the connection is given up if its state is not known
     short_s: float = 60.0  # what masters and API do in one step, locks included; and COMMIT
     query_s: float = 600.0  # lists and searches
     long_s: float = inf  # changes of many rows, deletes

@@ -16,7 +16,7 @@ class Permits:
     async def take(self) -> None:
         """Return when it is our turn. Raises SqlError if that takes longer than half a minute."""
         if not self._free.locked():
-            await self._free.acquire()  # at once: without a timer, and nobody is overtaken
+            await self._free.acquire()  # at once: without a timer, and no waiter is overtaken
             return
         try:
             async with asyncio.timeout(_TIMEOUT_S):

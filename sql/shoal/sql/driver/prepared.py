@@ -2,7 +2,7 @@
 
 SQLAlchemy's way of executing a statement costs several times what SQLite takes for it. Here it
 only translates: the statement to SQL, and how each value is stored. Values, errors and what
-listeners are told are as on SQLAlchemy's own way.
+listeners get are as on SQLAlchemy's own way.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,13 +59,13 @@ def prepared(statement: Change, names: tuple[str, ...], dialect: Dialect) -> Pre
     return found
 
 
-def tell(connection: Connection, text: str, values: Any, is_many: bool = False) -> None:
-    """Tell those who listen to SQLAlchemy what is about to be executed."""
+def notify(connection: Connection, text: str, values: Any, is_many: bool = False) -> None:
+    """Notify listeners of SQLAlchemy of what is about to be executed."""
     for listener in connection.dispatch.before_cursor_execute:
         listener(connection, None, text, values, None, is_many)
 
 
-def tell_of_commit(connection: Connection) -> None:
-    """Tell those who listen to SQLAlchemy that a transaction is about to be committed."""
+def notify_of_commit(connection: Connection) -> None:
+    """Notify listeners of SQLAlchemy that a transaction is about to be committed."""
     for listener in connection.dispatch.commit:
         listener(connection)

@@ -1,14 +1,14 @@
 """Connections to PostgreSQL whose answers do not come: gone, or at work?
 
-If the server's host vanishes, or the network between forgets a connection, nobody says so: an
-answer is then waited for as long as the kernel likes, and what another server would say at once
-is not asked. A deadline alone cannot tell that from a statement that takes long or waits for a
+If the server's host vanishes, or the network between forgets a connection, there is no sign: a
+wait for an answer then lasts as long as the kernel likes, although another server might answer at
+once. A deadline alone cannot distinguish that from a statement that takes long or waits for a
 lock. So the server is asked, over a new connection: is the session of the old one at work? If it
-is, its answer is waited for on and on. If the server knows nothing of it, or the session waits
-for *us*, the answer or the request was lost and the connection is given up, and so are those of
-the pool that nobody uses. Who can ask nobody waits for ``Patience.answer_s`` and no longer.
+is, the wait goes on. If the server knows nothing of it, or the session waits for *us*, the answer
+or the request was lost: the connection is given up, and so are the free ones of the pool. If no
+server can be asked, the wait lasts for ``Patience.answer_s`` and no longer.
 
-To give a connection up is to shut its socket down: whoever waits for it meets the end of the
+To give a connection up is to shut its socket down: a wait for it meets the end of the
 connection, as if the server had closed it.
 """
 
@@ -30,7 +30,7 @@ log = structlog.get_logger()
 # for it, on another server either.
 Session = tuple[int, str]
 
-_LOOK_S = 0.25  # between looks, while somebody waits
+_CHECK_S = 0.25  # between checks, while a caller waits
 # In parts of ``doubt_s``. Who has waited for so long is asked about together with those in doubt:
 _SUSPECT = 1 / 3
 # For so long an answer may be on its way while the server is asked:
@@ -40,7 +40,7 @@ _CROSSING = 1 / 6
 class Waiting(Protocol):
     """A connection, and what it waits for. Times are monotonic."""
 
-    session: Session | None  # None: the server has not told yet
+    session: Session | None  # None: not known yet
     is_waiting: bool
     exchange: int  # the number of the exchange under way
     begun_s: float  # when that began
@@ -49,11 +49,11 @@ class Waiting(Protocol):
     limit_s: float  # how long it may be at work
 
     def give_up(self, reason: str) -> None:
-        """Shut the socket down; ``reason`` is what the waiting one is told."""
+        """Shut the socket down; ``reason`` is what its caller gets."""
 
 
 class Silence:
-    """Watches the connections of one pool. It costs a timer while somebody waits long."""
+    """Watches the connections of one pool. It costs a timer while a caller waits long."""
 
     def __init__(
         self,
@@ -77,12 +77,12 @@ class Silence:
         self._connections.add(connection)
 
     def waits(self) -> None:
-        """Somebody begins to wait for more than a moment."""
+        """A caller begins to wait for more than a moment."""
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
+            self._timer = asyncio.get_running_loop().call_later(_CHECK_S, self._look)
 
     def hurry(self) -> None:
-        """From now on wait for nobody who might be gone: this process is to end."""
+        """From now on wait for no server that might be gone: this process is to end."""
         self._in_haste = True
 
     def abandon(self, reason: str) -> None:

@@ -56,7 +56,7 @@ _BY_SQLITE_CODE: Mapping[int, type[SqlError]] = {
     sqlite3.SQLITE_CORRUPT: DatabaseDamaged,
     sqlite3.SQLITE_NOTADB: DatabaseDamaged,
 }
-# What PostgreSQL says to whom it never lets in; while it starts or stops it says other things.
+# PostgreSQL's codes for a refusal that lasts; while it starts or stops it sends others.
 _REFUSAL = re.compile(
     r"FATAL:\s+(\w+ authentication failed|(role|database) .* does not exist|no pg_hba.conf entry)"
     r"|no password supplied"

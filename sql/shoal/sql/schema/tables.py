@@ -235,10 +235,10 @@ workflow_instance = Table(
     Column("startup", Json(dict)),  # the parameters given at the launch, among ``parameters``
     Column("selection", Json(dict)),
     Column("parent", Json(dict)),
-    Column("parent_task_id", BigInteger),  # of ``parent``, for look-ups
+    Column("parent_task_id", BigInteger),  # of ``parent``, to find it by
     Column("backfill_id", BigInteger),
     Column("created_at", UtcDateTime, nullable=False),
-    # Written by whoever holds the lock on the workflow's row; all else by the partition's owner.
+    # Written under the lock on the workflow's row; all else by the partition's owner.
     Column("admitted_at", UtcDateTime),
     Column("warned_at", UtcDateTime),
     Column("started_at", UtcDateTime),
@@ -289,7 +289,7 @@ Index(
     sqlite_where=workflow_instance.c.backfill_id.is_not(None),
     postgresql_where=workflow_instance.c.backfill_id.is_not(None),
 )
-# What a DEPENDENT task looks for: the runs of a workflow in an interval of logical time.
+# What a DEPENDENT task waits for: the runs of a workflow in an interval of logical time.
 Index(None, workflow_instance.c.workflow_id, workflow_instance.c.logical_time)
 # Every filter of lists is one or several walks along these: see ``walks.py``.
 _NEWEST = (workflow_instance.c.created_at, workflow_instance.c.id)
@@ -360,7 +360,7 @@ partition = Table(
     Column("owner", Line(255)),
 )
 
-# What a partition's owner cannot work with and has set aside: see the master's ``quarantine.py``.
+# What a partition's owner cannot work with and has quarantined: see the master's ``quarantine.py``.
 quarantine = Table(
     "quarantine",
     metadata,
@@ -397,7 +397,7 @@ schedule = Table(
 )
 Index(None, schedule.c.next_fire_at, schedule.c.partition)
 
-# A DEPENDENT task that waits is told when a run of one of its upstream workflows ends.
+# A waiting DEPENDENT task is checked again when a run of one of its upstream workflows ends.
 dependency_wait = Table(
     "dependency_wait",
     metadata,
@@ -464,7 +464,7 @@ event = Table(
 )
 Index(None, event.c.workflow_instance_id, event.c.id)
 
-# Somebody wants history to go; each partition's owner sees to its own part. See ``purges.py``.
+# A request to delete history; each partition's owner does its own part. See ``purges.py``.
 purge = Table(
     "purge",
     metadata,

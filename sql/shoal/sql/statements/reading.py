@@ -1,8 +1,8 @@
-"""Rows that cannot be read are told apart from the others, and never stand in their way.
+"""Rows that cannot be read are kept apart from the others, and never stand in their way.
 
 A column whose value cannot be decoded yields an ``Unreadable`` instead of an error that would
-spoil the whole answer of the database. Whoever makes records of rows goes through ``readable``:
-it finds those values, and whatever else a row of another version or of somebody's hand holds.
+spoil the whole answer of the database. All code that makes records of rows uses ``readable``:
+it finds those values, and all else that a row of another version, or written by hand, may hold.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -23,7 +23,7 @@ _LONGEST_REASON = 500  # characters
 
 
 def refuse(error: UnreadableRow) -> NoReturn:
-    """Raise ``error``: for whoever asked for this very row."""
+    """Raise ``error``: for a caller that asked for this very row."""
     raise error
 
 
@@ -39,7 +39,7 @@ def readable(
     on_unreadable: OnUnreadable = refuse,
     key: str = "id",
 ) -> list[T]:
-    """Return what ``read`` makes of each row; ``on_unreadable`` is told of those it cannot read.
+    """Return what ``read`` makes of each row; ``on_unreadable`` gets those it cannot read.
 
     ``key``: the column that names a row.
     """
@@ -71,7 +71,7 @@ def require_numbers(row: Row[Any], *names: str) -> None:
 
 
 def unreadable(kind: str, row: Row[Any], error: Exception, key: str = "id") -> UnreadableRow:
-    """Return the error that tells of a row; its ``partition`` is -1 if it names none."""
+    """Return the error of a row; its ``partition`` is -1 if it names none."""
     if isinstance(error, UnreadableRow):
         return error
     partition = getattr(row, "partition", -1)

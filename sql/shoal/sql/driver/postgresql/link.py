@@ -27,7 +27,7 @@ from shoal.sql.driver.connection import MOST_SHORT_ROWS, Changes, Judge, Length,
 from shoal.sql.driver.patience import Patience
 from shoal.sql.driver.postgresql.pipeline import Pipeline, Statement
 from shoal.sql.driver.postgresql.quick_connection import QuickConnection
-from shoal.sql.driver.prepared import Values, prepared, tell, tell_of_commit
+from shoal.sql.driver.prepared import Values, notify, notify_of_commit, prepared
 from shoal.sql.driver.queries import PreparedQuery, Query, prepared_query
 from shoal.sql.driver.translation import FOREIGN
 from shoal.sql.errors import StatementFailed
@@ -85,7 +85,7 @@ class PostgresqlLink:
         return answer.status in _WORKS
 
     def give_up(self) -> None:
-        """Let nobody wait for an answer: connections as old as this one have gone."""
+        """End all waits for an answer: connections as old as this one have gone."""
         self._driver.give_up("the database connection is as old as one that was lost")
 
     async def disconnect(self) -> None:
@@ -112,14 +112,14 @@ class PostgresqlLink:
         """Ask a query with the next statement; ``judge`` its rows before anything follows."""
         asked = prepared_query(query, _DIALECT)
         parameters = asked.parameters(values)
-        tell(self._sync, asked.text, parameters)
+        notify(self._sync, asked.text, parameters)
         self._demands.append((asked, (asked.text, self._dumped(parameters)), judge))
 
     async def fetch(self, query: Query, values: Values) -> list[Any]:
         """Return the rows of a query as named tuples."""
         asked = prepared_query(query, _DIALECT)
         parameters = asked.parameters(values)
-        tell(self._sync, asked.text, parameters)
+        notify(self._sync, asked.text, parameters)
         [answer] = await self._send([(asked.text, self._dumped(parameters))])
         return self._rows(asked, answer)
 
@@ -132,7 +132,7 @@ class PostgresqlLink:
         """Yield a statement for each row of values, translated when its turn comes."""
         for change, values in changes:
             made = prepared(change, tuple(values[0]), _DIALECT)
-            tell(self._sync, made.text, values, len(values) > 1)
+            notify(self._sync, made.text, values, len(values) > 1)
             for some in batched(values, MOST_SHORT_ROWS):
                 for row in made.rows(some):
                     yield made.text, self._dumped(row)
@@ -146,7 +146,7 @@ class PostgresqlLink:
             if self._sync.in_transaction():
                 await self._connection.commit()
             elif self._pgconn.transaction_status != TransactionStatus.IDLE:
-                tell_of_commit(self._sync)
+                notify_of_commit(self._sync)
                 [answer] = await self._answers([("COMMIT", ())])
                 if self._checked(answer).command_status != b"COMMIT":
                     raise StatementFailed("a statement had failed: nothing was committed")

@@ -20,7 +20,7 @@ from shoal.sql.driver.translation import FOREIGN, translate
 from shoal.sql.errors import DatabaseUnavailable
 
 # How connections are made, unless the URL says otherwise. The kernel, too, is to give up hosts
-# that have gone: it finds those out that acknowledge nothing, also while we ask nobody.
+# that have gone: it finds those out that acknowledge nothing, also while we send nothing.
 _DEFAULTS = {
     "connect_timeout": 60,  # in all; silence ends it sooner, see Patience
     "application_name": "shoal",
@@ -79,7 +79,7 @@ class PostgresqlConnections:
         self._pool.suspend(reason)
 
     def resume(self) -> None:
-        """Give connections to whoever asks."""
+        """Give connections to callers."""
         self._pool.resume()
 
     def hurry(self) -> None:
@@ -101,7 +101,7 @@ class PostgresqlConnections:
         return Connection(link)
 
     async def dispose(self) -> None:
-        """Close the connections that nobody has; the others are closed when they come back."""
+        """Close the free connections; the others are closed when they come back."""
         await self._pool.dispose()
 
 
@@ -123,7 +123,7 @@ class _Pool:
         )
         event.listen(self._engine.sync_engine, "connect", _set_up)
         self._permits = Permits(size)
-        self._refusal: str | None = None  # why nobody gets a connection
+        self._refusal: str | None = None  # why no caller gets a connection
         self._connecting: set[asyncio.Timeout] = set()  # of those who are being connected
         self._haste_s: float | None = None  # longest time for that; None: see Patience
         self._idle: list[PostgresqlLink] = []  # the last one that was used is the next
@@ -168,7 +168,7 @@ class _Pool:
             limit.reschedule(deadline_s)
 
     def resume(self) -> None:
-        """Give connections to whoever asks."""
+        """Give connections to callers."""
         self._refusal = None
 
     async def _made(self, **arguments: Any) -> QuickConnection:
@@ -203,7 +203,7 @@ class _Pool:
         return found & set(sessions)
 
     def _forget_idle(self) -> None:
-        """Give up the connections that nobody has: they are as old as those that have gone."""
+        """Give up the free connections: they are as old as those that have gone."""
         for link in self._idle:
             link.give_up()
 
@@ -225,7 +225,7 @@ class _Pool:
             self._permits.release()
 
     async def dispose(self) -> None:
-        """Close the connections that nobody has; the others are closed when they come back."""
+        """Close the free connections; the others are closed when they come back."""
         self._disposed = True
         await self.silence.close()
         while self._idle:

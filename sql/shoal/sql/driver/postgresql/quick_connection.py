@@ -4,7 +4,7 @@ A server nearby answers most statements in a fraction of a millisecond. To regis
 through the event loop and unregister it again costs more than that, for each statement.
 
 What takes longer is watched (``silence.py``): a connection whose answers will never come is given
-up, and connecting goes on only as long as somebody answers.
+up, and connecting goes on only as long as the server answers.
 """
 
 import os
@@ -31,7 +31,7 @@ _ANSWER_S = 0.0004
 # try that fails: a server that is far away is hardly ever waited for.
 _MOST_LEFT = 256
 _DESCRIPTORS = 1024  # that select can watch
-_CANCEL_S = 2.0  # for the server to hear of a statement that nobody waits for any more
+_CANCEL_S = 2.0  # to send the server the cancellation of a statement
 
 
 class Silent(OperationalError):
@@ -49,7 +49,7 @@ class QuickConnection(AsyncConnection[Any]):
     _pause = Pause()
 
     # As ``silence.Waiting`` says. Written here and by the watch, in one event loop.
-    silence: Silence | None = None  # who watches; None: nobody
+    silence: Silence | None = None  # the watch; None: there is none
     session: Session | None = None
     is_waiting = False
     exchange = 0
@@ -116,7 +116,7 @@ class QuickConnection(AsyncConnection[Any]):
             return answer
 
     def give_up(self, reason: str) -> None:
-        """Shut the socket down; whoever waits for an answer is told ``reason``."""
+        """Shut the socket down; a wait for an answer fails with ``reason``."""
         self._reason = self._reason or reason
         with suppress(OSError, OperationalError), _socket(self.pgconn.socket) as ours:
             ours.shutdown(socket.SHUT_RDWR)

@@ -4,7 +4,7 @@ To hand a statement to a thread, and its result back, costs several times the st
 what can take long goes to a thread: connecting, commits (they wait for the disk), statements with
 many rows of values, and queries that are not through after ``SHORT_S``: those are stopped, and
 done again in the thread, on the same snapshot. Nothing waits for a lock in SQLite itself: who
-finds one taken sleeps and tries again. That is not fair between processes, but nobody starves:
+finds one taken sleeps and tries again. That is not fair between processes, but none starves:
 beside three processes that commit without a pause, on a busy machine, a fourth waited 10 ms as a
 rule and 0.5 s at most, of the 30 s after which it would give up.
 """
@@ -25,7 +25,7 @@ from sqlalchemy.pool import NullPool
 from shoal.sql.driver.connection import MOST_SHORT_ROWS, Changes, Connection, Judge, Length
 from shoal.sql.driver.pause import SHORT_S, Pause
 from shoal.sql.driver.permits import Permits
-from shoal.sql.driver.prepared import Values, prepared, tell
+from shoal.sql.driver.prepared import Values, notify, prepared
 from shoal.sql.driver.queries import Query, prepared_query
 from shoal.sql.driver.sqlite.file import BUSY_TIMEOUT_MS
 from shoal.sql.driver.sqlite.thread import WorkerThread
@@ -88,7 +88,7 @@ class SqliteConnections:
         return Connection(link)
 
     async def dispose(self) -> None:
-        """Close the connections that nobody has; the others are closed when they come back."""
+        """Close the free connections; the others are closed when they come back."""
         self._disposed = True
         while self._idle:
             await self._idle.pop().disconnect()
@@ -171,7 +171,7 @@ class _SqliteLink:
                     raise translate(error) from error
             else:
                 break
-            await asyncio.sleep(pause_s)  # nothing tells across processes
+            await asyncio.sleep(pause_s)  # there is no notification across processes
             pause_s = min(2 * pause_s, _LONGEST_RETRY_S)
         self._connection.begin()
 
@@ -198,7 +198,7 @@ class _SqliteLink:
     def _fetch(self, connection: SyncConnection, query: Query, values: Values) -> list[Any]:
         statement = prepared_query(query, connection.dialect)
         parameters = statement.parameters(values)
-        tell(connection, statement.text, parameters)
+        notify(connection, statement.text, parameters)
         return statement.rows(self._raw.execute(statement.text, parameters))
 
     async def demand(self, query: Query, values: Values, judge: Judge) -> None:
@@ -216,12 +216,12 @@ class _SqliteLink:
         for change, values in changes:
             statement = prepared(change, tuple(values[0]), connection.dialect)
             rows = statement.rows(values)
-            tell(connection, statement.text, rows, len(rows) > 1)
+            notify(connection, statement.text, rows, len(rows) > 1)
             counts.append(self._raw.executemany(statement.text, rows).rowcount)
         return counts
 
     def _patiently(self, work: Callable[[SyncConnection], T]) -> T:
-        """Work in the thread's thread, where waiting holds nobody up."""
+        """Work in the thread's thread, where waiting blocks no other."""
         self._raw.execute(_PATIENT)
         try:
             return work(self._connection)
@@ -253,6 +253,6 @@ class _SqliteLink:
 
 
 def _discard(connecting: "asyncio.Future[_SqliteLink]") -> None:
-    """Close a connection that nobody waits for any more."""
+    """Close a connection whose caller has gone."""
     if connecting.exception() is None:
         connecting.result().disconnect()

@@ -137,7 +137,7 @@ async def _downstream(uow: UnitOfWork, request: BackfillRequest) -> dict[Workflo
 
 
 async def _dependents(uow: UnitOfWork) -> Mapping[WorkflowKey, list[WorkflowKey]]:
-    """Return which workflows look for runs of which, by the newest definitions."""
+    """Return which workflows wait for runs of which, by the newest definitions."""
     query = (
         select(tables.project.c.name.label("project"), workflow.c.name)
         .join_from(workflow, tables.project)

@@ -40,10 +40,10 @@ class Calendars:
     ) -> tuple[Calendar, bool]:
         """Make or change a calendar; return it and whether it is new. The project is made too.
 
-        Schedules that use it are not touched: each looks at it when it fires next.
+        Schedules that use it are not touched: each reads it when it fires next.
         """
         owner = await self._projects.ensure(home, at)
-        # Whoever changes a project's calendars waits for the others.
+        # Changes of a project's calendars wait for each other.
         await self._connection.execute(
             select(project.c.id).where(project.c.id == owner.id).with_for_update(key_share=True)
         )

@@ -99,7 +99,7 @@ class ConcurrencyGroups:
         Fewer slots end nothing: as attempts end, none takes their place until few enough are left.
         """
         owner = await self._projects.ensure(home, at)
-        # Whoever changes a project's groups waits for the others.
+        # Changes of a project's groups wait for each other.
         await self._connection.execute(
             select(project.c.id).where(project.c.id == owner.id).with_for_update(key_share=True)
         )
@@ -171,7 +171,7 @@ class ConcurrencyGroups:
         return readable(rows, _user, "task instance", leave_out)
 
     async def delete(self, home: str, name: str) -> None:
-        """Delete a group. Raises NotFound, and ConcurrencyGroupInUse while anybody needs it."""
+        """Delete a group. Raises NotFound, and ConcurrencyGroupInUse while it is needed."""
         query = _named(
             select(concurrency_group.c.id, project.c.id.label("project_id")).join_from(
                 concurrency_group, project
@@ -203,7 +203,7 @@ class ConcurrencyGroups:
                 workflow.c.project_id == project_id,
                 workflow.c.deleted_at.is_(None),
                 workflow_version.c.version == workflow.c.version,
-                # Looks at all definitions of the project, but parses few.
+                # Reads all definitions of the project, but parses few.
                 type_coerce(workflow_version.c.spec, Text).contains(wanted, autoescape=True),
             )
             .order_by(workflow.c.name)

@@ -57,7 +57,7 @@ class PlanCache:
     ) -> tuple[dict[VersionKey, StoredPlan], dict[VersionKey, SqlError]]:
         """Return the plans that there are, and why each of the other ``keys`` has none.
 
-        What cannot be read is not kept: somebody may repair it.
+        What cannot be read is not kept: it may be repaired.
         """
         found = {key: self._plans[key] for key in set(keys) if key in self._plans}
         errors: dict[VersionKey, SqlError] = {}

@@ -158,10 +158,10 @@ class Schedules:
     async def hold(
         self, ids: Collection[int], on_unreadable: OnUnreadable = refuse
     ) -> dict[int, Schedule]:
-        """Return schedules as they are now, by id; nobody publishes others until the commit.
+        """Return schedules as they are now, by id; no others are published until the commit.
 
         One that is gone is missing. Workflows are locked before schedules, and in one order, as
-        publishers do it, so nobody deadlocks.
+        publishers do it, so there are no deadlocks.
         """
         homes = select(schedule.c.workflow_id).where(schedule.c.id.in_(ids))
         await self._connection.execute(

@@ -1,9 +1,9 @@
 """Admission: which runs of a workflow are active and which wait, under the workflow's lock.
 
-Whoever admits runs, or creates or ends some of a workflow that does not let all run side by
+A master that admits runs, or creates or ends some of a workflow that does not let all run side by
 side, first locks the workflow's row: after its partitions (``UnitOfWork.fence``), before it
 writes any instance, several workflows in the order of their ids. So what it counts stays true
-until it commits, and nobody deadlocks.
+until it commits, and there are no deadlocks.
 """
 
 from collections.abc import Collection, Mapping
@@ -36,7 +36,7 @@ _OF_INSTANCES = (
     .where(Among(_OF.id, numbers("ids")), _OF.backfill_id.is_(None))
     .distinct()
 )
-# Told to stop already, if not carried out yet: it must not start in between.
+# Asked to stop already, if not carried out yet: it must not start in between.
 _IS_SUPERSEDED = (
     select(command.c.id)
     .where(command.c.idempotency_key == literal(own_key(_SUPERSEDE)) + cast(_OF.id, String))
@@ -60,15 +60,15 @@ class Admission:
     def __init__(self, connection: Connection, plans: PlanCache) -> None:
         self._connection = connection
         self._plans = plans
-        # Workflows whose newest version is unusable, and why: nobody knows their policies.
+        # Workflows whose newest version is unusable, and why: their policies are not known.
         self.unknown: dict[int, str] = {}
 
     async def lock(self, newest: Mapping[int, int]) -> dict[int, Policy]:
         """Lock workflows until the transaction ends; return their present policies.
 
         ``newest``: their newest versions, as this transaction has read them. Those that let all
-        their runs run side by side are left out: they need nobody's leave. So are those in
-        ``unknown``, of which nobody is admitted.
+        their runs run side by side are left out: they need no admission. So are those in
+        ``unknown``, of which no run is admitted.
         """
         return await self._lock(await self._policies_of(newest.items()))
 

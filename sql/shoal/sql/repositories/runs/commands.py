@@ -152,7 +152,7 @@ class Commands:
         """Return the oldest pending commands of these partitions: starts, and all others.
 
         Starts make an instance; those that a sub-workflow waits for are among the others.
-        ``on_unreadable`` is told of those that count as read and are in neither list.
+        ``on_unreadable`` gets those that count as read and are in neither list.
         """
         values = {"most_starts": most_starts, "most_others": most_others}
         rows = await self._connection.fetch(_PENDING, {"among": sorted(partitions), **values})

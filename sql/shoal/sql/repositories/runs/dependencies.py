@@ -1,4 +1,4 @@
-"""What DEPENDENT tasks look for, and who waits for whom."""
+"""What DEPENDENT tasks wait for, and which tasks wait for a workflow."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -32,7 +32,7 @@ Range = tuple[datetime, datetime]  # of logical time; the end is excluded
 
 @dataclass(frozen=True)
 class Wait:
-    """A DEPENDENT task that wants to be told when a run of a workflow ends."""
+    """A DEPENDENT task that is checked when a run of a workflow ends."""
 
     task_instance_id: int
     workflow_id: int
@@ -41,7 +41,7 @@ class Wait:
 
 
 class Dependencies:
-    """The ``dependency_wait`` table, and look-ups of runs by logical time."""
+    """The ``dependency_wait`` table, and searches of runs by logical time."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

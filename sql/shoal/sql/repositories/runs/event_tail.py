@@ -15,7 +15,7 @@ from shoal.sql.schema.tables import event
 # A gap that a transaction leaves open for longer is given up. The server ends idle transactions
 # earlier than that (see engine.py), so only a statement that hangs could ever lose an event.
 PATIENCE_S = 15.0
-# How far back a tail that starts "now" looks for transactions that are not committed yet.
+# How far back a tail that starts "now" searches for transactions that are not committed yet.
 _LOOK_BACK = 1_000
 
 # pg_snapshot_xmax would not do for ``next``: it is one past the last *ended* transaction, and a
@@ -47,7 +47,7 @@ class EventTail:
     """Returns every event exactly once, in order of ids; one consumer.
 
     A missing id below a visible one is a transaction that was rolled back or one that has not
-    committed yet. PostgreSQL can tell: an id is given out inside a transaction that has a number
+    committed yet. PostgreSQL knows: an id is given out inside a transaction that has a number
     already (events are never its first write), so when all transactions that ran while the gap
     was seen have ended, what is still missing will never come. Until then the rows behind the
     gap are held back, a few milliseconds as a rule. On SQLite commits come in order of ids.
@@ -133,7 +133,7 @@ class EventTail:
             return 0
         if snapshot.oldest >= snapshot.next:
             return int(ids[0])
-        # Somebody is writing: what is missing may still come, so start before the first gap.
+        # A transaction is open: what is missing may still come, so start before the first gap.
         ids.reverse()
         end = int(ids[0])
         for one in ids[1:]:

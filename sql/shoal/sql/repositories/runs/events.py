@@ -68,7 +68,7 @@ class Events:
         return await self._connection.scalar(select(func.max(event.c.id))) or 0
 
     async def count_before(self, before: datetime, most: int) -> int:
-        """Return how many events are from before ``before``; beyond ``most`` nobody counts."""
+        """Return how many events are from before ``before``; ``most`` at most."""
         some = select(event.c.id).where(event.c.at < before).limit(most).subquery()
         count: int = await self._connection.scalar(select(func.count()).select_from(some))
         return count
@@ -76,7 +76,7 @@ class Events:
     async def prune(self, before: datetime, limit: int = 10_000) -> int:
         """Delete the oldest events from before ``before``; return how many.
 
-        At most ``limit``, so that nobody waits long for the transaction: repeat until it is less.
+        At most ``limit``, so that the transaction is short: repeat until it is less.
         """
         oldest = (
             select(event.c.id).where(event.c.at < before).order_by(event.c.at).limit(limit)

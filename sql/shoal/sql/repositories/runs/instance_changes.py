@@ -133,7 +133,7 @@ def _new(changes: Iterable[Change]) -> Iterator[tuple[Run, Attempt]]:
 
 
 def _new_rows(new: Sequence[tuple[Run, Attempt]], ids: Sequence[int]) -> Iterator[_Row]:
-    plans = {run.id: run.plan for run, _ in new}  # each looked through once
+    plans = {run.id: run.plan for run, _ in new}  # each searched once
     positions = {
         run_id: {task: i for i, task in enumerate(plan.tasks)} for run_id, plan in plans.items()
     }
@@ -166,7 +166,7 @@ def _instances(changes: Iterable[Change]) -> Iterator[_Row]:
 
 
 def events_of(change: Change, new_ids: NewIds, at: datetime) -> Iterator[NewEvent]:
-    """Yield what readers of events are told of a decision; ``new_ids``: of its new attempts."""
+    """Yield the events of a decision; ``new_ids``: of its new attempts."""
     run, decision = change
     spec = run.plan.spec
     if decision.timed_out:

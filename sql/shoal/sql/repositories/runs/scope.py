@@ -32,7 +32,7 @@ class Scope:
 async def scope(connection: Connection, project: str | None, workflow: str | None) -> Scope | None:
     """Return the scope that the names mean; None if neither is given: all instances.
 
-    The ids are looked up first, instead of joining: an index on them is then the way.
+    The ids are read first, instead of joining: then their index is used.
     """
     c = workflow_instance.c
     names = {"project": project, "workflow": workflow}

@@ -1,14 +1,14 @@
 """Who has the slots of concurrency groups: the leases.
 
 A lease belongs to one attempt and counts while the attempt is BLOCKED, QUEUED, CLAIMED or
-RUNNING: so a slot is free in the transaction that ends or pauses its attempt, whoever dies.
-Slots are given under the lock on the group's row, in the order of the queue, to whoever is first,
-whichever master asks; the owner of the first one's partition is told.
+RUNNING: so a slot is free in the transaction that ends or pauses its attempt, even after a crash.
+Slots are given under the lock on the group's row, in the order of the queue, whichever master
+asks; the owner of the first one's partition is notified.
 
-**There are never more attempts at work than slots.** Whoever gives slots first deletes the leases
-that do not count, and then counts *all* that are left. A lease that does not count may do so again
-(an attempt that was paused goes on) only if nobody has given slots since, so it was counted when
-somebody last did. An attempt leaves BLOCKED only in a transaction that finds its lease
+**There are never more attempts at work than slots.** A master that gives slots first deletes the
+leases that do not count, and then counts *all* that are left. A lease that does not count may do
+so again (an attempt that was paused goes on) only if no slots were given since, so it was counted
+when they last were. An attempt leaves BLOCKED only in a transaction that finds its lease
 (``require``) and keeps it from being deleted until the commit.
 """
 
@@ -47,10 +47,10 @@ class Slot:
 
 @dataclass(frozen=True)
 class Shortage:
-    """How a group stands that somebody waits for."""
+    """The state of a group that attempts wait for."""
 
     exists: bool
-    is_free: bool = False  # there is a slot, and somebody without one
+    is_free: bool = False  # there is a slot, and an attempt without one
 
 
 class Slots:
@@ -153,7 +153,7 @@ class Slots:
         locked = over.with_for_update(of=concurrency_lease, skip_locked=True)
         rows = await self._connection.rows(locked)
         for chunk in batched([row.task_instance_id for row in rows], _IDS_PER_QUERY):
-            # Looked at again: one may have been taken just before it was locked.
+            # Read again: one may have been taken just before it was locked.
             again = over.where(lease.task_instance_id.in_(chunk))
             await self._connection.execute(
                 delete(concurrency_lease).where(

@@ -1,7 +1,7 @@
 """Find attempts by state, worker and what they belong to, a bounded part of the history at a time.
 
 Attempts have indices of their state and of their worker, not of their project and workflow: those
-would cost every state change. So what is looked for by several of these is sifted: the newest
+would cost every state change. So a search by several of these is sifted: the newest
 attempts by the one, and of these the ones that fulfil the others.
 """
 
@@ -19,8 +19,8 @@ from shoal.sql.schema.tables import task_instance, workflow_instance
 from shoal.sql.statements.among import Among, numbers
 from shoal.sql.statements.walks import Conditions, walk_newest
 
-SIFTED = 1_000  # attempts that one call looks at, at most
-_FEW = 100  # instances may have so few attempts that all are looked at
+SIFTED = 1_000  # attempts that one call reads, at most
+_FEW = 100  # instances may have so few attempts that all are read
 
 _T, _I = task_instance.c, workflow_instance.c
 _SIFTED_BY = (_T.workflow_instance_id, _T.state, _T.worker)
@@ -28,7 +28,7 @@ _SIFTED_BY = (_T.workflow_instance_id, _T.state, _T.worker)
 
 @dataclass(frozen=True)
 class TaskSearch:
-    """What is looked for; no ``states`` and None mean that any will do."""
+    """What is searched; no ``states`` and None mean that any will do."""
 
     connection: Connection
     states: frozenset[TaskState]

@@ -52,7 +52,7 @@ class Tasks:
         rows = await self._connection.rows(query)
         found = readable(rows, _task, "task instance", leave_out)
         while len(rows) == ROWS_AT_ONCE:
-            await asyncio.sleep(0)  # a query that is quick gives nobody a turn
+            await asyncio.sleep(0)  # a query that is quick gives no other task a turn
             behind = tuple_(t.position, t.attempt) > tuple_(rows[-1].position, rows[-1].attempt)
             rows = await self._connection.rows(query.where(behind))
             found += readable(rows, _task, "task instance", leave_out)
@@ -89,7 +89,7 @@ class Tasks:
         """Return attempts of all instances, newest first, continuing below ``before_id``.
 
         And the id below which to continue; None: there are no more. Of long histories each call
-        looks at a part, so it may return less than ``limit``, even nothing, although more follow.
+        reads a part, so it may return less than ``limit``, even nothing, although more follow.
         """
         home = await scope(self._connection, project, workflow)
         search = TaskSearch(self._connection, frozenset(states), worker, home)

@@ -1,14 +1,14 @@
-"""Which rows nobody needs any more, and their deletion.
+"""Which rows are not needed any more, and their deletion.
 
-Rows are looked at in windows along their ids, so a look costs the same however long the history
-is, and a deletion is told the rows by their ids. Every deletion tests its conditions once more,
-on rows that are locked: what has changed since the look stays.
+Rows are read in windows along their ids, so a reading costs the same however long the history is,
+and a deletion gets the rows by their ids. Every deletion tests its conditions once more, on rows
+that are locked: what has changed since the reading stays.
 
 **What stays, whatever its age is.** Of instances: what is not finished; what has an unfinished
 nested instance; a nested one as long as its parent is there, so parents go first and no parent
 ever misses a child that it may ask; those of a backfill as long as that is there, and with it the
 state that a retry needs; what a pending command is about; the newest of each workflow and its
-newest success; runs for a logical time that tasks which wait now may look for. Of commands: what
+newest success; runs for a logical time that tasks which wait now may need. Of commands: what
 is pending, and what has made an instance or a backfill, or is about one, that is there. An
 instance goes as a whole, in one transaction with all that refers to it.
 """
@@ -153,7 +153,7 @@ class Scope:
 
 
 class ExpiredRows:
-    """Looks for rows that may go, and deletes them. Deleting is for the partitions' owner."""
+    """Finds rows that may go, and deletes them. Deleting is for the partitions' owner."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -161,7 +161,7 @@ class ExpiredRows:
     # -- what may go -------------------------------------------------------------------------
 
     async def instances(self, scope: Scope, before: datetime, after: int, size: int) -> Window:
-        """Look at ``size`` instances behind the id ``after``.
+        """Check ``size`` instances behind the id ``after``.
 
         Those are found, too, that wait for a parent or a backfill to go before them.
         """
@@ -170,13 +170,13 @@ class ExpiredRows:
         return await self._window(workflow_instance, query, scope, before, after, size)
 
     async def backfills(self, scope: Scope, before: datetime, after: int, size: int) -> Window:
-        """Look at ``size`` backfills behind the id ``after``."""
+        """Check ``size`` backfills behind the id ``after``."""
         columns = [_b.id, _b.partition, _b.workflow_id, _b.finished_at.label("since")]
         query = select(*columns).where(_BACKFILL_MAY_GO)
         return await self._window(backfill, query, scope, before, after, size)
 
     async def commands(self, scope: Scope, before: datetime, after: int, size: int) -> Window:
-        """Look at ``size`` commands behind the id ``after``."""
+        """Check ``size`` commands behind the id ``after``."""
         columns = [_c.id, _c.partition, _c.workflow_id, _c.handled_at.label("since")]
         query = select(*columns).where(_COMMAND_MAY_GO)
         return await self._window(command, query, scope, before, after, size)
@@ -226,7 +226,7 @@ class ExpiredRows:
     async def looked_for_since(self, workflow_ids: Collection[int]) -> dict[int, datetime]:
         """Return the earliest logical time of instances that wait for runs of these workflows.
 
-        Workflows that nobody waits for are missing.
+        Workflows that no task waits for are missing.
         """
         w = dependency_wait.c
         query = (
@@ -337,9 +337,9 @@ class Deleted:
 def without_looked_for(
     expired: Sequence[Expired], since: Mapping[int, datetime], before: datetime, now: datetime
 ) -> list[Expired]:
-    """Leave out runs that tasks which wait now may look for.
+    """Leave out runs that tasks which wait now may need.
 
-    Whoever waits for the day of last year looks at runs of last year: their age counts from its
+    A task that waits for a day of last year needs runs of last year: their age counts from its
     own logical time, not from now.
     """
     kept_for: timedelta = now - before

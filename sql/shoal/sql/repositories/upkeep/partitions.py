@@ -20,7 +20,7 @@ _PRESENT = (
 
 
 class Partitions:
-    """The ``partition`` table. Rows are locked in order of their number, so nobody deadlocks."""
+    """The ``partition`` table. Rows are locked in order of their number: no deadlocks."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -40,7 +40,7 @@ class DatabaseSizes:
         self._connection = connection
 
     async def read(self) -> Sizes:
-        """Return the sizes. On SQLite rows are told by their ids: the span that is there."""
+        """Return the sizes. On SQLite rows are counted by their ids: the span that is there."""
         if self._connection.dialect == "sqlite":
             return await self._of_file()
         rows = await self._connection.rows(_TABLES)
