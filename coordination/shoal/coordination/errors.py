@@ -240,7 +240,7 @@ class InconsistentGroupProtocol(GroupError):
 
 
 class AssignorFailed(GroupError):
-    """Raised to the leader, who ran the assignor."""
+    """Raised to the leader, which ran the assignor."""
 
     def __init__(self, group: str, assignor: str, what: str) -> None:
         self.assignor = assignor

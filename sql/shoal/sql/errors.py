@@ -100,7 +100,7 @@ class NotFound(SqlError):
 class UnreadableRow(SqlError):
     """A row of ``kind`` (command, schedule ...) holds what this version cannot read.
 
-    Written by a newer version, or by hand. ``partition``: whose owner it concerns, -1 if unknown.
+    Written by a newer version, or by hand. ``partition``: its owner's, -1 if unknown.
     """
 
     def __init__(self, kind: str, key: object, reason: str, partition: int = -1) -> None:

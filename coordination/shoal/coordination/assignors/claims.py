@@ -1,4 +1,4 @@
-"""Who really owned what: settles contradictions between what members say they own."""
+"""The real owners: settles contradictions between what members say they own."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ class Claims:
 
     ``owner`` has the partitions whose claim is settled: the highest generation wins. Of two
     claims in the same, highest generation neither can be believed: the partition is in
-    ``disputed`` and has no owner. ``runner_up`` is who had a partition before its owner.
+    ``disputed`` and has no owner. ``runner_up`` had a partition before its owner.
     """
 
     owner: Mapping[Partition, str]

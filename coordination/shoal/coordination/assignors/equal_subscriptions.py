@@ -25,7 +25,7 @@ def deal(
     full = _keep(assigned, partitions, owner, quota, extras)
     kept = {partition for held in assigned.values() for partition in held}
     below = deque(member_id for member_id in sorted(member_ids) if len(assigned[member_id]) < quota)
-    # Those who have their quota and could have one more. Who has just reached it goes last.
+    # Members that have their quota and could have one more. The latest to reach it goes last.
     at_quota = deque(
         member_id
         for member_id in sorted(member_ids)

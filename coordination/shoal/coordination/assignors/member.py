@@ -57,7 +57,7 @@ def by_id(members: Sequence[Member]) -> dict[str, Member]:
 def subscribers(
     partition_counts: Mapping[str, int], members: Sequence[Member]
 ) -> dict[str, list[Member]]:
-    """Return who wants each existing topic, in the order of ``members``; topics sorted.
+    """Return the members that want each existing topic, in the order of ``members``; topics sorted.
 
     A topic that no member wants, or that has no partitions, is left out.
     """

@@ -33,7 +33,7 @@ def cooperative_sticky(
     A partition that must leave a member is not assigned: first its owner learns that it
     is no longer assigned, gives it up and joins again. In that round it has no owner, and its new
     owner gets it. So two members never hold one partition, and what stays never pauses. A
-    disputed partition (see ``Claims``) is held back too, until all who claim it have given it up;
+    disputed partition (see ``Claims``) is held back too, until all that claim it have given it up;
     Kafka does so only when subscriptions are equal.
     """
     assigned, claims = _assign(partition_counts, members)

@@ -73,7 +73,7 @@ class Balancing:
                     moved = True
 
     def _better_owner(self, partition: Partition) -> str | None:
-        """Return who should have it because of two fewer at least: best, who had it before."""
+        """Return a member that should have it, with two fewer at least: best its last owner."""
         most = len(self._assigned[self._owner[partition]]) - 2
         least = self._least_loaded(partition.topic)
         for candidate in (self._claims.runner_up.get(partition, least), least):

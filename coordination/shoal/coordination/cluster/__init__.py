@@ -1,4 +1,4 @@
-"""Shoal's own tree in ZooKeeper: its layout, who is there, who owns which partition.
+"""Shoal's own tree in ZooKeeper: its layout, members, owners of partitions.
 
 Start with ``layout`` and ``ownership``.
 """

@@ -1,4 +1,4 @@
-"""Close a ZooKeeper tree to everybody who does not know its credential.
+"""Close a ZooKeeper tree to all clients that do not know its credential.
 
 Nodes get their access list when they are made, and lists are not inherited: what an earlier version
 made without one, and the root, which the server makes, are open until they are closed. To

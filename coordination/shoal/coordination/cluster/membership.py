@@ -1,4 +1,4 @@
-"""Who is there: members announce themselves with an ephemeral znode that holds JSON."""
+"""Members announce themselves with an ephemeral znode that holds JSON."""
 
 import asyncio
 import json

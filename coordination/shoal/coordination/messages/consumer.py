@@ -79,7 +79,7 @@ class Consumer:
     stays until it is acknowledged: without that it is delivered again after ``ack_wait_s``, or to
     the next owner as soon as there is one, if the consumer leaves or dies. Messages of one key
     are delivered one after the other, each when the one before is dealt with. Several tasks may
-    iterate at once; ``stop`` ends that. ``partitions`` matters only to the first who uses the
+    iterate at once; ``stop`` ends that. ``partitions`` matters only to the first user of the
     topic.
     """
 

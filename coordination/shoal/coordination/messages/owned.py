@@ -106,7 +106,7 @@ class OwnedPartition:
         """Return the next message with its number and how often it was delivered, this included.
 
         None if there is nothing to deliver now. Raises NotOwner; ConnectionLoss, after which the
-        message is delivered to the next who asks.
+        message is delivered to the next caller.
         """
         async with self._delivering:
             if self._is_over or self._is_settling:

@@ -33,7 +33,7 @@ class Producer:
     """Put messages into ``topic``; an ``async with`` block. Share one for each session.
 
     A key's messages go to the partition ``partition_of(key)``. ``partitions`` matters only to
-    the first who uses the topic. ``max_bytes`` bounds a message: payload, key and id together.
+    the first user of the topic. ``max_bytes`` bounds a message: payload, key and id together.
     ``clock`` gives seconds since 1970.
     """
 

@@ -1,6 +1,6 @@
 """The priority queue of tasks that wait for a worker: a million of them, claimed in batches.
 
-- ``task_queue``: ``TaskQueue``, what masters and workers use; it says who gets what.
+- ``task_queue``: ``TaskQueue``, what masters and workers use; it says which claimer gets what.
 - ``entry``: an entry is a name that sorts; ``putting``: entries into bounded buckets.
 - ``head``: the first entries as one claimer knows them, with ``window`` and ``reading``.
 - ``claiming``, ``releasing``, ``transfer``: the transactions. ``put_log``: a notification's data.

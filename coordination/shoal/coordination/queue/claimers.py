@@ -34,7 +34,7 @@ class Claimers:
         return self._changed or self._read_in != self._session.generation
 
     async def refresh(self) -> None:
-        """Register and read who is there, unless that is known."""
+        """Register, and read the claimers, unless they are known."""
         session, now = self._session, time.monotonic()
         registered = self._read_in == session.generation
         if registered and not self._changed and now < self._read_at + LONGEST_TRUST_S:

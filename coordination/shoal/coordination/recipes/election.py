@@ -2,7 +2,7 @@
 
 ::
 
-    /elections/<name>/leader     who leads (ephemeral, JSON); its creation zxid is the epoch
+    /elections/<name>/leader     the leader (ephemeral, JSON); its creation zxid is the epoch
     /elections/<name>/fence      the epoch of the newest leader (see fence.py)
 """
 

@@ -1,4 +1,4 @@
-"""Own a fair share of partitions: a group says who should have what, owner nodes say who has."""
+"""Own a fair share of partitions: a group assigns them, owner nodes prove who has them."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack

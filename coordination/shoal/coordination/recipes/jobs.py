@@ -2,7 +2,7 @@
 
 ::
 
-    /jobs/<name>/<job>/owner     who runs the job (ephemeral, JSON); its creation zxid is the epoch
+    /jobs/<name>/<job>/owner     the process that runs the job (ephemeral, JSON); czxid: its epoch
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class BalancedJobs:
     or when we cannot prove any more that it is ours. In the first case no other process begins
     it before ``run`` has ended, so it may finish what it is at; in the second it has 0.3 of the
     session timeout. A job that returns is not begun again here; one that fails is, a second later.
-    ``epoch`` is greater than in any run of the job before, for others to refuse who is late.
+    ``epoch`` is greater than in any run of the job before, for others to refuse a late one.
 
     The processes of ``name`` may have different lists: a job goes to one that has it. A few
     hundred jobs are fine; for more, share partitions and map the jobs to them (``partition_of``).

@@ -111,7 +111,7 @@ def by_of(request: BackfillRequest, target: Target) -> By:
 
 
 def calendar_of(request: BackfillRequest) -> By:
-    """Say whose calendar counts: that of the schedules, or of the workflows (by day, a list)."""
+    """Return which calendar counts: that of the schedules, or of the workflows (by day, a list)."""
     return By.DAY if request.dates else request.by or By.SCHEDULE
 
 

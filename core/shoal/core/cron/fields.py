@@ -6,7 +6,7 @@ Unix             minute hour day-of-month month day-of-week
 What Quartz means by ``L W LW # ?``, by ranges that wrap around (``22-4``, ``FRI-MON``) and by
 SUN = 1 holds in the Quartz form. The Unix form is Vixie cron's: Sunday is 0 or 7, and if both day
 fields are restricted and neither starts with ``*`` one of them suffices, else both must hold.
-Everything whose meaning one would have to guess is refused, even where Quartz lets it pass.
+Everything with an ambiguous meaning is refused, even where Quartz accepts it.
 """
 
 from collections.abc import Callable

@@ -31,7 +31,7 @@ def of_instance(draft: Draft) -> Iterator[datetime]:
 
 
 def of_attempt(draft: Draft, attempt: Attempt) -> Iterator[datetime]:
-    """Yield when an attempt reaches a timeout that the master sees to.
+    """Yield when an attempt reaches a timeout that the master enforces.
 
     Workers end their tasks themselves; the master warns, and ends the tasks that it runs.
     """

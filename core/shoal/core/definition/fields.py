@@ -79,7 +79,7 @@ def _usable_time(value: datetime) -> datetime:
 
 
 Day = Annotated[date, BeforeValidator(_written_day)]
-# A time without an offset is what a clock on the wall shows; whose wall, the field says.
+# A time without an offset is local; the field says in which zone.
 WallTime = Annotated[datetime, BeforeValidator(_written_time), AfterValidator(_usable_time)]
 
 

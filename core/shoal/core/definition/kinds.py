@@ -19,7 +19,7 @@ class LogicKind(StrEnum):
     DEPENDENT = "DEPENDENT"  # waits for runs of other workflows
 
 
-# These stand still while others work for them, for minutes or days; choices take no time.
+# These wait while others work for them, for minutes or days; choices take no time.
 LASTING = frozenset({LogicKind.SUB_WORKFLOW, LogicKind.MAP, LogicKind.DEPENDENT})
 CHOOSERS = frozenset({LogicKind.CONDITIONS, LogicKind.SWITCH})
 WITH_CHILDREN = frozenset({LogicKind.SUB_WORKFLOW, LogicKind.MAP})

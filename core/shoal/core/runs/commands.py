@@ -58,7 +58,7 @@ class Parent:
 class NewCommand:
     """A request on its way into the command table.
 
-    ``partition``: of START any, the same for all who send Shoal's own command again; of the others
+    ``partition``: of START any, the same each time Shoal sends its own command again; of the others
     the instance's. ``idempotency_key``: one of Shoal's own never meets a caller's.
     ``instance_id``: the instance it speaks of (RERUN: the one to run again); None for START.
     ``version`` None means the newest published one at the time it is carried out.

@@ -62,7 +62,7 @@ class TaskStarted:
 class TaskEnded:
     """The attempt is over. ``signal`` is SUCCEED, FAIL, KILL or LOSE.
 
-    ``worker`` is who reports it; None when a master declares the attempt lost. ``started_at`` and
+    ``worker`` reports it; None when a master declares the attempt lost. ``started_at`` and
     ``ended_at`` are the worker's account (None: ``at``), for people: nothing is timed by them.
     """
 
@@ -185,7 +185,7 @@ class KillRequested:
 class ForceRequested:
     """Take a task that failed for a success, and go on behind it.
 
-    ``by``: who asked for it; ``reason``: why, for people.
+    ``by``: the user; ``reason``: why, for people.
     """
 
     task: str

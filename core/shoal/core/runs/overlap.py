@@ -59,7 +59,7 @@ class Lineup:
         return replace(self, waiting=waiting, waiting_count=self.waiting_count + 1)
 
     def after(self, moves: "Moves") -> "Lineup":
-        """Return the line-up once ``moves`` are stored. Who is replaced stays active meanwhile."""
+        """Return the state once ``moves`` are stored. A replaced run stays active meanwhile."""
         gone = {*moves.admit, *moves.supersede}
         stayed = tuple(waiter for waiter in self.waiting if waiter.id not in gone)
         there = (*self.replaceable, *moves.admit)

@@ -131,7 +131,7 @@ def base_of(run: Run) -> datetime:
 
 
 def system_parameters(run: Run, attempt: Attempt) -> dict[str, str]:
-    """Return who the attempt is, under the names that such parameters have elsewhere."""
+    """Return the attempt's identity, under the names that such parameters have elsewhere."""
     return {
         "system.task.instance.id": str(attempt.id),
         "system.task.definition.name": attempt.task,

@@ -17,7 +17,7 @@ _MOST_NAMES = 5  # of tasks in one sentence
 
 
 class Layer(StrEnum):
-    """Who it is that a task or an instance waits for, from the outside to the inside."""
+    """What a task or an instance waits for, from the outside to the inside."""
 
     COMMAND = "command"
     OVERLAP = "overlap"  # other runs of the workflow

@@ -65,7 +65,7 @@ _SQLITE_UNIQUE = frozenset({sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CON
 
 
 def all_in_use() -> SqlError:
-    """Return the error of who has waited too long for one of the process's connections."""
+    """Return the error of a wait that was too long, for one of the process's connections."""
     return DatabaseUnavailable("all database connections of this process are in use; try again")
 
 

@@ -321,7 +321,7 @@ task_instance = Table(
     Column("finished_at", UtcDateTime),
     Column("skip_cause", Line(20)),
     Column("forced", Boolean, nullable=False, server_default=false()),
-    Column("doomed", Line(20)),
+    Column("doomed", Line(20)),  # a Termination
     Column("warned_at", UtcDateTime),
     Column("outputs", Json(dict, texts=True)),
     Column("detail", Json(dict)),
@@ -334,7 +334,7 @@ task_instance = Table(
 )
 IS_FINAL = task_instance.c.state.in_(literals(FINISHED_TASK))
 IS_BLOCKED = task_instance.c.state.in_(literals(frozenset({TaskState.BLOCKED})))
-# Who waits for a slot, in the order in which slots are given.
+# Attempts that wait for a slot, in the order in which slots are given.
 SLOT_ORDER = (
     task_instance.c.workflow_priority,
     task_instance.c.workflow_instance_id,

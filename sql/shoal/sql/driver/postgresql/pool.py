@@ -39,7 +39,7 @@ _SETTINGS = {
     "TimeZone": "UTC",
     "idle_in_transaction_session_timeout": "10s",
     "lock_timeout": "30s",
-    # Nor may processes whose host has vanished keep the server's places for hours.
+    # Nor may processes on a host that has vanished keep the server's connections for hours.
     "tcp_keepalives_idle": "30",
     "tcp_keepalives_interval": "10",
     "tcp_keepalives_count": "3",
@@ -71,11 +71,11 @@ class PostgresqlConnections:
 
     @property
     def silence(self) -> Silence:
-        """Who watches the connections."""
+        """What watches the connections."""
         return self._pool.silence
 
     def suspend(self, reason: str) -> None:
-        """Let all who wait for the server fail, and all who come, until ``resume``."""
+        """Let all waits for the server fail, and all later ones, until ``resume``."""
         self._pool.suspend(reason)
 
     def resume(self) -> None:
@@ -106,7 +106,7 @@ class PostgresqlConnections:
 
 
 class _Pool:
-    """At most ``size`` connections; who finds none waits for a turn, in order."""
+    """At most ``size`` connections; without a free one callers wait, in order."""
 
     def __init__(self, url: URL, size: int, patience: Patience) -> None:
         self._defaults = {name: one for name, one in _DEFAULTS.items() if name not in url.query}
@@ -151,7 +151,7 @@ class _Pool:
             raise
 
     def suspend(self, reason: str) -> None:
-        """Let all who wait for the server fail, and all who come, until ``resume``."""
+        """Let all waits for the server fail, and all later ones, until ``resume``."""
         self._refusal = reason
         self._stop_connecting(0.0)
         self.silence.abandon(reason)

@@ -37,7 +37,7 @@ _CANCEL_S = 2.0  # to send the server the cancellation of a statement
 class Silent(OperationalError):
     """The connection was given up, since nothing came from the server."""
 
-    is_silence = True  # for who translates errors of all drivers
+    is_silence = True  # for the translation of errors of all drivers
 
 
 class QuickConnection(AsyncConnection[Any]):

@@ -3,10 +3,10 @@
 To hand a statement to a thread, and its result back, costs several times the statement. So only
 what can take long goes to a thread: connecting, commits (they wait for the disk), statements with
 many rows of values, and queries that are not through after ``SHORT_S``: those are stopped, and
-done again in the thread, on the same snapshot. Nothing waits for a lock in SQLite itself: who
-finds one taken sleeps and tries again. That is not fair between processes, but none starves:
-beside three processes that commit without a pause, on a busy machine, a fourth waited 10 ms as a
-rule and 0.5 s at most, of the 30 s after which it would give up.
+done again in the thread, on the same snapshot. Nothing waits for a lock in SQLite itself: a
+transaction that finds one taken sleeps and tries again. That is not fair between processes, but
+none starves: beside three processes that commit without a pause, on a busy machine, a fourth
+waited 10 ms as a rule and 0.5 s at most, of the 30 s after which it would give up.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ _PATIENT, _IMPATIENT = f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}", "PRAGMA busy_
 
 
 class SqliteConnections:
-    """At most ``size`` connections to one file; who finds none waits for a turn, in order."""
+    """At most ``size`` connections to one file; without a free one callers wait, in order."""
 
     def __init__(self, url: URL, size: int, *, read_only: bool) -> None:
         self._engine = create_engine(

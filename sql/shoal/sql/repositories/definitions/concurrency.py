@@ -1,4 +1,4 @@
-"""Concurrency groups of projects: how many slots each has, who has them, who waits.
+"""Concurrency groups of projects: their slots, the attempts that have one, and that wait.
 
 ``Slots`` gives the slots to attempts.
 """

@@ -60,7 +60,7 @@ class Projects:
 
         Returns whether it was there before. Raises NotFound for an unknown project.
         """
-        # The row is locked, so that two who change different parameters lose neither change.
+        # The row is locked, so that two changes of different parameters are both kept.
         query = select(project.c.name, project.c.parameters).where(project.c.name == name)
         query = query.with_for_update()
         row = await self._connection.first(query)

@@ -25,7 +25,7 @@ from shoal.sql.statements.shapes import check_texts
 
 _ScheduleList = list[Schedule]
 
-# What says when a schedule fires: who changes one of these makes other fire times.
+# What says when a schedule fires: a change of one of these changes the fire times.
 _TIMES = (
     "cron",
     "timezone",

@@ -35,7 +35,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Origin:
-    """A workflow as those find it who start it; ``parameters`` are its project's definitions."""
+    """A workflow as a start needs it; ``parameters`` are its project's definitions."""
 
     version: int  # the newest one
     is_deleted: bool

@@ -1,1 +1,1 @@
-"""Commands, instances, attempts, events, and who may start."""
+"""Commands, instances, attempts, events, and which runs may start."""

@@ -109,7 +109,7 @@ class Admission:
             .where(_OF.workflow_id == workflow_id, _IS_ACTIVE)
             .order_by(_OF.id)
         )
-        # More than there is room for make no difference to who may start.
+        # More than there is room for make no difference to what may start.
         rows = await self._connection.rows(active if replaces else active.limit(policy.max_active))
         replaceable = [row.id for row in rows if row.state != WorkflowState.STOPPING]
         return Lineup(

@@ -58,10 +58,10 @@ class Dependencies:
                 found[row.project, row.name] = row.id
         return found
 
-    # -- who waits ---------------------------------------------------------------------------
+    # -- waiting tasks ---------------------------------------------------------------------------
 
     async def register(self, waits: Sequence[Wait]) -> None:
-        """Store who waits; what is there already stays. The caller has fenced the partitions."""
+        """Store waiting tasks; those that are there stay. The caller has fenced the partitions."""
         if waits:
             await self._connection.insert_new(
                 dependency_wait,
@@ -70,14 +70,14 @@ class Dependencies:
             )
 
     async def forget(self, task_instance_ids: Collection[int]) -> None:
-        """Remove those who wait no more. The caller has fenced the partitions."""
+        """Remove those that wait no more. The caller has fenced the partitions."""
         for chunk in batched(sorted(task_instance_ids), _IDS_PER_QUERY):
             await self._connection.execute(
                 delete(dependency_wait).where(dependency_wait.c.task_instance_id.in_(chunk))
             )
 
     async def waiting_for(self, names: Collection[WorkflowName]) -> dict[WorkflowName, set[int]]:
-        """Return the partitions of those who wait for these workflows; without any: missing."""
+        """Return the partitions of tasks that wait for these workflows; without any: missing."""
         query = (
             select(project.c.name.label("project"), workflow.c.name, dependency_wait.c.partition)
             .join_from(project, workflow)

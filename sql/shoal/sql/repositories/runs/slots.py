@@ -1,4 +1,4 @@
-"""Who has the slots of concurrency groups: the leases.
+"""The slots of concurrency groups: leases of attempts.
 
 A lease belongs to one attempt and counts while the attempt is BLOCKED, QUEUED, CLAIMED or
 RUNNING: so a slot is free in the transaction that ends or pauses its attempt, even after a crash.
@@ -74,13 +74,13 @@ class Slots:
         found = {group: Shortage(exists=False) for group in groups}
         for chunk in batched(sorted(groups), _GROUPS_PER_QUERY):
             for row in await self._connection.rows(query.where(QUALIFIED.in_(chunk))):
-                # Asked for one by one: SQLite goes by the index of those who wait only so.
+                # Asked for one by one: only so SQLite uses the index of the waiting ones.
                 waits = row.has_room and bool(await self.waiting_in(row.qualified, most=1))
                 found[row.qualified] = Shortage(exists=True, is_free=waits)
         return found
 
     async def waiting_in(self, group: str, most: int = 100) -> set[int]:
-        """Return partitions of the first who wait for a slot of the group."""
+        """Return partitions of the first attempts that wait for a slot of the group."""
         rows = await self._connection.rows(
             _slots()
             .where(task_instance.c.concurrency_group == group, IS_BLOCKED, ~HAS_LEASE)
@@ -103,7 +103,7 @@ class Slots:
         return found
 
     async def give(self, group: str, at: datetime) -> list[Slot]:
-        """Give the free slots of a group to those who are first; return what was given."""
+        """Give the free slots of a group to the first attempts; return what was given."""
         locked = (
             select(concurrency_group.c.id, concurrency_group.c.slots)
             .join_from(concurrency_group, project)

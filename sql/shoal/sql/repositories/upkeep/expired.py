@@ -186,7 +186,7 @@ class ExpiredRows:
     ) -> Window:
         """Rows are born in order of their ids, so the first one that is too young ends the walk.
 
-        But for a little: masters' clocks differ. Who is older than that is found another time.
+        But for a little: masters' clocks differ. What is older than that is found another time.
         """
         c = table.c
         seen = await self._connection.rows(
@@ -262,7 +262,7 @@ class ExpiredRows:
     async def delete_instances(self, ids: Collection[int], before: datetime) -> "Deleted":
         """Delete those of these instances that may still go, with all that belongs to them.
 
-        Who recovers one at this moment waits for us and finds it gone, or we find it open.
+        A recovery at this moment waits for us and finds it gone, or we find it open.
         """
         query = (
             select(_i.id, _i.partition)

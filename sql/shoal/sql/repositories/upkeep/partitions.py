@@ -1,4 +1,4 @@
-"""Partitions: who may write what. The ``epoch`` of a partition fences its former owners."""
+"""Partitions and their owners. The ``epoch`` of a partition fences its former owners."""
 
 from collections.abc import Mapping
 from typing import Any
