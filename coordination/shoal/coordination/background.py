@@ -21,7 +21,7 @@ def start(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
 def keep_running(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> asyncio.Task[None]:
     """Run ``work()`` as a task; log a failure, and run it again after ``RESTART_S``.
 
-    For loops that read everything anew when they begin. For what must not go on after an error
+    For loops that read everything when they begin. For what must not go on after an error
     there is ``start``.
     """
     return asyncio.create_task(_again_and_again(work, name), name=name)

@@ -30,7 +30,7 @@ class ClusterSettings(BaseSettings):
     # scheme:secret, as "digest:user:password"; empty: none, and every client may do everything
     zookeeper_credential: str = Field(default="", pattern=r"^$|^\w+:.+$", repr=False)
     database_url: str = ""  # empty: SQLite in the data folder
-    # PostgreSQL: a connection on which nothing comes for so long is given up.
+    # PostgreSQL: a connection that is silent for this time is given up.
     database_silence_s: float = Field(default=10.0, ge=1)
     partitions: int = Field(default=128, ge=1, le=1000)  # fixed at the cluster's first start
     session_timeout_s: float = Field(default=10.0, ge=1)  # of the ZooKeeper sessions

@@ -51,7 +51,7 @@ class Owners:
         return self._known.get(partition)
 
     async def all_owners(self, partitions: int) -> dict[int, OwnerInfo]:
-        """Return the owner of each partition below ``partitions`` that has one, read anew."""
+        """Return the owner of each partition below ``partitions`` that has one, read now."""
         gets = [self._session.get(layout.owner(number)) for number in range(partitions)]
         nodes = await asyncio.gather(*gets, return_exceptions=True)
         owners: dict[int, OwnerInfo] = {}

@@ -177,7 +177,7 @@ class Ownership:
     # ------------------------------------------------------------------ owner nodes
 
     async def _watch_nodes(self) -> None:
-        """Lose what has lost its node. Watches fire then; all are read anew now and then."""
+        """Lose what has lost its node. Watches fire then; all are read again now and then."""
         while True:
             await _wait_any(self._reread_s, self._has_unwatched)
             await self._session.connected()

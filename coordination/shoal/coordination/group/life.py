@@ -37,10 +37,10 @@ T = TypeVar("T")
 # Fraction of the rebalance timeout after which a slow callback is stopped: before others can have
 # evicted its member and taken what it holds.
 PATIENCE = 0.9
-# A change is read after a random pause of up to so many seconds for each member: they read and
-# write one after the other then. All at once, only one of all writes would succeed.
+# A change is read after a random pause of up to this many seconds for each member. So they read
+# and write one after the other; all at once, only one of all writes would succeed.
 SPREAD_S = 0.003
-# Every write that came too late doubles that pause, up to so many seconds.
+# Every write that came too late doubles that pause, up to this many seconds.
 LONGEST_PAUSE_S = 1.0
 
 

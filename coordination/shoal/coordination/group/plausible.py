@@ -11,7 +11,7 @@ from shoal.coordination.group.states import GroupState
 
 # Deadlines are of the ensemble's clock, of which servers may have different ones.
 CLOCKS_APART_S = 300.0
-GHOSTS = 100  # members without a session: so many may have died at once
+GHOSTS = 100  # most members without a session, which may have died at once
 
 
 def implausible(group: GroupMetadata, now_s: float, registered: Set[str]) -> str | None:

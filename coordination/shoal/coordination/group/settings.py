@@ -8,7 +8,7 @@ class GroupSettings:
     """Settings of one member, with the meanings that Kafka gives them.
 
     Two of Kafka's belong to the session. ``session.timeout.ms`` is ``ZkSession``'s
-    ``session_timeout_s``: for so long a member that has fallen silent keeps its place.
+    ``session_timeout_s``: how long a silent member keeps its place.
     ``heartbeat.interval.ms`` is a sixth of it. Members that have a session of their own may so
     differ; members that share one live and die together.
     """
@@ -20,7 +20,7 @@ class GroupSettings:
     # How long the first member of an empty group waits for companions. Each one that comes
     # prolongs the wait by as much, up to the rebalance timeout.
     initial_rebalance_delay_s: float = 3.0
-    # Without a call of ``Group.poll`` for so long the member leaves, and its partitions are lost;
+    # Without a call of ``Group.poll`` in this time the member leaves, and its partitions are lost;
     # it joins again at the next call. None: polling is not needed.
     max_poll_interval_s: float | None = None
     # A static member (one with an ``instance_id``) whose session is over keeps its place for so

@@ -20,20 +20,20 @@ from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
 
-POLL_S = 5.0  # so often a wait for a message checks that the group has not ended
+POLL_S = 5.0  # between checks, in a wait for a message, that the group has not ended
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSettings:
     """How a consumer treats messages; the same for all consumers of a topic."""
 
-    # A message that is not acknowledged for so long after its delivery is delivered again. A
-    # consumer that gives a partition up waits so long for the last acknowledgements, so it has to
-    # be shorter than the group's rebalance timeout.
+    # A message that is not acknowledged in this time is delivered again. A consumer that gives a
+    # partition up waits as long for the last acknowledgements, so it has to be shorter than the
+    # group's rebalance timeout.
     ack_wait_s: float = 5.0
-    # After so many deliveries in vain it becomes a dead letter.
+    # After this many deliveries in vain it becomes a dead letter.
     max_deliveries: int = 5
-    # So many may be out with one consumer, delivered and not acknowledged.
+    # How many one consumer may have, delivered and not acknowledged.
     max_in_flight: int = 16
 
     def __post_init__(self) -> None:

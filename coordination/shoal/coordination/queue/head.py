@@ -138,7 +138,7 @@ class Head:
             self.expire()
 
     def expire(self) -> None:
-        """Read anew before the next claim."""
+        """Read the queue again before the next claim."""
         self._trust.expire()
         self.notified.set()
 

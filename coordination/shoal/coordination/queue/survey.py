@@ -21,7 +21,7 @@ AT_ONCE = 500  # single requests in flight, and names that are read without a tu
 LISTS_AT_ONCE = 50  # buckets that are counted, in flight
 PAGE_LISTS_AT_ONCE = 10  # lists of a bucket, with up to 1000 names each, in flight
 MOST_LISTS = 1000  # in one page
-COUNTED_BUCKETS = 1000  # one by one; of more a sample of so many is counted
+COUNTED_BUCKETS = 1000  # all of them; of more, a sample of this size
 DIGITS = 2  # of a number that was estimated from a sample
 _TASK = re.compile(r"[0-9]{1,14}", re.ASCII)
 

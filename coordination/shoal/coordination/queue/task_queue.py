@@ -63,7 +63,7 @@ T = TypeVar("T")
 BATCH = 250  # entries in one multi
 BATCHES_AT_ONCE = 8
 AT_ONCE = 500  # single requests in flight; entries that are compared without a turn for others
-TIMER_S = 0.001  # a timer may fire so much too early
+TIMER_S = 0.001  # a timer may fire this much too early
 LISTS_AT_ONCE = 50  # lists of a bucket, with up to 1000 names each, in flight
 _IN_ORDER = attrgetter(*(each.name for each in fields(Entry)))
 

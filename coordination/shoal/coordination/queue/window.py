@@ -13,8 +13,8 @@ TRUST_ALONE_S, TRUST_S, TRUST_OWN_SHARE_S = 5.0, 0.1, 0.25
 # With a share of its own a claimer does not read notifications more often than that.
 NOTIFICATION_PAUSE_S = 0.05
 PATIENCE_S = 0.25  # between two checks whether others have taken what we passed over
-CONTENDED_S = 3.0  # after a lost race the head is shared out for so long
-# … but at least so many times as long as a reading takes: a busy machine needs longer for all.
+CONTENDED_S = 3.0  # how long the head is shared out after a lost race
+# … but at least this many times the duration of a reading: a busy machine is slower in all.
 READINGS, CONTENDED_READINGS = 5, 30
 
 
@@ -88,7 +88,7 @@ class Trust:
         self._exact_at = at
 
     def expire(self) -> None:
-        """The window has to be read anew."""
+        """The window has to be read again."""
         self._read_at = float("-inf")
 
     def contend(self) -> None:

@@ -2,7 +2,7 @@
 
 The thread sends a ``sync`` every sixth of the timeout, and the connection thread notes when the
 one was sent that it has the answer to. Neither waits for the event loop. But a loop that stands
-still for ever must not own anything for ever: once it has not turned for as long as the session
+still must not own anything for ever: once it has not turned for as long as the session
 timeout, nothing is proven any more, and the connection is held still until the loop turns. So the
 server ends the session as it does that of a process that is gone, and others take over.
 """

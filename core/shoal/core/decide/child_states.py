@@ -89,7 +89,7 @@ CHILD_TRANSITIONS: Mapping[tuple[ChildState, ChildEvent], ChildState] = {
     (S.PAUSED, E.ASK_RESUME): S.STARTING,
     (S.STOPPED, E.ASK_RESUME): S.STARTING,
     (S.FAILED, E.ASK_RECOVER): S.STARTING,
-    # A child has a life of its own: whatever it reports is so.
+    # Others may change a child, too: any state can follow any other.
     **{(state, event): after for event, after in _REPORTED.items() for state in S},
     **{(state, E.MISS): state for state in (*CONTINUED_BY, S.PAUSING, S.STOPPING)},
     **{(state, E.CONTINUE): state for state in CONTINUED_BY},

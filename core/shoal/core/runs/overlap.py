@@ -86,7 +86,7 @@ class Moves:
 
 
 def refusal(policy: Policy, active: int, waiting: int) -> str | None:
-    """Return why one more run is refused while so many are active and wait; None: it is not."""
+    """Return why one more run is refused, given those that are active and wait; None: it is not."""
     room = max(0, policy.max_active - active)
     if policy.overlap is Overlap.SKIP_NEW and waiting >= room:
         return (

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 @dataclass(frozen=True)
 class Retention:
-    """For how long each kind of row is kept; None: for ever."""
+    """How long each kind of row is kept; None: for ever."""
 
     instances: timedelta | None  # finished ones, with their attempts and events
     newest: int  # finished instances of each workflow that stay whatever their age is

@@ -193,7 +193,7 @@ class Connection:
         return inserted
 
     async def reserve_ids(self, counts: Mapping[Table, int]) -> list[list[int]]:
-        """Return ascending row ids of our own, so many for each table, in order.
+        """Return ascending row ids of our own, as many as named for each table, in order.
 
         So rows can refer to each other, and go out in bulk, before they are inserted.
         """

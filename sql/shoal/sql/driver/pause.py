@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-# For so long short work, one piece after the other, may keep the event loop waiting.
+# How long pieces of short work, one after the other, may block the event loop.
 SHORT_S = 0.002
 
 

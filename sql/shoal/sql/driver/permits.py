@@ -1,4 +1,4 @@
-"""Permits: at most so many at once have a connection, the others wait in order."""
+"""Permits: a bounded number of callers have a connection, the others wait in order."""
 
 import asyncio
 

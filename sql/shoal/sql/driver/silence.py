@@ -33,7 +33,7 @@ Session = tuple[int, str]
 _CHECK_S = 0.25  # between checks, while a caller waits
 # In parts of ``doubt_s``. A wait of this length is checked together with those in doubt:
 _SUSPECT = 1 / 3
-# For so long an answer may be on its way while the server is asked:
+# How long an answer may be on its way while the server is asked:
 _CROSSING = 1 / 6
 
 

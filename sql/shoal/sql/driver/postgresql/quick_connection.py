@@ -25,10 +25,10 @@ from shoal.sql.driver.silence import Session, Silence
 
 T = TypeVar("T")
 
-# For so long the event loop waits for an answer.
+# Longest blocking wait of the event loop for an answer, seconds.
 _ANSWER_S = 0.0004
-# After an answer that took longer so many are left to the event loop, twice as many after each
-# try that fails: a server that is far away is hardly ever waited for.
+# After an answer that took longer, the next ones are left to the event loop: twice as many after
+# each try that fails, up to this number. So there is hardly any wait for a distant server.
 _MOST_LEFT = 256
 _DESCRIPTORS = 1024  # that select can watch
 _CANCEL_S = 2.0  # to send the server the cancellation of a statement
