@@ -1,4 +1,4 @@
-# The two commands a newcomer needs are `make demo` and `make test`; the rest serves development.
+# The two commands a newcomer needs are `make demo` and `make test`; `make help` lists the rest.
 PYTHON ?= python3
 BIN := .venv/bin
 UV := $(BIN)/uv
@@ -8,8 +8,8 @@ PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet --compile-byteco
 
 .PHONY: help demo test coverage chaos check fmt lock proto clean bench bench-budget bench-queue mutations model
 
-help:  ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+help:  ## print this list
+	@grep -hE '^[a-z./-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 .venv/bootstrap: requirements-bootstrap.txt
 	@echo "==> creating .venv"
@@ -18,13 +18,13 @@ help:  ## this list
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bootstrap.txt
 	@touch $@
 
-.venv/run: .venv/bootstrap requirements.txt pyproject.toml
+.venv/run: .venv/bootstrap requirements.txt pyproject.toml  ## install Shoal and its pinned dependencies into .venv
 	@echo "==> installing Shoal and its pinned dependencies (PySpark is 450 MB: the first time takes a minute or two)"
 	$(PIP_INSTALL) --require-hashes -r requirements.txt
 	$(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
-.venv/dev: .venv/run requirements-dev.txt
+.venv/dev: .venv/run requirements-dev.txt  ## the same, with the tools for development and tests
 	@echo "==> installing the test tools"
 	$(PIP_INSTALL) --require-hashes -r requirements-dev.txt
 	@touch $@
@@ -32,40 +32,40 @@ help:  ## this list
 demo: .venv/run  ## start a local cluster, run the example pipeline on it, show the result
 	$(BIN)/shoal demo examples/flights/workflow.yaml --show report --show picture --data .shoal
 
-test: .venv/dev check  ## every test: unit, integration, acceptance (some minutes)
+test: .venv/dev check  ## run all checks and all tests: unit, integration, acceptance (some minutes)
 	@# Without a PostgreSQL its tests are skipped, saying so; in CI that is an error.
 	sh tests/provision.sh || test -z "$$CI"
 	$(BIN)/python -m tests
 
-coverage: .venv/dev  ## every test, and which lines none of them reaches (twice as long)
+coverage: .venv/dev  ## run all tests and show the lines that none of them reaches (twice as long)
 	sh tests/provision.sh
 	$(BIN)/python -m tests --coverage
 
 # FAULTS=1000 for the long form; SEED=… replays the faults of an earlier run.
 FAULTS ?=
-chaos: .venv/dev  ## the fault suite: kills, pauses, partitions, lost answers, full disks; then the mutations
+chaos: .venv/dev  ## run the fault suite on a real cluster, then the mutations; FAULTS=1000, SEED=4711
 	sh tests/provision.sh
 	FAULTS=$(FAULTS) SEED=$(SEED) $(BIN)/python -m tests.chaos
 	@# And would the tests notice if one of the safety checks were gone?
 	$(BIN)/python -m tests.mutations
 
-check: .venv/dev  ## format, lint, types, import contracts
+check: .venv/dev  ## check format, lint, types and import contracts
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-mutations: .venv/dev  ## take out each safety check in turn: some test must notice (some minutes)
+mutations: .venv/dev  ## take out each safety check in turn; some test must notice (some minutes)
 	sh tests/provision.sh || test -z "$$CI"
 	$(BIN)/python -m tests.mutations
 
 # 100,000 cases take about ten minutes; SEED=… chooses others.
 CASES ?= 100000
-model: .venv/dev  ## decide against the independent reference model, CASES random cases
+model: .venv/dev  ## test decide against the reference model on random cases; CASES=100000, SEED=1
 	$(BIN)/python -m tests.unit.core.reference --cases $(CASES) --seed $(or $(SEED),1)
 
 # Everything that docs/performance.md shows, and into it. QUICK=--quick leaves out the largest workloads.
-bench: .venv/dev  ## all figures of docs/performance.md, on a machine without other work (half an hour)
+bench: .venv/dev  ## measure all figures of docs/performance.md, on an idle machine (half an hour); QUICK=--quick
 	sh tests/provision.sh
 	mkdir -p bench/results
 	$(BIN)/python bench/engine.py $(QUICK)
@@ -79,24 +79,24 @@ bench: .venv/dev  ## all figures of docs/performance.md, on a machine without ot
 	$(BIN)/python bench/guard.py
 
 # After a change that makes tasks cheaper: from then on they must not become dearer again.
-bench-budget: .venv/dev  ## write what a task costs now to bench/budget.json
+bench-budget: .venv/dev  ## record what a task costs now in bench/budget.json
 	$(BIN)/python bench/counts.py --record
 	$(BIN)/python bench/guard.py --record
 
-bench-queue: .venv/run  ## claim latency and throughput with up to a million tasks waiting (minutes)
+bench-queue: .venv/run  ## measure claims with up to a million tasks waiting (minutes)
 	$(BIN)/python bench/queue.py
 
-fmt: .venv/dev  ## format and fix what can be fixed by itself
+fmt: .venv/dev  ## format, and fix what ruff can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-clean:  ## remove the environment and all caches (not your data folders)
+clean:  ## remove .venv and all caches (not your data folders)
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage* dist
 
-lock: .venv/bootstrap  ## pin all dependencies anew, with hashes and without index addresses
+lock: .venv/bootstrap  ## pin all dependencies anew, with hashes
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate requirements-bootstrap.in -o requirements-bootstrap.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml --extra local --extra examples --group build -o requirements.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml --extra local --extra examples --group build --group dev -c requirements.txt -o requirements-dev.txt
 
-proto: .venv/dev  ## generate the gRPC stubs
+proto: .venv/dev  ## generate the gRPC stubs from proto/shoal/proto/shoal.proto
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m grpc_tools.protoc -Iproto --python_out=proto --mypy_out=proto --grpc_python_out=proto --mypy_grpc_out=proto proto/shoal/proto/shoal.proto
