@@ -47,7 +47,7 @@ async def serve(
     *,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve the API until SIGTERM or SIGINT. ``ready`` is told the URL once it answers.
+    """Serve the API until SIGTERM or SIGINT. ``ready`` gets the URL once it answers.
 
     Raises NotLoopback, AddressInUse, BadToken, and what keeps database and ZooKeeper away.
     """
@@ -139,13 +139,13 @@ async def open_services(
 async def serve_app(
     services: Services, listener: socket.socket, ready: Callable[[str], None] | None = None
 ) -> None:
-    """Serve on ``listener`` until ``services.stopping``; ``ready`` is told the URL."""
+    """Serve on ``listener`` until ``services.stopping``; ``ready`` gets the URL."""
     config = uvicorn.Config(
         create_app(services),
         http=BoundedProtocol,
         ws="none",
         lifespan="on",
-        log_config=None,  # logging is set up by who runs this role
+        log_config=None,  # logging is set up by the process that runs this role
         access_log=False,  # our own middleware logs requests
         server_header=False,
         proxy_headers=False,
@@ -227,7 +227,7 @@ def _stop_signals(stopping: asyncio.Event) -> Iterator[None]:
 
 @contextmanager
 def listening(settings: ApiSettings) -> Iterator[socket.socket]:
-    """Bind first of all: a taken port is told before anything else is started."""
+    """Bind first of all: a taken port is reported before anything else is started."""
     host = "127.0.0.1" if settings.host == "localhost" else settings.host
     try:
         address = ip_address(host)

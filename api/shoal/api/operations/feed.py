@@ -1,7 +1,7 @@
 """The live history: one reader of the event table per process, any number of listeners.
 
-The reader runs only while somebody listens. Each listener has a bounded queue; who reads too
-slowly is let go and comes back with the id of the last event it saw.
+The reader runs only while there are listeners. Each has a bounded queue; one that reads too
+slowly is disconnected and comes back with the id of the last event it saw.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from shoal.sql import Database, EventTail
 
 log = structlog.get_logger()
 
-# Pauses between two looks at the table: short after an event, longer and longer without.
+# Pauses between two reads of the table: short after an event, longer and longer without.
 SHORTEST_PAUSE_S = 0.02
 LONGEST_PAUSE_S = 0.25
 PAUSE_AFTER_ERROR_S = 1.0
@@ -66,7 +66,7 @@ class Feed:
         self._tail: EventTail | None = None
         self._task: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
-        self._look = asyncio.Event()
+        self._poll = asyncio.Event()
 
     @property
     def listeners(self) -> int:
@@ -103,9 +103,9 @@ class Feed:
             self._task.cancel()
         self._task = self._tail = None
 
-    def look_soon(self) -> None:
-        """Something is about to happen: look at once, and often for a while."""
-        self._look.set()
+    def poll_soon(self) -> None:
+        """Something is about to happen: poll at once, and often for a while."""
+        self._poll.set()
 
     async def aclose(self) -> None:
         """Stop reading; listeners end."""
@@ -132,18 +132,18 @@ class Feed:
                 for subscription in self._subscriptions:
                     subscription.offer(events)
                 pause_s = SHORTEST_PAUSE_S if events else min(pause_s * 1.5, LONGEST_PAUSE_S)
-                if await self._told_to_look(pause_s):
+                if await self._is_asked_to_poll(pause_s):
                     pause_s = SHORTEST_PAUSE_S
         finally:
-            if self._tail is tail:  # not stopped: this is a failure, so nobody must wait for us
+            if self._tail is tail:  # not stopped: this is a failure, so no listener may wait for us
                 self._tail = None
                 self._end_all()
 
-    async def _told_to_look(self, pause_s: float) -> bool:
-        self._look.clear()
+    async def _is_asked_to_poll(self, pause_s: float) -> bool:
+        self._poll.clear()
         try:
             async with asyncio.timeout(pause_s):
-                await self._look.wait()
+                await self._poll.wait()
         except TimeoutError:
             return False
         return True

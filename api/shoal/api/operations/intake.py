@@ -28,7 +28,10 @@ Stored = tuple[Command, bool]  # False: its idempotency key was there before
 
 
 class Intake:
-    """Stores commands and wakes who carries them out. One event loop; an async context manager."""
+    """Stores commands and notifies the owners of their partitions.
+
+    One event loop; an async context manager.
+    """
 
     def __init__(
         self, database: Database, session: ZkSession, clock: Callable[[], datetime]
@@ -62,7 +65,7 @@ class Intake:
             self._waiting.append((new, future))
             if (stored := await future) is not None:
                 return stored
-            return (await self._store([new]))[0]  # so whoever cannot be stored fails alone
+            return (await self._store([new]))[0]  # so a command that cannot be stored fails alone
         self._storing = True
         try:
             return (await self._store([new]))[0]
@@ -95,15 +98,17 @@ class Intake:
         pending = {c.partition for c, _ in stored if c.state is CommandState.PENDING}
         if pending:
             notified = notify(self._session, pending)  # at once, before the request is answered
-            self._start(self._hear_of(notified, pending))  # a hint: nobody waits for its answer
+            self._start(
+                self._see_notified(notified, pending)
+            )  # a hint: no caller waits for its answer
         return stored
 
-    async def _hear_of(self, notified: Awaitable[None], partitions: Collection[int]) -> None:
+    async def _see_notified(self, notified: Awaitable[None], partitions: Collection[int]) -> None:
         try:
             await notified
         except ShoalError as error:
             log.warning(
-                "notifications not notified; the owners look by themselves",
+                "owners not notified; they poll",
                 partitions=sorted(partitions),
                 error=str(error),
             )

@@ -38,7 +38,7 @@ MOST_BYTES = 1024 * 1024  # of one view; what a worker returns at most
 CALL_TIMEOUT_S = 10.0
 # How often a quiet follower makes sure that the worker is still a member.
 LOOK_S = 5.0
-# Pauses between two looks at the row of an attempt that no worker has yet.
+# Pauses between two reads of the row of an attempt that no worker has yet.
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
 PAUSE_BEFORE_RETRY_S = 0.2
 
@@ -126,7 +126,7 @@ class LogProxy:
                 if task.state in FINISHED_TASK:
                     raise
             except PeerUnavailable as error:
-                # The worker stopped or the connection broke: look where the log is now.
+                # The worker stopped or the connection broke: find where the log is now.
                 log.info("log stream interrupted", task_instance=task_id, error=str(error))
             await asyncio.sleep(PAUSE_BEFORE_RETRY_S)
 
@@ -178,7 +178,7 @@ class LogProxy:
 
     async def _ask(self, task: TaskInstance, offset: int, limit: int) -> tuple[str, ViewResponse]:
         """Return the address of the worker that has the log, and the range."""
-        assert task.worker is not None, "callers look first"
+        assert task.worker is not None, "callers check first"
         addresses = self._addresses()
         address = addresses.get(task.worker)
         if address is None:
@@ -210,7 +210,7 @@ class LogProxy:
         )
 
     def _require_kept(self, task: TaskInstance) -> None:
-        """Raise LogDeleted if the worker that had the log tells that it has deleted it."""
+        """Raise LogDeleted if the worker that had the log reports that it has deleted it."""
         if task.worker is None or task.finished_at is None:
             return
         name = task.worker.rpartition("-")[0]  # of all lives of that worker

@@ -1,4 +1,4 @@
-"""Which partitions nobody owns, and for how long: their runs stand still meanwhile."""
+"""Which partitions have no owner, and for how long: their runs stand still meanwhile."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ LONG_S = 10.0  # without an owner: a change of hands takes less
 
 
 class Unowned:
-    """Look who owns the partitions again and again, for the life of the ``async with`` block."""
+    """Poll the partitions' owners, for the life of the ``async with`` block."""
 
     def __init__(self, owners: Owners, partitions: int, *, look_s: float = LOOK_S) -> None:
         self._owners, self._partitions, self._look_s = owners, partitions, look_s

@@ -30,7 +30,7 @@ IdempotencyKey = Annotated[
     ),
 ]
 LONGEST_WAIT_S = 30
-# Pauses between two looks at a pending command: most are handled within milliseconds.
+# Pauses between two reads of a pending command: most are handled within milliseconds.
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.1
 
 
@@ -59,14 +59,14 @@ async def post_command(
 
 
 async def accept(shoal: Services, new: NewCommand, response: Response) -> CommandOut:
-    """Store a command, or find the one that has its key, and wake who carries it out."""
+    """Store a command, or find the one that has its key, and notify the partition's owner."""
     command, created = await shoal.intake.add(new)
     if not created and not same_request(command, new):
         raise KeyReused(
             f"the idempotency key {new.idempotency_key!r} was used for command {command.id}, "
             "which asks for something else; take a new key for a new request"
         )
-    shoal.feed.look_soon()
+    shoal.feed.poll_soon()
     response.headers["Location"] = f"/api/v1/commands/{command.id}"
     return _out(command)
 

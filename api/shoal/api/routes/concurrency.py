@@ -28,7 +28,7 @@ log = structlog.get_logger()
 router = strict_router("concurrency groups")
 
 GroupName = Annotated[str, Path(max_length=100, examples=["warehouse"])]
-RING_TIMEOUT_S = 2.0
+NOTIFY_TIMEOUT_S = 2.0
 
 
 @router.get(
@@ -63,7 +63,7 @@ async def list_groups(
     responses=documented(404),
 )
 async def get_group(shoal: Shoal, project: ProjectName, name: GroupName) -> ConcurrencyGroupDetail:
-    """One group with those who have its slots and those who wait for one."""
+    """One group with the attempts that have its slots and those that wait for one."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         group = await uow.concurrency.get(project, name)
         holders = await uow.concurrency.holders(project, name)
@@ -117,12 +117,12 @@ async def put_group(
 
 
 async def _notify(shoal: Services, partitions: set[int]) -> None:
-    """Tell a master that somebody waits: without it they look at the next regular time."""
+    """Notify the owners of waiting attempts: without it they poll at the next regular time."""
     try:
-        async with asyncio.timeout(RING_TIMEOUT_S):
+        async with asyncio.timeout(NOTIFY_TIMEOUT_S):
             await notify(shoal.session, partitions)
     except (ShoalError, TimeoutError) as error:
-        log.warning("notifications not notified; the masters look by themselves", error=str(error))
+        log.warning("masters not notified; they poll", error=str(error))
 
 
 @router.delete(

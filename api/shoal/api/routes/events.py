@@ -56,8 +56,8 @@ async def events(
     `task.detail` (something about an attempt but its state), `backfill.state` and
     `workflow.published`.
 
-    Every event comes once and in order. Who reads too slowly is disconnected and comes back with
-    Last-Event-ID, as browsers do by themselves.
+    Every event comes once and in order. A client that reads too slowly is disconnected
+    and comes back with Last-Event-ID, as browsers do by themselves.
     """
     after = None if last_event_id is None else _event_id(last_event_id)
     stream = _events(shoal, project, instance_id, after)

@@ -51,7 +51,7 @@ async def ready(shoal: Shoal, response: Response) -> Health:
 
 async def _look(shoal: Services) -> Health:
     database, zookeeper, set_aside, damaged = await asyncio.gather(
-        _database(shoal), _zookeeper(shoal), _set_aside(shoal), _damaged_znodes(shoal)
+        _database(shoal), _zookeeper(shoal), _quarantined(shoal), _damaged_znodes(shoal)
     )
     partitions = _partitions(shoal)
     masters, workers = len(shoal.masters.current()), len(shoal.workers.current())
@@ -93,7 +93,7 @@ async def _database(shoal: Services) -> Check:
     return Check(ok=True, detail=f"{kind} answers")
 
 
-async def _set_aside(shoal: Services) -> int:
+async def _quarantined(shoal: Services) -> int:
     try:
         async with (
             asyncio.timeout(DEADLINE_S),
@@ -101,7 +101,7 @@ async def _set_aside(shoal: Services) -> int:
         ):
             return await uow.quarantine.count()
     except (ShoalError, TimeoutError):
-        return 0  # the check of the database tells of it
+        return 0  # the check of the database reports it
 
 
 async def _zookeeper(shoal: Services) -> Check:

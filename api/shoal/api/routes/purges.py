@@ -1,4 +1,4 @@
-"""Purges: somebody wants history to go; the masters carry it out."""
+"""Purges: requests to delete history; the masters carry them out."""
 
 from typing import Annotated
 

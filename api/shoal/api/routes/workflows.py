@@ -89,14 +89,14 @@ async def publish(
         version = done.version
         before: WorkflowSpec | None = None
         if done.created and version.version > 1:
-            # Read after publishing: it has waited for others who published at the same time.
+            # Read after publishing: it has waited for others that published at the same time.
             previous = await uow.workflows.version(version.workflow_id, version.version - 1)
             before = previous.spec
         if not dry_run:  # else everything that has been tried is rolled back
             await uow.commit()
     is_new = done.created and not dry_run
     if is_new:
-        shoal.feed.look_soon()
+        shoal.feed.poll_soon()
 
     def made() -> PublishOut:
         earlier = {} if before is None else before.canonical()

@@ -1,4 +1,4 @@
-"""Who may call: whoever shows the token of the data folder.
+"""Who may call: every client that shows the token of the data folder.
 
 The token is a bearer token in a header, never a cookie, so no other site can use a browser's
 session. The two pages meant for browsers (/docs and the OpenAPI description) take it as the

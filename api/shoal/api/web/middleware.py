@@ -26,7 +26,7 @@ SAFE_HEADERS = {
 class StreamBroken(Exception):
     """A response cannot be completed; the connection is cut so that the client notices.
 
-    The reason has been logged by who raises this.
+    The raiser has logged the reason.
     """
 
 
@@ -58,7 +58,7 @@ class Exchange:
             await self._app(scope, receive, send_safely)
         except StreamBroken:
             pass
-        except Exception as error:  # noqa: BLE001  # outermost: what nobody foresaw ends here
+        except Exception as error:  # noqa: BLE001  # outermost: every unforeseen error ends here
             response = unexpected(request, error)
             if not status:
                 await response(scope, receive, send_safely)

@@ -298,7 +298,7 @@ def _allowed(request: Request) -> dict[str, str]:
 
 
 def unexpected(request: Request, error: Exception) -> ProblemResponse:
-    """Log an error that nobody foresaw, and answer with its id alone."""
+    """Log an unforeseen error, and answer with its id alone."""
     error_id = secrets.token_hex(8)
     log.error(
         "unexpected error",

@@ -32,7 +32,7 @@ def comment(text: str) -> bytes:
 class EventStream(StreamingResponse):
     """A response of server-sent events.
 
-    ``source`` yields encoded events and is closed in every case, whoever ends the stream.
+    ``source`` yields encoded events and is closed in every case, whichever side ends the stream.
     """
 
     media_type = MEDIA_TYPE
@@ -78,7 +78,7 @@ async def _live(
                         yield comment("still here")
             finally:
                 if item is not None:
-                    # A generator cannot be closed while somebody waits for its next item.
+                    # A generator cannot be closed while another task waits for its next item.
                     item.cancel()
                     with anyio.CancelScope(shield=True):
                         await asyncio.wait({item})

@@ -11,8 +11,8 @@ MOST_BYTES = 16 * 2**20
 def rotate(log: Path, most_bytes: int = MOST_BYTES) -> bool:
     """Copy a log that has become too long to ``<name>.1`` and empty it; return whether it was.
 
-    Whoever writes it has opened it for appending, so what comes next stands at its beginning.
-    Lines written between the last look and the emptying are lost: microseconds. The older copy is
+    Its writer has opened it for appending, so what comes next stands at its beginning.
+    Lines written between the last read and the emptying are lost: microseconds. The older copy is
     overwritten. On a full disk there is no copy, and the log is emptied all the same.
     """
     try:

@@ -50,7 +50,7 @@ JARS = (
     "log4j-api",
     "log4j-core",
 )
-# Small and quick to start: one compiler level, one collector thread, memory given back when idle.
+# Small and quick to start: one compiler level, one collector thread, memory returned when idle.
 # Nothing here may change how data is stored: digest.enabled=false, for one, would make the server
 # refuse the folders of all clusters that there are.
 JVM_FLAGS = (
@@ -119,7 +119,7 @@ class ZooKeeperServer:
     ``start`` ends, so call that from the main thread or one that lives as long as the server
     is wanted (not from a worker of a short-lived thread pool).
 
-    With a ``password`` the server answers nobody who does not show one, and the whole tree is
+    With a ``password`` the server refuses clients that do not show one, and the whole tree is
     closed to all but the user "shoal" with this one, whenever the server has started: a tree
     that an earlier version left open, too. Without one everybody may do everything.
     """
@@ -352,7 +352,7 @@ def free_port(host: str = HOST) -> int:
 
 
 def require_free_port(host: str, port: int, wanted_by: str) -> None:
-    """Raise PortTaken if we may not listen on ``host:port``, whoever is in the way."""
+    """Raise PortTaken if we cannot listen on ``host:port``."""
     try:
         socket.create_server((host, port)).close()
     except PermissionError as error:

@@ -19,7 +19,7 @@ class ConcurrencyCalls:
         return cast("Iterator[ConcurrencyGroupJson]", self._connection.pages(path, {}))
 
     def concurrency_group(self, project: str, name: str) -> ConcurrencyGroupDetailJson:
-        """Return one group with those who have its slots and those who wait."""
+        """Return one group with the attempts that have its slots and those that wait."""
         return cast(ConcurrencyGroupDetailJson, self._connection.get(_path(project, name)))
 
     def put_concurrency_group(

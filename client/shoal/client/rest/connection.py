@@ -73,7 +73,7 @@ class Connection:
             try:
                 response = self._http.request(method, path, params=params, **rest)
             except httpx.ConnectError as error:
-                # Nobody is there. Somebody who was there a moment ago may come back.
+                # No server is there. One that was there a moment ago may come back.
                 if pause_s is None or not self._reached:
                     raise self._unreachable(error) from error
             except httpx.TransportError as error:
@@ -121,7 +121,7 @@ class Connection:
         return ApiUnreachable(self.url, reason, self._hint)
 
     def _problem(self, response: httpx.Response) -> ApiProblem:
-        """Return the error that an answer describes, whoever wrote it."""
+        """Return the error that an answer describes, the API's own or a proxy's."""
         status = response.status_code
         try:
             document = response.json()

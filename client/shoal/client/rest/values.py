@@ -28,7 +28,7 @@ class ValueCalls:
         self._connection.request("DELETE", f"/projects/{part(project)}/parameters/{part(name)}")
 
     def secrets(self, project: str) -> list[SecretJson]:
-        """Return the names and ages of a project's secrets; nobody can read their values."""
+        """Return the names and ages of a project's secrets; their values cannot be read."""
         path = f"/projects/{part(project)}/secrets"
         return cast("list[SecretJson]", self._connection.get(path)["items"])
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
 
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
-_LOOK_S = 0.3  # between two looks at a backfill
+_LOOK_S = 0.3  # between two reads of a backfill
 _PATIENCE_S = 120.0  # an API that is started again comes back within this
 _MANY_DATES = 20  # that failed, listed at the end
 

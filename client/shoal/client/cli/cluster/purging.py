@@ -1,4 +1,4 @@
-"""``shoal purge``: history that nobody needs any more."""
+"""``shoal purge``: history that is not needed any more."""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
     from shoal.client.rest.purges import PurgeJson, StoresJson
 
-_POLL_S = 0.5  # the masters look every few seconds
+_POLL_S = 0.5  # the masters poll every few seconds
 
 
 def register(app: typer.Typer) -> None:

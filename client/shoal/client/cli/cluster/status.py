@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shoal.client.rest.types import CheckJson, ClockDifferenceJson, ClusterJson, HealthJson
 
 
-_MOST_SET_ASIDE = 10
+_MOST_QUARANTINED = 10
 _DAMAGED = 5  # znodes that are shown
 
 
@@ -85,7 +85,7 @@ def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partition
             names = _names(cluster, silent)
             text = f"{worker['id']} cannot reach master {names}: takes none of its tasks"
             console.print(_check(False, text), soft_wrap=True)
-    _show_set_aside(cluster)
+    _show_quarantined(cluster)
     for each in (cluster.get("damaged_znodes") or [])[-_DAMAGED:]:
         told = harmless(f"found damaged and repaired: {each['path']} ({each['reason']})")
         console.print(Text(told, "yellow"), soft_wrap=True)
@@ -114,17 +114,17 @@ def _partitions_check(health: "HealthJson") -> "list[tuple[str, CheckJson]]":
     return [("partitions", check)] if check and not check["ok"] else []
 
 
-def _show_set_aside(cluster: "ClusterJson") -> None:
+def _show_quarantined(cluster: "ClusterJson") -> None:
     """What masters cannot work with: a few lines, since one cause may concern many."""
     from shoal.client.cli.terminal.output import out
 
     # An API of an earlier version says nothing of it.
-    aside = cluster.get("set_aside") or []
-    for one in aside[:_MOST_SET_ASIDE]:
-        text = f"{one['kind']} {one['item']} is set aside: {one['reason']}"
+    found = cluster.get("set_aside") or []
+    for one in found[:_MOST_QUARANTINED]:
+        text = f"{one['kind']} {one['item']} is quarantined: {one['reason']}"
         out().print(_check(False, text), soft_wrap=True)
-    if aside:
-        more = len(aside) - _MOST_SET_ASIDE
+    if found:
+        more = len(found) - _MOST_QUARANTINED
         text = (f"… and {more} more; " if more > 0 else "") + (
             "`shoal status --json` shows all with their reasons; after an upgrade or a repair "
             "`shoal recover INSTANCE` tries again at once"

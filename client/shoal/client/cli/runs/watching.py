@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FINISHED = frozenset(state.value for state in FINISHED_WORKFLOW)
 _FRAME_S = 0.25  # between two pictures: durations tick
-_LOOK_S = 0.1  # at least, between two looks at a run that changes
+_LOOK_S = 0.1  # at least, between two reads of a run that changes
 _LOOK_WITHOUT_NEWS_S = 3.0  # events may be lost with the API; then this finds what happened
 _PATIENCE_S = 120.0  # an API that is started again comes back within this
 

@@ -50,7 +50,7 @@ def print_json(value: Any) -> None:
 
 
 def say(text: str, style: str = "") -> None:
-    """Tell people something that is no result."""
+    """Print a message that is no result."""
     from rich.text import Text
 
     err().print(Text(text, style), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``shoal secret``: what tasks may know and nobody may see."""
+"""``shoal secret``: what tasks may use and the API never shows."""
 
 import sys
 from typing import Annotated
