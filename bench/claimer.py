@@ -43,7 +43,7 @@ async def claim(
 
 
 def say(line: str) -> None:
-    """Write a line to whoever started us."""
+    """Write a line to the process that started us."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

@@ -1,7 +1,7 @@
 """Run workflows of many tasks through a master and an API whose event loop is watched.
 
-Both are in one loop here, so each step of either counts. Whoever asks them, and the worker, which
-is done by hand, have a loop of their own in another thread.
+Both are in one loop here, so each step of either counts. The client, and the worker, which
+is driven by hand, have a loop of their own in another thread.
 """
 
 import argparse

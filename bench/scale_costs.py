@@ -28,7 +28,7 @@ class Costs:
     write_ms: float = 0.20  # a write keeps ZooKeeper's leader busy so long: 5,000 a second
     read_ms: float = 0.075  # a read one of its servers: 13,500 a second
     name_ms: float = 0.0003  # and so much more for each name in a list
-    answer_ms: float = 0.06  # an answer of ZooKeeper the processor of whoever asked
+    answer_ms: float = 0.06  # an answer of ZooKeeper the processor of the client
     trip_ms: float = 0.2  # there and back between two machines
     load_ms: float = 0.62  # taking over an open instance
     join_ms: float = 0.01  # a request to the group of masters, for each member of it

@@ -11,7 +11,7 @@ with Workflow(
     project="examples",
     description="Greets somebody and counts the letters of their name.",
     parameters={
-        "name": Parameter("world", description="Whom to greet."),
+        "name": Parameter("world", description="The name to greet."),
         "times": Parameter(3, type="integer", description="How often."),
     },
 ) as hello:

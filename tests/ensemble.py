@@ -78,12 +78,12 @@ class Ensemble:
             server.kill()  # nobody needs the data any more
 
     def repair(self) -> None:
-        """Start whoever is dead; return when all serve."""
+        """Start dead servers; return when all serve."""
         self.start()
         self.wait_ready()
 
     def start(self) -> None:
-        """Start whoever is dead."""
+        """Start dead servers."""
         for server in self.servers:
             server.start()
 

@@ -28,7 +28,7 @@ _FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_con
 # Its transactions would hold back what readers of events may see, at moments of its own choice.
 _STEADY = ("autovacuum=off",)
 INITDB = ("-U", "shoal", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
-USER = "nobody"  # who runs the server if we are root, as whom it refuses to run
+USER = "nobody"  # runs the server if we are root, as which it refuses to run
 _START_TIMEOUT_S = 100
 _STOP_TIMEOUT_S = 60
 
@@ -57,7 +57,7 @@ class PostgresqlServer:
         return self.url_of(database)
 
     def drop(self, database: str) -> None:
-        """Drop a database and end whoever is still connected to it."""
+        """Drop a database and end the connections to it."""
         self._run(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(database)))
 
     def _run(self, statement: sql.Composed) -> None:

@@ -1,9 +1,9 @@
-"""Messages that wait until somebody has dealt with them.
+"""Messages that wait until a consumer has dealt with them.
 
 Start `consume` in two terminals and `produce` in a third. Each message is worked on by one
 consumer, and those of one project in their order. Kill -9 a consumer: what it had in its hands
 goes to the other one. A message with "poison" in it is never acknowledged; after five deliveries
-it is a dead letter, which `dead` lists and `dead --again` puts back.
+it is a dead letter, which `dead` lists and `dead --again` queues anew.
 
     python examples/coordination/messages.py consume --name one
     python examples/coordination/messages.py produce --count 100 --project atlas --project borea

@@ -6,7 +6,7 @@ Reads the Parquet tables of ``<output>/<date>/clean`` and ``<output>/<date>/qual
 the questions in SQL to an in-memory SQLite, and writes into ``<output>/<date>``
 
 ``report.txt``   the report, which goes to standard output too
-``report.json``  its headline and tables, for whoever draws or publishes them
+``report.json``  its headline and tables, to be drawn or published
 
 Delays are minutes after schedule at departure, of the flights that left. Weather is that of the
 three airports, in the publishers' units (miles, mph, inches, °F).

@@ -5,7 +5,7 @@
 #   SHOAL_PARAM_SOURCE  folder with flights-*.csv.gz, weather-*.csv.gz and airlines.csv
 #   SHOAL_PARAM_OUTPUT  folder of results; the day's rows go to <output>/<date>/raw/
 #
-# A file appears under its own name only when it is whole, so whoever reads raw/ never sees half
+# A file appears under its own name only when it is whole, so a reader of raw/ never sees half
 # a file, and running a day again gives the same bytes. Exit status: 0 done, 1 the source is
 # unusable or has no such day, 2 a parameter is missing or malformed.
 set -eu

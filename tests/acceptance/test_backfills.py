@@ -1,4 +1,4 @@
-"""A month of dates, four at a time: each runs once, whoever dies meanwhile."""
+"""A month of dates, four at a time: each runs once, whatever dies meanwhile."""
 
 import os
 import signal

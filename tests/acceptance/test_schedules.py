@@ -1,4 +1,4 @@
-"""Every fire time of a schedule starts one instance, whoever dies meanwhile."""
+"""Every fire time of a schedule starts one instance, whatever dies meanwhile."""
 
 import os
 import signal

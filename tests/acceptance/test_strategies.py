@@ -60,7 +60,7 @@ def test_strategies_outlive_their_master(frail: LocalCluster, tmp_path: Path) ->
             (tmp_path / f"{strategy}.fail").touch()
         for master in rest.get("/cluster")["masters"]:
             os.kill(pid_of(master), signal.SIGKILL)
-        # Whoever comes next knows what the failure means, whether it was decided before or after.
+        # The next owner knows what the failure means, whether it was decided before or after.
         rest.until(
             lambda: {s: rest.tasks(run)["bad"]["state"] for s, run in runs.items()},
             lambda states: set(states.values()) == {"FAILED"},

@@ -1,4 +1,4 @@
-"""What one task gives reaches the next, and what is secret reaches no log, whoever dies between."""
+"""What one task gives reaches the next, and what is secret reaches no log, whatever dies."""
 
 import os
 import signal

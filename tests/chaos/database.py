@@ -87,7 +87,7 @@ def _since_boot() -> _Clock:
 
 
 def _command(row: _Fields, since_boot: _Clock, nested: Mapping[tuple[int, int], int]) -> Command:
-    """``nested``: instances by whom they work for, as requests of a parent may name them."""
+    """``nested``: instances by their parent, as requests of a parent may name them."""
     logical_time, parent = row["logical_time"], _parent(row["parent"])
     instance_id = row["instance_id"]
     if instance_id is None and parent is not None and row["type"] != "START":

@@ -1,7 +1,7 @@
 """Hosts: each has a network namespace, an address and a packet filter of its own, on one bridge.
 
 The bridge lies in the suite's own namespace, which is the host of ZooKeeper, the database and the
-API. Packets that a ``Cut`` matches vanish where they arrive: whoever has sent them hears nothing,
+API. Packets that a ``Cut`` matches vanish where they arrive: the sender gets no answer,
 and connections that are open stay so. Everything goes with the suite's last process.
 """
 

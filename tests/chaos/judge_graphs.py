@@ -29,7 +29,7 @@ def judge(evidence: Evidence) -> Iterator[Offence]:
 def _queued_in_time(evidence: Evidence, instance: Instance) -> Iterator[Offence]:
     """Replay the events: each task is queued only when its upstream tasks allow it.
 
-    One that is handed on to whoever reports the end before it is queued and claimed at once.
+    A task that is dispatched eagerly is queued and claimed at once.
     """
     states = dict.fromkeys(instance.tasks, "WAITING")
     changes = [c for c in evidence.changes_of.get(instance.id, ()) if c.task in states]

@@ -15,7 +15,7 @@ _EARLY = frozenset({"WAITING", "UP_FOR_RETRY", "PAUSED", "QUEUED", "BLOCKED"})
 _NOT_RUN = frozenset({"SKIPPED", "KILLED"})
 _RESULTS = frozenset({"SUCCEEDED", "FAILED", "KILLED", "LOST"})
 _TASK: Mapping[str, frozenset[str]] = {
-    "WAITING": _EARLY | _NOT_RUN | {"CLAIMED"},  # by whoever reports the end of the task before
+    "WAITING": _EARLY | _NOT_RUN | {"CLAIMED"},  # by eager dispatch
     "UP_FOR_RETRY": _EARLY | _NOT_RUN,
     "PAUSED": _EARLY | _NOT_RUN,
     "BLOCKED": _EARLY | _NOT_RUN,

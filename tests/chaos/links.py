@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar
 T = TypeVar("T")
 
 _ANSWER_S = 30.0  # for the proxies' loop to do what it is told
-_DOOMED_S = 0.2  # how long a connection lives on after its answers have begun to vanish
+_FAILING_S = 0.2  # how long a connection lives on after its answers have begun to vanish
 
 
 class Mode(Enum):
@@ -186,10 +186,10 @@ class Link:
                 if self._left and self._pattern and self._pattern.search(data):
                     self._left -= 1
                     if self._away_s:
-                        self._away_until = self._loop.time() + _DOOMED_S + self._away_s
+                        self._away_until = self._loop.time() + _FAILING_S + self._away_s
                     self.swallowed += 1
-                    carried.doomed = True
-                    self._loop.call_later(_DOOMED_S, carried.abort)
+                    carried.failing = True
+                    self._loop.call_later(_FAILING_S, carried.abort)
                 writer.write(data)
                 await writer.drain()
             await self._thawed.wait()  # nor does the end of a connection get through
@@ -202,7 +202,7 @@ class Link:
                 await self._thawed.wait()
                 if carried.broken:
                     return
-                if carried.silent or carried.doomed or self._mode is Mode.LOSING_REPLIES:
+                if carried.silent or carried.failing or self._mode is Mode.LOSING_REPLIES:
                     continue
                 if self._delay_s:
                     await asyncio.sleep(self._delay_s)
@@ -221,7 +221,7 @@ class _Carried:
     ) -> None:
         self.client, self.number = (reader, writer), number
         self.ends = [writer]
-        self.doomed = False  # its answers are thrown away
+        self.failing = False  # its answers are thrown away
         self.silent = False  # nothing passes, in either direction, and nobody is told
         self.broken = False  # nothing more passes: a stream with a hole in it must not go on
 

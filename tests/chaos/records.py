@@ -14,7 +14,7 @@ class FaultRecord:
     """One fault. Times are ``now_s()``."""
 
     name: str  # the kind: "kill-master"
-    target: str  # whom it hit: "master-2"
+    target: str  # what it hit: "master-2"
     began_s: float
     healed_s: float  # when the cause was gone, and the role started again if it had died
     recovered_s: float | None  # when the cluster was whole again; None: not within its bound

@@ -27,7 +27,7 @@ _BACKOFF_S = 0.3  # before a role that has ended by itself is started again
 class Role:
     """A real ``shoal`` process, started as the local cluster starts its own.
 
-    Whoever keeps a role down says so with ``held``; otherwise ``look`` starts it again. Call
+    Set ``held`` to keep a role down; otherwise ``look`` starts it again. Call
     everything from the main thread: the kernel ends a process with the thread that started it.
     """
 

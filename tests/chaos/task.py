@@ -1,4 +1,4 @@
-"""One task of the fault suite. It writes down what really happened, whoever believes otherwise.
+"""One task of the fault suite. It writes down what really happened.
 
 Run as ``python -I -S task.py FOLDER BEHAVIOUR``: a file of its own that imports nothing of Shoal,
 so that a start costs some 25 ms. Rows are appended to ``FOLDER/<instance>-<task>.jsonl``, one

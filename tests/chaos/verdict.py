@@ -1,4 +1,4 @@
-"""What the checker found: offences, each with whom it concerns, and counts."""
+"""What the checker found: offences, each with what it concerns, and counts."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -32,9 +32,9 @@ def longer(deadline_s: float, took_s: float | None) -> float | None:
     """
     if took_s is not None and took_s * MARGIN <= deadline_s:
         return None
-    above = [rung for rung in LADDER if rung > deadline_s]
+    above = [step for step in LADDER if step > deadline_s]
     return next(
-        (rung for rung in above if (took_s or 0.0) * MARGIN <= rung), max(above, default=None)
+        (step for step in above if (took_s or 0.0) * MARGIN <= step), max(above, default=None)
     )
 
 

@@ -202,7 +202,7 @@ class SwallowClaim(_Swallow):
 
 
 class SwallowRequeue(_Swallow):
-    """Claims that are given back: while the worker is away, another one claims the same tasks."""
+    """Claims that are requeued: while the worker is away, another one claims the same tasks."""
 
     name = "swallow-requeue"
     kind = "worker"

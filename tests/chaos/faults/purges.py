@@ -15,7 +15,7 @@ _PURGED_S = 90.0
 
 
 class KillPurgingMaster(RoleFault):
-    """A master dies while it purges; whoever takes its partitions over goes on."""
+    """A master dies while it purges; the next owner of its partitions goes on."""
 
     name = "purge-beside-takeover"
     kind = "master"

@@ -1,4 +1,4 @@
-"""Junk in the database's rows: what belongs to it is set aside, all else goes on.
+"""Junk in the database's rows: what belongs to it is quarantined, all else goes on.
 
 The rows are of a victim, a run made for it. The junk is repaired in the end, so the checker judges
 the victim like every other run.
@@ -31,7 +31,7 @@ class _JunkRow(Fault):
 
     alone: ClassVar[bool] = True  # it needs API and database, and kills a master
     costs_workers = False
-    kind: ClassVar[str] = "instance"  # what is set aside
+    kind: ClassVar[str] = "instance"  # what is quarantined
     table: ClassVar[str]
     column: ClassVar[str]
     junk: ClassVar[tuple[str, ...]] = _JUNK
@@ -40,7 +40,7 @@ class _JunkRow(Fault):
         super().__init__(dice)
         self._was: str | None = None  # what stood there
         self._is_written = False
-        self._told = ""  # why it was set aside
+        self._told = ""  # why it was quarantined
         self._killed: Role | None = None
         self._key = f"{self.name}-{dice.getrandbits(64):x}"
 
@@ -73,11 +73,11 @@ class _JunkRow(Fault):
                 await asyncio.sleep(_LOOK_S)
 
     async def choose(self, cluster: Cluster) -> tuple[str, str]:
-        """Return the row as a condition, and the id of what shall be set aside."""
+        """Return the row as a condition, and the id of what is to be quarantined."""
         return f"id = {self.instance}", str(self.instance)
 
     async def show(self, cluster: Cluster) -> None:
-        """Let a master read it: whoever owns the run has it in memory, so that one dies."""
+        """Let a master read it: the run's owner has it in memory, so that one dies."""
         query = (
             "SELECT p.owner FROM workflow_instance i JOIN partition p ON p.number = i.partition"
             " WHERE i.id = %s"
@@ -103,7 +103,7 @@ class _JunkRow(Fault):
         async with Api(cluster.url, cluster.token) as self._api:
             await self.release(cluster)
         if self._told and await self._aside(cluster, _RELEASED_S, wanted=False):
-            raise NotWhole(f"{self.kind} {self._item} was repaired and is still set aside")
+            raise NotWhole(f"{self.kind} {self._item} was repaired and is still quarantined")
 
     async def release(self, cluster: Cluster) -> None:
         """Have it tried again, as ``shoal recover`` does."""
@@ -119,8 +119,8 @@ class _JunkRow(Fault):
 
     def bit(self, after: View) -> tuple[bool, str]:
         if not self._told:
-            return False, "nothing was set aside"
-        return True, f"set aside: {self._told!r:.100}; {effects(self.before, after)}"
+            return False, "nothing was quarantined"
+        return True, f"quarantined: {self._told!r:.100}; {effects(self.before, after)}"
 
     async def _read(self, cluster: Cluster) -> str | None:
         query = f"SELECT {self.column} FROM {self.table} WHERE {self._row}"
@@ -132,7 +132,7 @@ class _JunkRow(Fault):
         await self._rows(cluster, f"{query} RETURNING 1", text)
 
     async def _aside(self, cluster: Cluster, within_s: float, *, wanted: bool) -> str:
-        """Wait until the thing is set aside, or is not; return the last reason told."""
+        """Wait until the thing is quarantined, or is not; return the last reason."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + within_s
         while bool(told := await self._quarantined(cluster)) is not wanted:
@@ -177,7 +177,7 @@ class JunkOutputs(_JunkRow):
 
     name = "junk-row-outputs"
     table, column = "task_instance", "outputs"
-    junk = _UNREADABLE  # what else it is, is for whoever uses it
+    junk = _UNREADABLE  # what else it may be is checked only where it is used
 
     async def choose(self, cluster: Cluster) -> tuple[str, str]:
         query = "SELECT id FROM task_instance WHERE workflow_instance_id = %s AND task = 'first'"

@@ -192,7 +192,7 @@ async def test_partitions_without_an_owner_for_long_degrade_the_cluster(api: Api
         await partitions_are(api, ok=True)
         assert (await api.client.get(f"{PREFIX}/health")).json()["status"] == "ok"
         await session.delete(layout.owner(1))
-        await session.set(layout.owner(2), b"\xff\x00")  # an owner whom nobody can find is none
+        await session.set(layout.owner(2), b"\xff\x00")  # an owner that cannot be found is none
         check = await partitions_are(api, ok=False)
         assert check["detail"].startswith(f"2 of {PARTITIONS} partitions have had no owner")
         assert check["detail"].endswith(": 1, 2")

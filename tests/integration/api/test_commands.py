@@ -58,7 +58,7 @@ async def test_the_same_key_starts_once(api: Api) -> None:
 
 
 async def test_keys_that_somebody_chooses_do_not_choose_the_partition(api: Api) -> None:
-    """Else whoever can start one workflow could give all work to one master."""
+    """Else a caller who may start one workflow could give all work to one master."""
     await api.publish()
     keys = [key for key in map(str, range(2_000)) if partition_of(key, PARTITIONS) == 0][:64]
     body = {"type": "START", "project": "p", "workflow": "daily"}

@@ -1,4 +1,4 @@
-"""Junk in every kind of row: whoever asks is told so, and sees everything else.
+"""Junk in every kind of row: callers get an error for it, and see everything else.
 
 The junk is what a newer version, a bug or a person with a database client may leave in a column.
 One column of one row is spoilt at a time, and then every route that reads is asked.

@@ -1,4 +1,4 @@
-"""What the suite takes from processes is really taken, and given back."""
+"""What the suite takes from processes is really taken, and restored."""
 
 import subprocess
 from pathlib import Path

@@ -419,6 +419,6 @@ def test_delay_of_a_loss_counts_from_the_last_kill() -> None:
     assert judge_runs.loss_delays(replace(CLEAN, faults=[*CLEAN.faults, other])) == []
 
 
-def test_offence_says_whom_it_concerns() -> None:
+def test_offence_says_what_it_concerns() -> None:
     (offence,) = judge(attempt(2, failures=1))
     assert str(offence).startswith("illegal (reason of an attempt): instance 1 second attempt 2 —")

@@ -159,7 +159,7 @@ async def test_only_answers_to_chosen_requests_are_swallowed(
 async def test_link_stays_away_for_a_while_after_an_answer_was_swallowed(link: Link) -> None:
     link.swallow(re.compile(rb"b.ck"), 1, away_s=1000.0)
     async with connected(link) as client:
-        await client.say(b"give back\n")
+        await client.say(b"come back\n")
         assert await client.hear() == b""
     async with connected(link) as client:
         assert await client.hear() == b""

@@ -7,7 +7,7 @@ ENTRY = "/queue/default/2-000000000/000000000001-2-00000000000/00000000000007-p0
 CLAIM = "/claims/07/7"
 
 
-def test_returns_are_told_from_claims_and_releases_and_what_is_handed_on() -> None:
+def test_requeues_are_told_from_claims_releases_and_transfers() -> None:
     create_claim = wire.create(CLAIM, b"worker-1", wire.EPHEMERAL)
     create_entry = wire.create(ENTRY, b"", wire.PERSISTENT)
     returned = wire.multi([wire.delete(CLAIM), create_entry])

@@ -267,7 +267,7 @@ HOSTILE = "ok \x1b]52;c;aGVsbG8=\x1b\\ \x1b]0;OWNED\x07 \x1b[1A\x1b[2K\x9b2J\rov
 def test_nothing_that_is_printed_can_command_the_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever prints: a text, a table, a message, an error, JSON."""
+    """Whatever is printed: a text, a table, a message, an error, JSON."""
     monkeypatch.setattr(output, "out", lambda: output._console(stderr=False))
     monkeypatch.setattr(output, "err", lambda: output._console(stderr=True))
     grid = Grid(["reason~", "name"])

@@ -1,0 +1,123 @@
+"""Words of ours that the field has other words for are refused: docs/glossary.md has both."""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ["core", "runtime", "coordination", "sql", "proto", "master", "worker", "api", "client"]
+FOLDERS += ["conf", "docs", "examples", "bench", "tests"]
+KINDS = {".py", ".md", ".toml", ".proto", ".sh", ".yaml", ".yml"}
+
+# Parts of identifiers count as words, so look_soon and on_hand_on are found.
+RETIRED = {
+    "notification": r"bells?|rings?|ringing|rang|rung",
+    "notify, poll soon": r"look[_ ]soon",
+    "eager dispatch, transfer": r"(?:hand|hands|handed|handing)[_ ]on",
+    "requeue": r"(?:give|gives|given|gave|giving|put|puts|putting)[_ ]back",
+    "prefetch": r"start[_ -]lines?|claim(?:s|ed|ing)?[_ ]ahead",
+    "watchdog": r"sentinels?|guardians?",
+    "progress page": r"slates?",
+    "worker thread": r"couriers?",
+    "action queue": r"outbox",
+    "termination": r"doom(?:s|ed)?|must_die",
+    "desired assignment": r"wish(?:es|ed)?",
+    "evict": r"mistrust(?:s|ed)?",
+    "quarantined": r"(?:set|sets|setting)[_ ]aside",
+    "the noun": r"whoever|whom(?:ever)?",
+}
+_RETIRED = {
+    word: re.compile(rf"(?<![a-z])(?:{pattern})(?![a-z])", re.IGNORECASE)
+    for word, pattern in RETIRED.items()
+}
+
+# Names that formats keep: a znode, a column, and a field of the REST API.
+ALLOWED_TEXT = re.compile(r"/bell\b|Column\(\"doomed\"|\brow\.doomed\b|\"doomed\":")
+REST_FIELD = re.compile(r"(?<![a-z_])set_aside(?![a-z_])")
+OF_REST = {"api", "client", "tests/integration/api", "tests/integration/client", "docs"}
+ALLOWED_FILES = {"tests/unit/test_words.py"}
+ALLOWED_FOLDERS = ("sql/shoal/sql/migrations/", "bench/results/")
+FORMER_NAMES = "## Former names"  # from there to the end of the glossary
+
+# Lines that may still use a retired word, by folder. These numbers only ever fall.
+LEFT: dict[str, int] = {
+    "coordination": 81,
+    "core": 8,
+    "master": 81,
+    "sql": 28,
+    "tests/integration/coordination": 21,
+    "tests/integration/master": 55,
+    "tests/integration/sql": 3,
+    "tests/integration/worker": 18,
+    "tests/mutations": 24,
+    "tests/unit/coordination": 1,
+    "tests/unit/core": 3,
+    "tests/unit/master": 4,
+    "tests/unit/worker": 8,
+    "worker": 17,
+}
+
+
+def files() -> Iterator[Path]:
+    for folder in [*(ROOT / name for name in FOLDERS)]:
+        for path in sorted(folder.rglob("*")):
+            name = path.relative_to(ROOT).as_posix()
+            if (
+                path.suffix in KINDS
+                and "_pb2" not in path.name
+                and name not in ALLOWED_FILES
+                and not name.startswith(ALLOWED_FOLDERS)
+            ):
+                yield path
+    yield from (ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))
+    yield ROOT / "Makefile"
+
+
+def lines_of(path: Path) -> list[str]:
+    text = path.read_text(encoding="utf-8")
+    if path.name == "glossary.md":
+        text = text.split(FORMER_NAMES)[0]
+    return text.splitlines()
+
+
+def folder_of(path: Path) -> str:
+    """Return what a limit is about: a part, or a folder of the tests of a part."""
+    parts = path.relative_to(ROOT).parts
+    if parts[:2] in {("tests", "unit"), ("tests", "integration")} and len(parts) > 3:
+        return "/".join(parts[:3])
+    if parts[0] == "tests" and len(parts) > 2:
+        return "/".join(parts[:2])
+    return parts[0]
+
+
+def found_in(path: Path) -> Iterator[str]:
+    """Yield each line with a retired word, and what to say instead."""
+    of_rest = folder_of(path) in OF_REST
+    for number, line in enumerate(lines_of(path), 1):
+        text = ALLOWED_TEXT.sub("", line)
+        text = REST_FIELD.sub("", text) if of_rest else text
+        for instead, pattern in _RETIRED.items():
+            if match := pattern.search(text):
+                place = f"{path.relative_to(ROOT).as_posix()}:{number}"
+                yield f"{place}: {match.group()!r}: say {instead}: {line.strip()}"
+
+
+def test_retired_words_are_gone(capsys: pytest.CaptureFixture[str]) -> None:
+    found = [(folder_of(path), line) for path in files() for line in found_in(path)]
+    counts = Counter(folder for folder, _ in found)
+    with capsys.disabled():
+        left = ", ".join(f"{folder} {count}" for folder, count in sorted(counts.items()))
+        sys.stdout.write(f"\nlines with retired words: {left or 'none'}\n")
+    too_many = {folder for folder, count in counts.items() if count > LEFT.get(folder, 0)}
+    assert [line for folder, line in found if folder in too_many] == []
+
+
+def test_glossary_names_every_retired_word() -> None:
+    former = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").split(FORMER_NAMES)[1]
+    for word, pattern in _RETIRED.items():
+        if word != "evict":
+            assert pattern.search(former), word
