@@ -43,7 +43,7 @@ class Queue:
     def front(self, _group: str) -> tuple[Entry | None, bool]:
         return self.first, self.is_first
 
-    async def look(self, _group: str) -> None:
+    async def refresh(self, _group: str) -> None:
         self.reads += 1
 
     def holds(self, claim: Claim) -> bool:
