@@ -101,14 +101,7 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
         opened.settings,
         notifier.notify_owners,
     )
-    revoker = Revoker(
-        engine,
-        opened.clock,
-        workers.members,
-        workers.channels,
-        opened.settings.takeover_delay_s,
-        background,
-    )
+    revoker = _revoker(stack, opened, engine, workers, background)
     services = _services(context, workers, revoker)
     listeners.register(*services, notifier)
     stack.callback(workers.members.on_change(listeners.on_workers_changed))
@@ -138,6 +131,26 @@ def _engine(
         listeners,
         retry_s=2 * opened.settings.scan_interval_s,
     )
+
+
+def _revoker(
+    stack: contextlib.AsyncExitStack,
+    opened: Opened,
+    engine: Engine,
+    workers: _Workers,
+    background: Background,
+) -> Revoker:
+    revoker = Revoker(
+        engine,
+        opened.clock,
+        workers.members,
+        workers.channels,
+        opened.settings.takeover_delay_s,
+        opened.cluster.session_timeout_s,
+        background,
+    )
+    stack.callback(workers.members.on_change(revoker.workers_changed))
+    return revoker
 
 
 def _services(context: MasterContext, workers: _Workers, revoker: Revoker) -> Sequence[Service]:

@@ -51,6 +51,7 @@ _SIMPLE: tuple[type[Fault], ...] = (
     network.CutWorker,
     network.LoseRepliesToMaster,
     network.LoseRequestsOfWorker,
+    network.ExpireWorkerInTheDark,
     network.FlapMaster,
     network.FlapWorker,
     network.CutMasterFromDatabase,

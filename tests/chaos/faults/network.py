@@ -108,6 +108,20 @@ class LoseRequestsOfWorker(_Cut):
     mode = Mode.LOSING_REQUESTS
 
 
+class ExpireWorkerInTheDark(_Cut):
+    """The session ends at the servers before its time, while the worker cannot hear of it.
+
+    Servers do that when an operator ends a session. Only the worker knows that its tasks run.
+    """
+
+    name = "expire-session-in-the-dark"
+    kind = "worker"
+
+    async def strike(self, cluster: Cluster) -> None:
+        await super().strike(cluster)
+        await cluster.ensemble.expire(self.before.members[self.pid].session)
+
+
 class _Flap(_Cut):
     """The connection comes and goes, each time for about one session timeout."""
 

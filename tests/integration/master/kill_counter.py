@@ -1,8 +1,8 @@
 """A worker's service for masters that counts and never obeys, and its registration."""
 
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import grpc
 
@@ -28,6 +28,7 @@ class KillCounter(WorkerServiceServicer):
         self.free: set[int] = set()  # what it does not hold
         self.knows_revoke = True
         self.silent = False
+        self.leave: Callable[[], Awaitable[None]]  # the cluster, but go on answering
 
     async def Kill(  # noqa: N802 - the name is the contract's
         self,
@@ -63,7 +64,10 @@ async def kill_counter(
     )
     try:
         about = {"address": address, "group": "default", "slots": 100, "running": 0}
-        async with Membership(session, layout.WORKERS, worker_id, about):
+        async with AsyncExitStack() as membership:
+            member = Membership(session, layout.WORKERS, worker_id, about)
+            await membership.enter_async_context(member)
+            counter.leave = membership.aclose
             yield counter
     finally:
         await server.stop(None)

@@ -97,6 +97,39 @@ async def test_worker_that_does_not_answer_is_waited_for_as_long_as_it_lives(
         await bereft.until(TaskState.LOST, TaskState.QUEUED)  # it is no member any more
 
 
+async def test_worker_that_is_no_member_but_answers_is_waited_for(
+    bench: Bench, bereft: Bereft
+) -> None:
+    """Its session was ended at the servers, and it cannot hear of that."""
+    async with bench.master(sweep_interval_s=0.1):
+        await bereft.begin()
+        await bereft.service.leave()
+        await bereft.asked_again(3 * SWEEPS)
+        assert await bereft.states() == [TaskState.RUNNING]
+        bereft.service.free.add(bereft.claim.task_instance_id)
+        await bereft.until(TaskState.LOST, TaskState.QUEUED)
+
+
+async def test_worker_that_is_no_member_is_not_waited_for_longer_than_its_lease_can_last(
+    bench: Bench, bereft: Bereft
+) -> None:
+    cluster = bench.cluster.model_copy(update={"session_timeout_s": 2.0})
+    async with bench.master(cluster, sweep_interval_s=0.1):
+        await bereft.begin()
+        await bereft.service.leave()
+        await bereft.until(TaskState.LOST, TaskState.QUEUED)  # and it still says that it has it
+
+
+async def test_successor_at_the_address_of_a_worker_that_has_left_is_not_waited_for(
+    bench: Bench, bereft: Bereft
+) -> None:
+    async with bench.master(sweep_interval_s=0.1):
+        bereft.service.worker_id = "another"
+        await bereft.begin()
+        await bereft.service.leave()
+        await bereft.until(TaskState.LOST, TaskState.QUEUED)
+
+
 async def test_answer_of_another_process_at_the_address_says_nothing(
     bench: Bench, bereft: Bereft
 ) -> None:

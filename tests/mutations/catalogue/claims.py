@@ -37,7 +37,7 @@ MUTATIONS: tuple[Mutation, ...] = (
             "left = await self._claiming.still_ours(left)\n            left = await self._requeue",
             "left = await self._requeue",
         ),
-        (f"{_REPEATED}[given back]",),
+        (f"{_REPEATED}[requeued]",),
     ),
     mutation(
         "a claim of an earlier session is taken for one of the present",
@@ -79,7 +79,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("lambda: self._check(old, new))):", "lambda: self._check(old, new))) and False:"),
         (
             "tests/integration/coordination/test_queue_transfer.py::"
-            "test_repeated_hand_on_spares_the_claim_that_somebody_has_made_since",
+            "test_repeated_transfer_spares_the_claim_that_somebody_has_made_since",
         ),
     ),
     mutation(
@@ -134,7 +134,24 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("if member is not None:", "if False:"),
         (
             f"{_OF_MASTER}::"
-            "test_next_attempt_waits_until_the_worker_has_nothing_of_this_one[sqlite]",
+            "test_worker_that_does_not_answer_is_waited_for_as_long_as_it_lives[sqlite]",
+        ),
+    ),
+    mutation(
+        "a worker whose session was ended under it is not asked",
+        Promise.ONE_LIVE_ATTEMPT,
+        _REVOKING,
+        ("return set(answer.held) if answer.worker_id == worker else set()", "return set()"),
+        (f"{_OF_MASTER}::test_worker_that_is_no_member_but_answers_is_waited_for[sqlite]",),
+    ),
+    mutation(
+        "a successor is asked for what its predecessor had",
+        Promise.PROGRESS,
+        _REVOKING,
+        ("if answer.worker_id == worker else set()", "if answer.worker_id else set()"),
+        (
+            f"{_OF_MASTER}::"
+            "test_successor_at_the_address_of_a_worker_that_has_left_is_not_waited_for[sqlite]",
         ),
     ),
     mutation(
@@ -172,7 +189,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "attempts of a worker that is away are lost at once",
         Promise.ONE_LIVE_ATTEMPT,
         _REVOKING,
-        (">= self._delay_s", ">= 0.0"),
+        ("self._is_away(worker, self._delay_s)", "self._is_away(worker, 0.0)"),
         (
             f"{_OF_MASTER}::"
             "test_attempts_of_a_worker_that_is_away_wait_for_the_takeover_delay[sqlite]",

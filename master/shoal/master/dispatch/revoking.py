@@ -6,6 +6,11 @@ replaced by another one. So a worker that is a member is asked first (``Revoke``
 finds unclaimed, answers what it still has, and takes none of the others any more. The next attempt
 is queued only when the worker has nothing of this one, or is no member any longer.
 
+A worker that is no member any longer is asked once more, at its last known address. As a rule there
+is no answer, since its lease was over before its session. But a session can be ended at the servers
+by an operator while its worker is cut off from them: then the worker still answers masters, and the
+next attempt waits until it has nothing of this one, for two session timeouts at most.
+
 Nothing of this is stored, and asking is harmless: the next owner of a partition asks again. A
 worker that does not answer is asked again with every sweep, for as long as its session lives.
 """
@@ -13,7 +18,7 @@ worker that does not answer is asked again with every sweep, for as long as its 
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import structlog
@@ -34,17 +39,21 @@ from shoal.runtime import failpoints
 log = structlog.get_logger()
 
 TIMEOUT_S = 5.0
+LAST_TIMEOUT_S = 1.0  # for the answer of a worker that is no member: as a rule there is none
 MOST = 5_000  # attempts in one call; the next sweep asks for the rest
+REMEMBER_S = 60.0  # addresses of workers that have left
 PAUSES_S = (0.2, 0.5, 1.0)  # between questions, while something is being ended
 REASON = "the claim is gone"
 
 Held = tuple[Run, Attempt]
+Ask = Callable[[Sequence[Held]], Awaitable[set[int]]]  # returns the ids that are still held
 
 
 class Revoker:
     """Asks the workers of one master's attempts; belongs to the event loop.
 
     ``delay_s``: how long a worker has to be away before its attempts are lost.
+    ``session_timeout_s``: of workers; a lease is over that long after its last proof.
     """
 
     def __init__(
@@ -54,11 +63,15 @@ class Revoker:
         workers: Members,
         channels: Channels,
         delay_s: float,
+        session_timeout_s: float,
         background: Background,
     ) -> None:
         self._engine, self._clock = engine, clock
         self._workers, self._channels = workers, channels
         self._delay_s, self._background = delay_s, background
+        self._overdue_s = delay_s + 2 * session_timeout_s
+        self._members: Mapping[str, MemberInfo] = workers.current()
+        self._departed: dict[str, tuple[MemberInfo, float]] = {}  # since, monotonic seconds
         self._asking: dict[str, asyncio.Task[None]] = {}  # by worker
         self._away_since: dict[str, float] = {}  # worker -> monotonic seconds
         # Attempts that an older worker had to kill here: reported as KILLED, they are LOST.
@@ -78,6 +91,18 @@ class Revoker:
                 self._asking[worker] = task
                 task.add_done_callback(partial(self._asked, worker))
 
+    def workers_changed(self, members: Mapping[str, MemberInfo]) -> None:
+        """Remember the addresses of workers that have left, for a while."""
+        now = time.monotonic()
+        gone = self._members.keys() - members.keys()
+        self._departed |= {worker: (self._members[worker], now) for worker in gone}
+        self._departed = {
+            worker: (member, since)
+            for worker, (member, since) in self._departed.items()
+            if worker not in members and now - since < self._overdue_s + REMEMBER_S
+        }
+        self._members = members
+
     def _asked(self, worker: str, _: asyncio.Task[None]) -> None:
         del self._asking[worker]
 
@@ -86,35 +111,28 @@ class Revoker:
             member = await self._workers.lookup(worker)
             if member is not None:
                 self._away_since.pop(worker, None)
-                await self._ask_until_free(member, some)
-            elif self._is_away_for_long(worker):
-                for run, attempt in some:
-                    declare_lost(
-                        self._engine, self._clock, run, attempt, f"worker {worker} went away"
-                    )
+                why = f"worker {worker} no longer has it"
+                await self._ask_until_free(lambda some: self._ask(member, some), some, why)
+            elif self._is_away(worker, self._delay_s):
+                why = f"worker {worker} went away"
+                await self._ask_until_free(lambda some: self._ask_departed(worker, some), some, why)
         except ShoalError as error:
             log.warning("worker not asked; the next sweep asks", worker=worker, error=str(error))
         except Exception:
             # Junk in a member's node must not end this master.
             log.exception("worker not asked", worker=worker)
 
-    def _is_away_for_long(self, worker: str) -> bool:
+    def _is_away(self, worker: str, for_s: float) -> bool:
         now = time.monotonic()
-        return now - self._away_since.setdefault(worker, now) >= self._delay_s
+        return now - self._away_since.setdefault(worker, now) >= for_s
 
-    async def _ask_until_free(self, member: MemberInfo, some: Sequence[Held]) -> None:
-        """Ask a few times, while the worker still has some of them."""
+    async def _ask_until_free(self, ask: Ask, some: Sequence[Held], why: str) -> None:
+        """Ask a few times, while the worker still has some of them; the others are LOST."""
         for pause_s in (*PAUSES_S, None):
-            held = await self._ask(member, some)
+            held = await ask(some)
             for run, attempt in some:
                 if attempt.id not in held:
-                    declare_lost(
-                        self._engine,
-                        self._clock,
-                        run,
-                        attempt,
-                        f"worker {member.id} no longer has it",
-                    )
+                    declare_lost(self._engine, self._clock, run, attempt, why)
             some = [(run, attempt) for run, attempt in some if attempt.id in held]
             if not some or pause_s is None:
                 return
@@ -124,21 +142,11 @@ class Revoker:
         """Return what the worker still has. Raises ShoalError if that is not known."""
         address = str(member.data["address"])
         stub = self._channels.worker(address)
-        refs = [
-            pb.AttemptRef(
-                workflow_instance_id=run.id, task_instance_id=attempt.id, partition=run.partition
-            )
-            for run, attempt in some
-            if attempt.id is not None
-        ]
+        refs = _refs(some)
         failpoints.hit("revoke.before_call")
+        request = pb.RevokeRequest(worker_id=member.id, attempts=refs)
         try:
-            answer = await call(
-                address,
-                stub.Revoke(
-                    pb.RevokeRequest(worker_id=member.id, attempts=refs), timeout=TIMEOUT_S
-                ),
-            )
+            answer = await call(address, stub.Revoke(request, timeout=TIMEOUT_S))
         except PeerRefused as refused:
             if refused.code != "UNIMPLEMENTED":
                 raise
@@ -147,6 +155,22 @@ class Revoker:
         if answer.worker_id != member.id:  # at the address of the one that we mean
             return {ref.task_instance_id for ref in refs}
         return set(answer.held)
+
+    async def _ask_departed(self, worker: str, some: Sequence[Held]) -> set[int]:
+        """Return what a worker still has that is no member any longer. No answer: nothing."""
+        member, _ = self._departed.get(worker, (self._members.get(worker), 0.0))
+        address = None if member is None else member.data.get("address")
+        if not isinstance(address, str) or self._is_away(worker, self._overdue_s):
+            return set()
+        request = pb.RevokeRequest(worker_id=worker, attempts=_refs(some))
+        stub = self._channels.worker(address)
+        try:
+            answer = await call(address, stub.Revoke(request, timeout=LAST_TIMEOUT_S))
+        except ShoalError as error:
+            log.debug("worker that has left does not answer", worker=worker, error=str(error))
+            return set()
+        # Another process at its address is its successor.
+        return set(answer.held) if answer.worker_id == worker else set()
 
     async def _ask_older(self, address: str, refs: Sequence[pb.AttemptRef]) -> set[int]:
         """Kill what a worker of an earlier version still has; return that."""
@@ -157,6 +181,16 @@ class Revoker:
             address, self._channels.worker(address).Kill(request, timeout=TIMEOUT_S)
         )
         return set(answer.known)
+
+
+def _refs(some: Sequence[Held]) -> list[pb.AttemptRef]:
+    return [
+        pb.AttemptRef(
+            workflow_instance_id=run.id, task_instance_id=attempt.id, partition=run.partition
+        )
+        for run, attempt in some
+        if attempt.id is not None
+    ]
 
 
 def is_still_held(engine: Engine, run: Run, attempt: Attempt) -> bool:
