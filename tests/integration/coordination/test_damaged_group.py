@@ -53,7 +53,7 @@ DAMAGE: dict[str, Damage] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-async def test_impossible_state_is_set_aside(
+async def test_impossible_state_is_quarantined(
     session: ZkSession, zk_chroot: str, damage: Damage
 ) -> None:
     path = layout.group("g")

@@ -1,4 +1,4 @@
-"""Damaged znodes of elections and messages are repaired under whoever works with them."""
+"""Damaged znodes of elections and messages are repaired under those who work with them."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""One candidate leads at a time, and whoever led before is refused."""
+"""One candidate leads at a time, and former leaders are refused."""
 
 import asyncio
 

@@ -181,7 +181,7 @@ async def test_a_faulty_assignor_ends_the_leader_and_is_told_why(
             peer.group.poll()
 
 
-async def test_what_is_no_group_is_set_aside(bench: Bench, session: ZkSession) -> None:
+async def test_what_is_no_group_is_quarantined(bench: Bench, session: ZkSession) -> None:
     await session.create("/groups/g/members", makepath=True)
     await session.set("/groups/g", b"something else")
     with pytest.raises(Mismatch, match="group 'g'"):

@@ -1,4 +1,4 @@
-"""The group's znode is written by whoever has read its last state, and by nobody else; a group
+"""The group's znode is written by a member that has read its last state, and by no other; a group
 without members can be deleted."""
 
 import pytest

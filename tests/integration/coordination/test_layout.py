@@ -1,4 +1,4 @@
-"""The tree is prepared once, by whoever comes first."""
+"""The tree is prepared once, by the first process."""
 
 import asyncio
 

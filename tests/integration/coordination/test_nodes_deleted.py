@@ -1,4 +1,4 @@
-"""Nodes that stand for somebody are deleted from outside: whoever they stood for finds out, stops
+"""Nodes that stand for a process are deleted from outside: the process finds out, stops
 acting on them, and makes them again."""
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A notification that is notified is heard by whoever listens, also after trouble."""
+"""Notifications reach their subscribers, also after trouble."""
 
 import asyncio
 
@@ -120,7 +120,7 @@ async def test_failing_listener_does_not_end_the_listening(
         await eventually(lambda: heard == [1, 1])
 
 
-async def test_whom_a_notify_wakes_goes_on_before_the_notification_is_armed_again(
+async def test_waiter_goes_on_before_the_watch_is_set_again(
     tree: ZkSession, proxied: ZkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []

@@ -123,7 +123,7 @@ async def test_who_gives_up_can_wait_until_the_owner_node_is_gone(tree: ZkSessio
         assert set(await Owners(tree).all_owners(128)) == {2}
 
 
-async def test_flipping_wishes_end_in_the_last_one(tree: ZkSession) -> None:
+async def test_flipping_assignments_end_in_the_last_one(tree: ZkSession) -> None:
     async with owner(tree, "m1", {1}) as recorder:
         for _ in range(5):
             recorder.ownership.set_wanted({2})

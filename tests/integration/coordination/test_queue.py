@@ -164,7 +164,7 @@ async def test_entry_whose_task_is_still_claimed_waits_behind(queue: TaskQueue) 
     assert ids(await queue.claim("default", 3, "w")) == [0]
 
 
-async def test_claims_given_back_are_queued_again_in_their_place(
+async def test_requeued_claims_are_queued_again_in_their_place(
     queue: TaskQueue, tree: ZkSession
 ) -> None:
     await queue.put(entries(4))

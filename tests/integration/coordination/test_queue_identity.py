@@ -17,7 +17,7 @@ End = Callable[[TaskQueue, list[Claim]], Awaitable[None]]
 ENDS: dict[str, End] = {
     "released": lambda queue, claims: queue.release(claims),
     "released after its end": lambda queue, claims: queue.release(claims, ended=True),
-    "given back": lambda queue, claims: queue.requeue(claims),
+    "requeued": lambda queue, claims: queue.requeue(claims),
 }
 
 
@@ -119,7 +119,7 @@ async def test_claim_that_was_ended_is_not_a_later_one_of_the_same_session(
     assert await queue.claims() == {1: "w"}
 
 
-@pytest.mark.parametrize("how", ["released", "given back"])
+@pytest.mark.parametrize("how", ["released", "requeued"])
 async def test_claim_that_was_deleted_and_made_by_another_is_left_alone(
     how: str, queue: TaskQueue, tree: ZkSession, proxied: ZkSession
 ) -> None:

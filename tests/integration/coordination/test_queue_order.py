@@ -1,4 +1,4 @@
-"""The order of the queue, whatever is put, claimed, removed and given back in between."""
+"""The order of the queue, whatever is put, claimed, removed and requeued in between."""
 
 import random
 from bisect import insort

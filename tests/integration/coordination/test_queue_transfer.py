@@ -41,7 +41,7 @@ async def test_claims_become_those_of_other_tasks(queue: TaskQueue, tree: ZkSess
         assert stat.czxid == claim.epoch
 
 
-async def test_more_claims_than_fit_into_one_transaction_are_handed_on(queue: TaskQueue) -> None:
+async def test_more_claims_than_fit_into_one_transaction_are_transferred(queue: TaskQueue) -> None:
     old = await holding(queue, 200)
     moves = {claim: behind(claim, claim.task_instance_id + 1000) for claim in old}
     assert len(await queue.transfer(moves)) == 200
@@ -49,7 +49,7 @@ async def test_more_claims_than_fit_into_one_transaction_are_handed_on(queue: Ta
 
 
 async def test_both_are_never_missing_at_once(queue: TaskQueue, zk_chroot: str) -> None:
-    """Whoever reads the old claim before the new one finds one of them, at any time."""
+    """A reader of the old claim before the new one finds one of them, at any time."""
     (old,) = await holding(queue, 1)
     async with connect(zk_chroot) as other:
         theirs = TaskQueue(other)
@@ -104,7 +104,7 @@ async def test_lost_answer_does_not_count_as_a_failure(
     assert await queue.claims() == {}
 
 
-async def test_repeated_hand_on_spares_the_claim_that_somebody_has_made_since(
+async def test_repeated_transfer_spares_the_claim_that_somebody_has_made_since(
     queue: TaskQueue, proxied: ZkSession, zk_proxy: TcpProxy
 ) -> None:
     """The first try was carried out, and its answer lost; then another claims the old task."""
@@ -125,7 +125,7 @@ async def test_repeated_hand_on_spares_the_claim_that_somebody_has_made_since(
     assert await queue.claims() == {0: "another", 10: "w"}
 
 
-async def test_nothing_is_handed_on_into_another_session(
+async def test_nothing_is_transferred_into_another_session(
     queue: TaskQueue, proxied: ZkSession, zk_proxy: TcpProxy, zookeeper: ZooKeeperServer
 ) -> None:
     theirs = TaskQueue(proxied)
@@ -139,7 +139,7 @@ async def test_nothing_is_handed_on_into_another_session(
     assert await queue.claims() == {}
 
 
-async def test_claim_that_is_not_ours_is_not_handed_on(queue: TaskQueue, tree: ZkSession) -> None:
+async def test_claim_that_is_not_ours_is_not_transferred(queue: TaskQueue, tree: ZkSession) -> None:
     old = await holding(queue, 2)
     await tree.delete(old[0].path)
     new = behind(old[0], 10, 11)
@@ -195,7 +195,7 @@ class Deaf(asyncio.Event):
         """Do nothing."""
 
 
-async def test_whoever_waits_hears_of_what_somebody_looking_has_found(
+async def test_waiter_hears_of_what_somebody_looking_has_found(
     queue: TaskQueue, zk_chroot: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert await queue.claim("default", 1, "w") == []

@@ -359,7 +359,7 @@ async def test_who_starts_before_zookeeper_waits_for_it_and_says_so_once(
         assert not starting.done()
         told = [line for line in logs if line["event"].startswith("waiting for ZooKeeper")]
         assert [line["zookeeper"] for line in told] == [zk_proxied.partition("/")[0]]
-        starting.cancel()  # as whoever is told to stop does
+        starting.cancel()  # as a process that is stopped does
         await asyncio.wait({starting}, timeout=DEADLINE_S)
         assert starting.cancelled()
         starting = asyncio.create_task(connect_when_there(make))

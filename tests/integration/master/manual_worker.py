@@ -41,7 +41,7 @@ class HandWorker:
     async def report(
         self, claim: Claim, kind: "pb.ReportKind.ValueType", exit_code: int = 0
     ) -> "pb.ReportVerdict.Kind.ValueType":
-        """Report one end, to whomever owns the partition, and return the verdict."""
+        """Report one end, to the owner of the partition, and return the verdict."""
         report = pb.Report(attempt=_ref(claim), kind=kind, at=1.7e9, exit_code=exit_code)
         return (await self._report(claim, report, None)).verdicts[0].kind
 

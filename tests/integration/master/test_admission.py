@@ -131,7 +131,7 @@ async def test_queue_by_priority_starts_the_most_urgent_first(harness: Harness) 
         await harness.stays(QUEUED, low)
 
 
-async def test_queue_latest_stops_whoever_waited_before(harness: Harness) -> None:
+async def test_queue_latest_stops_runs_that_waited_before(harness: Harness) -> None:
     workflow = await harness.publish(overlap="queue_latest")
     async with harness.working():
         first, second, third = [await harness.start(workflow) for _ in range(3)]

@@ -75,7 +75,7 @@ async def test_the_rest_goes_into_the_queue(bench: Bench) -> None:
         assert (await states(bench, instance.id))["b2"] == "QUEUED"
 
 
-async def test_whoever_offers_nothing_gets_nothing(bench: Bench) -> None:
+async def test_worker_without_room_gets_nothing(bench: Bench) -> None:
     workflow = await bench.publish(CHAIN)
     async with bench.master():
         await bench.start(workflow)
@@ -88,7 +88,7 @@ async def test_whoever_offers_nothing_gets_nothing(bench: Bench) -> None:
         assert await worker.report_and_take(Claim(entry, "w", 0, 1), 1, before=before) == []
 
 
-async def test_lost_answer_is_given_again_by_whoever_owns_the_partition(bench: Bench) -> None:
+async def test_lost_answer_is_given_again_by_the_owner_of_the_partition(bench: Bench) -> None:
     workflow = await bench.publish(FAN)
     async with bench.master() as first:
         instance = await bench.start(workflow)
@@ -136,12 +136,14 @@ async def test_report_that_cannot_be_answered_holds_up_no_other_of_the_same_call
         assert granted.attempt.workflow_instance_id == bad.id
 
 
-async def test_what_was_handed_on_dies_with_its_worker(bench: Bench, zk_chroot: str) -> None:
+async def test_what_was_dispatched_eagerly_dies_with_its_worker(
+    bench: Bench, zk_chroot: str
+) -> None:
     workflow = await bench.publish(CHAIN)
     async with bench.master(sweep_interval_s=0.02):
         instance = await bench.start(workflow)
-        async with connect(zk_chroot, name="doomed") as session:
-            worker = await bench.worker("doomed", session)
+        async with connect(zk_chroot, name="dying") as session:
+            worker = await bench.worker("dying", session)
             (claim,) = await worker.claim()
             await worker.fetch([claim])
             (grant,) = await worker.report_and_take(claim, room=1)
@@ -175,7 +177,7 @@ async def test_payload_that_cannot_be_made_is_left_to_fetching(
         assert (await states(bench, instance.id))["b"] == "FAILED"
 
 
-async def test_pause_lets_what_was_handed_on_run(bench: Bench) -> None:
+async def test_pause_lets_what_was_dispatched_eagerly_run(bench: Bench) -> None:
     workflow = await bench.publish(CHAIN)
     async with bench.master():
         instance = await bench.start(workflow)
@@ -191,7 +193,7 @@ async def test_pause_lets_what_was_handed_on_run(bench: Bench) -> None:
 
 
 def transferred(worker: str = "w") -> Run:
-    """A run whose task b (2) was handed on to ``worker`` behind a (1)."""
+    """A run whose task b (2) was dispatched eagerly to ``worker`` behind a (1)."""
     a = Attempt("a", 1, TaskState.SUCCEEDED, id=1, worker="w")
     b = Attempt("b", 1, TaskState.CLAIMED, id=2, worker=worker, queued_at=START)
     c = Attempt("c", 1, id=3)
@@ -253,7 +255,7 @@ async def test_sweeper_spares_what_the_claim_before_stands_for() -> None:
     assert await lost_by(transferred("another"), Claims({1})) == [2]  # that one is not its worker's
 
 
-async def test_claim_that_is_handed_on_between_two_looks_is_found() -> None:
+async def test_claim_that_is_transferred_between_two_looks_is_found() -> None:
     """It is old claim first, new claim then; each of three reads sees one state."""
     moved = Claims({1}, set(), {2})  # nothing of 2 yet; then the claim moves; then the last read
     assert await lost_by(transferred(), moved) == []

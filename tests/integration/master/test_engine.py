@@ -186,7 +186,7 @@ async def test_partition_that_goes_while_a_scan_waits_for_the_database_ends_noth
     assert harness.engine.runs == {}
 
 
-async def test_notifications_of_others_do_not_put_off_a_command_that_rang_unheard(
+async def test_notifications_of_others_do_not_put_off_a_unheard_command(
     harness: Harness,
 ) -> None:
     await harness.engine.take({0: 1}, "m")
@@ -364,7 +364,7 @@ async def test_schedule_that_cannot_be_read_keeps_no_other_from_firing(harness: 
     assert command.logical_time.hour == 0
 
 
-async def test_events_put_back_after_a_fence_keep_their_order(
+async def test_events_requeued_after_a_fence_keep_their_order(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (run,) = await harness.runs(1)
@@ -484,7 +484,7 @@ async def test_batch_ends_when_it_is_about_enough_tasks(
 async def test_starts_of_many_transactions_do_not_stand_upon_each_other(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else the memory of all of them is given back in one long step, at the end."""
+    """Else the memory of all of them is freed in one long step, at the end."""
     monkeypatch.setattr("shoal.master.services.scan._MOST_TASKS", 1)
     workflow_id = await harness.publish()
     async with harness.database.unit_of_work() as uow:

@@ -182,7 +182,9 @@ async def test_next_owner_tries_again_what_was_quarantined(bench: Bench) -> None
         await released(bench, Kind.INSTANCE, instance.id)
 
 
-async def test_entries_of_ended_tasks_and_of_runs_set_aside_hold_up_no_other(bench: Bench) -> None:
+async def test_entries_of_ended_tasks_and_of_quarantined_runs_hold_up_no_other(
+    bench: Bench,
+) -> None:
     workflow = await bench.publish(TASKS)
     good = await bench.publish(TASKS, name="good")
     worker = await bench.worker("w")

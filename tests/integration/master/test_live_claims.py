@@ -36,15 +36,15 @@ async def test_task_whose_claim_lives_is_left_alone(bench: Bench, zk_chroot: str
         living = await bench.worker("living")
         (held,) = await living.claim(1)
         await living.fetch([held])
-        async with ZkSession(zk_chroot, name="doomed") as session:
-            doomed = await bench.worker("doomed", session)
-            await doomed.fetch(await doomed.claim(1))
+        async with ZkSession(zk_chroot, name="dying") as session:
+            dying = await bench.worker("dying", session)
+            await dying.fetch(await dying.claim(1))
         async with asyncio.timeout(DEADLINE_S):
             # The sweep that finds the one lost has looked at the other, too.
             while len(attempts := await bench.tasks(instance.id, all_attempts=True)) < 3:
                 await asyncio.sleep(0.02)
     states = {(each.worker, each.state) for each in attempts if each.worker is not None}
-    assert states == {("living", TaskState.CLAIMED), ("doomed", TaskState.LOST)}
+    assert states == {("living", TaskState.CLAIMED), ("dying", TaskState.LOST)}
 
 
 async def test_worker_that_takes_a_task_again_in_its_next_session_is_the_only_one_that_runs_it(

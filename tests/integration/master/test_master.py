@@ -68,10 +68,10 @@ async def test_tasks_of_a_lost_worker_run_again(bench: Bench, zk_chroot: str) ->
     workflow = await bench.publish({"a": {}})
     async with bench.master():
         instance = await bench.start(workflow)
-        async with connect(zk_chroot, name="doomed") as session:
-            doomed = await bench.worker("doomed", session)
-            (claim,) = await doomed.claim()
-            await doomed.fetch([claim])
+        async with connect(zk_chroot, name="dying") as session:
+            dying = await bench.worker("dying", session)
+            (claim,) = await dying.claim()
+            await dying.fetch([claim])
         survivor = await bench.worker("survivor")
         await survivor.work(1)
         assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
@@ -79,7 +79,7 @@ async def test_tasks_of_a_lost_worker_run_again(bench: Bench, zk_chroot: str) ->
         assert late == pb.ReportVerdict.SUPERSEDED
     attempts = await bench.tasks(instance.id, all_attempts=True)
     assert [(t.state, t.worker) for t in attempts] == [
-        (TaskState.LOST, "doomed"),
+        (TaskState.LOST, "dying"),
         (TaskState.SUCCEEDED, "survivor"),
     ]
 
@@ -88,8 +88,8 @@ async def test_claim_without_a_fetch_is_queued_again(bench: Bench, zk_chroot: st
     workflow = await bench.publish({"a": {}})
     async with bench.master():
         instance = await bench.start(workflow)
-        async with connect(zk_chroot, name="doomed") as session:
-            await (await bench.worker("doomed", session)).claim()
+        async with connect(zk_chroot, name="dying") as session:
+            await (await bench.worker("dying", session)).claim()
         await (await bench.worker("survivor")).work(1)
         assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
     assert [t.attempt for t in await bench.tasks(instance.id, all_attempts=True)] == [1]
@@ -155,11 +155,11 @@ async def test_task_that_is_returned_by_a_worker_that_dies_then_is_queued_again(
     workflow = await bench.publish({"a": {}})
     async with bench.master():
         instance = await bench.start(workflow)
-        async with connect(zk_chroot, name="doomed") as session:
-            doomed = await bench.worker("doomed", session)
-            (claim,) = await doomed.claim()
-            payload = (await doomed.fetch([claim]))[0].payload
-            assert await doomed.requeue(claim, payload) == pb.ReportVerdict.COMMITTED
+        async with connect(zk_chroot, name="dying") as session:
+            dying = await bench.worker("dying", session)
+            (claim,) = await dying.claim()
+            payload = (await dying.fetch([claim]))[0].payload
+            assert await dying.requeue(claim, payload) == pb.ReportVerdict.COMMITTED
         await (await bench.worker("survivor")).work(1)
         assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
     assert [t.attempt for t in await bench.tasks(instance.id, all_attempts=True)] == [1]

@@ -100,8 +100,8 @@ async def test_master_without_zookeeper_is_replaced_and_comes_back(
 ) -> None:
     workflow = await bench.publish(DIAMOND)
     # The one that is cut off has a timeout that soon passes.
-    doomed = bench.cluster.model_copy(update={"zookeeper": zk_proxied, "session_timeout_s": 4.0})
-    async with bench.master() as steady, bench.master(doomed) as cut:
+    dying = bench.cluster.model_copy(update={"zookeeper": zk_proxied, "session_timeout_s": 4.0})
+    async with bench.master() as steady, bench.master(dying) as cut:
         await bench.shared_by_two()
         instances = [await bench.start(workflow, f"k{n}") for n in range(10)]
         trouble(zk_proxy)

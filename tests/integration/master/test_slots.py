@@ -199,10 +199,10 @@ async def test_slot_of_a_dead_worker_is_given_again(bench: Bench, zk_chroot: str
     await set_slots(bench, 1)
     async with bench.master(scan_interval_s=30.0):
         instances = await start_many(bench, 2)
-        async with connect(zk_chroot, name="doomed") as session:
-            doomed = await bench.worker("doomed", session)
-            (claim,) = await doomed.claim()
-            await doomed.fetch([claim])
+        async with connect(zk_chroot, name="dying") as session:
+            dying = await bench.worker("dying", session)
+            (claim,) = await dying.claim()
+            await dying.fetch([claim])
         working = asyncio.create_task(work_on(await bench.worker("survivor")))
         assert [await bench.ended(one.id) for one in instances] == [WorkflowState.SUCCEEDED] * 2
         working.cancel()

@@ -1,4 +1,4 @@
-"""Concurrency groups: slots are given in order, to as many as there are, whoever asks."""
+"""Concurrency groups: slots are given in order, to as many as there are, whichever master asks."""
 
 import asyncio
 from collections.abc import Sequence
@@ -174,7 +174,7 @@ async def test_many_who_give_at_once_give_each_slot_once(database: Database) -> 
     assert sorted(map(len, given)) == [0] * 7 + [3]
 
 
-async def test_whoever_gives_waits_for_another_one(database: Database) -> None:
+async def test_giving_slots_waits_for_another_giver(database: Database) -> None:
     await put(database, 1)
     await waiting(database, 2)
     async with database.unit_of_work() as uow:

@@ -1,4 +1,4 @@
-"""What DEPENDENT tasks look for in the database, and who waits for whom."""
+"""What DEPENDENT tasks look for in the database, and what waits for what."""
 
 import asyncio
 from datetime import timedelta

@@ -147,7 +147,7 @@ async def test_task_that_is_killed_while_it_waits_has_no_process(
 
 
 @pytest.mark.usefixtures("patient")
-async def test_worker_that_stops_gives_back_what_waits(
+async def test_worker_that_stops_requeues_what_waits(
     master: FakeMaster, cluster: ClusterSettings, tmp_path: Path
 ) -> None:
     go = tmp_path / "go"
@@ -188,7 +188,7 @@ async def test_answer_to_a_return_may_be_lost(
 
 
 @pytest.mark.usefixtures("patient")
-async def test_worker_without_room_on_its_disk_gives_back_what_waits(
+async def test_worker_without_room_on_its_disk_requeues_what_waits(
     master: FakeMaster, cluster: ClusterSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go = tmp_path / "go"

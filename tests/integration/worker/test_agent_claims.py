@@ -86,19 +86,19 @@ async def test_worker_that_is_asked_ends_what_has_no_claim_and_keeps_the_rest(
     monkeypatch.setattr(agent, "CLAIMS_CHECK_S", NEVER_S)
     async with InProcessWorker(cluster) as worker:
         kept, its_pid = await running(master, cluster)
-        doomed, pid = await running(master, cluster)
-        assert list((await revoke(master, channels, kept, doomed, 4711)).held) == [kept, doomed]
-        await master.session.delete(layout.claim(doomed))
-        someone_else = await revoke(master, channels, doomed, worker_id="another")
+        dying, pid = await running(master, cluster)
+        assert list((await revoke(master, channels, kept, dying, 4711)).held) == [kept, dying]
+        await master.session.delete(layout.claim(dying))
+        someone_else = await revoke(master, channels, dying, worker_id="another")
         assert someone_else.worker_id == (await the_worker(master.session)).id
         assert alive(pid)
-        assert list((await revoke(master, channels, kept, doomed)).held) == [kept, doomed]
+        assert list((await revoke(master, channels, kept, dying)).held) == [kept, dying]
         async with asyncio.timeout(DEADLINE_S):
-            while list((await revoke(master, channels, kept, doomed)).held) != [kept]:
+            while list((await revoke(master, channels, kept, dying)).held) != [kept]:
                 await asyncio.sleep(0.02)
         assert not alive(pid)  # before it says that it has nothing of it
         assert alive(its_pid)
-        assert ends(master, doomed) == []
+        assert ends(master, dying) == []
         worker.at_once.set()
 
 

@@ -226,7 +226,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_TESTS}/test_election.py::test_old_epoch_cannot_raise_the_fence_again",),
     ),
     mutation(
-        "a message is acknowledged by whoever had it once",
+        "a message is acknowledged by a consumer that had it once",
         Promise.FENCED_OWNERSHIP,
         "coordination/shoal/coordination/messages/owned.py",
         ("multi([self._fence, *operations])", "multi([*operations])"),

@@ -62,7 +62,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.PROGRESS,
         _STORE,
         ("if problem := implausible(group, now_s, registered):", "if problem := None:"),
-        (f"{_TESTS}/test_damaged_group.py::test_impossible_state_is_set_aside",),
+        (f"{_TESTS}/test_damaged_group.py::test_impossible_state_is_quarantined",),
     ),
     mutation(
         "what only looks like an entry is one",

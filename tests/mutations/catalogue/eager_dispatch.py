@@ -32,7 +32,7 @@ MUTATIONS: tuple[Mutation, ...] = (
             "        standing = await self._queue.claimed({b for some in before.values() for b in "
             "some})\n",
         ),
-        (f"{_OF_MASTERS}::test_claim_that_is_handed_on_between_two_looks_is_found",),
+        (f"{_OF_MASTERS}::test_claim_that_is_transferred_between_two_looks_is_found",),
     ),
     mutation(
         "the claim of any worker stands for a task that was dispatched eagerly",
@@ -73,7 +73,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.NOTHING_LOST,
         _RPC,
         ("for attempt in list(behind(run, task_instance_id, worker)):", "for attempt in ():"),
-        (f"{_OF_MASTERS}::test_lost_answer_is_given_again_by_whoever_owns_the_partition[sqlite]",),
+        (f"{_OF_MASTERS}::test_lost_answer_is_given_again_by_the_owner_of_the_partition[sqlite]",),
     ),
     mutation(
         "what another worker holds is granted again",

@@ -337,7 +337,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("if is_regular:", "if False:"),
         (
             f"{_TESTS}/test_engine.py::"
-            "test_notifications_of_others_do_not_put_off_a_command_that_rang_unheard[sqlite]",
+            "test_notifications_of_others_do_not_put_off_a_unheard_command[sqlite]",
         ),
     ),
     mutation(
@@ -362,7 +362,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.NOTHING_LOST,
         _ENGINE,
         (
-            "                self._inbox.put_back(items[number:])\n",
+            "                self._inbox.requeue(items[number:])\n",
             "                for item in items[number:]:\n"
             "                    self._inbox.put(item)\n",
         ),

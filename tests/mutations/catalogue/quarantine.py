@@ -1,4 +1,4 @@
-"""One bad thing stops one thing: what cannot be worked with is set aside, and told."""
+"""One bad thing stops one thing: what cannot be worked with is quarantined, and reported."""
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
@@ -24,7 +24,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_JUNK}::test_what_is_repaired_goes_on_by_itself",),
     ),
     mutation(
-        "what is set aside is not stored",
+        "what is quarantined is not stored",
         Promise.PROGRESS,
         "master/shoal/master/engine/quarantine.py",
         ("            await uow.quarantine.put(ours)\n", ""),
@@ -62,13 +62,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     mutation(
-        "events that are put back go behind later ones",
+        "requeued events go behind later ones",
         Promise.GUARDED_STATES,
         "master/shoal/master/engine/engine.py",
-        ("self._inbox.put_back(again)", "[self._inbox.put(item) for item in again]"),
+        ("self._inbox.requeue(again)", "[self._inbox.put(item) for item in again]"),
         (
             "tests/integration/master/test_engine.py::"
-            "test_events_put_back_after_a_fence_keep_their_order",
+            "test_events_requeued_after_a_fence_keep_their_order",
         ),
     ),
 )

@@ -13,7 +13,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.ROOM,
         _SLOTS,
         ("locked.with_for_update(key_share=True, of=concurrency_group)", "locked"),
-        (f"{_SQL}::test_whoever_gives_waits_for_another_one[postgresql]",),
+        (f"{_SQL}::test_giving_slots_waits_for_another_giver[postgresql]",),
     ),
     mutation(
         "slots of attempts that have ended stay taken",

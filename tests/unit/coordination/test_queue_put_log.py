@@ -33,7 +33,7 @@ class Notification:
         log.record(news, self.notify(operation.data))
 
 
-def test_puts_are_told_to_whoever_has_heard_of_those_before() -> None:
+def test_puts_are_told_to_claimers_that_know_those_before() -> None:
     notification, log = Notification(), PutLog("g")
     batches = [[entry(task), entry(task + 1)] for task in range(0, 10, 2)]
     for batch in batches:

@@ -100,7 +100,7 @@ class Driver:
         return decision
 
     def _see_returned(self, task_instance_id: int) -> None:
-        """Let go of what a worker has returned; it puts back itself what is queued."""
+        """Let go of what a worker has returned; it requeues itself what is queued."""
         attempt = self.run.attempt_by_id(task_instance_id)
         if attempt is not None and attempt.worker is None:
             self.workers.pop(task_instance_id, None)

@@ -47,8 +47,8 @@ class Wild:
         elif kind < 0.52:
             family.take_over(pick.choice(list(family.members)))
         elif kind < 0.60:
-            whom = pick.choice(list(family.members)) if self.by_hand else self.top
-            family.ask(whom, pick.choice([PAUSE, RESUME, STOP, RECOVER]))
+            asked = pick.choice(list(family.members)) if self.by_hand else self.top
+            family.ask(asked, pick.choice([PAUSE, RESUME, STOP, RECOVER]))
         elif kind < 0.62:
             family.pass_time(5)
         else:

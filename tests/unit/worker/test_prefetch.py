@@ -169,9 +169,7 @@ async def test_worker_claims_again_when_it_is_worth_while_or_a_slot_would_stand_
 
 @pytest.mark.usefixtures("patient", "quick")
 @pytest.mark.parametrize(("prefetch", "wanted"), [(0, 1), (3, 4)])
-async def test_never_more_is_claimed_ahead_than_the_setting_allows(
-    prefetch: int, wanted: int
-) -> None:
+async def test_never_more_is_prefetched_than_the_setting_allows(prefetch: int, wanted: int) -> None:
     site = Site(prefetch=prefetch)
     for number in range(100):
         site.enter(number)

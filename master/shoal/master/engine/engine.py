@@ -218,7 +218,7 @@ class Engine(HeldRuns):
             if item.partition in error.partitions:
                 item.fail(NotOwner(item.partition))
         again = [item for item in items if item.partition not in error.partitions]
-        self._inbox.put_back(again)
+        self._inbox.requeue(again)
 
     async def _not_stored(self, items: list[Item], error: Exception) -> None:
         """Nothing of a batch was stored: find the run that is to blame."""
@@ -249,7 +249,7 @@ class Engine(HeldRuns):
 
     def _is_ours(self, item: Item) -> bool:
         if item.failed:
-            return False  # put back, and then refused with the batch that it came from
+            return False  # requeued, and then refused with the batch that it came from
         if item.partition not in self.epochs:
             item.fail(NotOwner(item.partition))
         elif not self.quarantine.holds(Kind.INSTANCE, item.instance_id):
@@ -305,7 +305,7 @@ class Engine(HeldRuns):
         tasks = 0  # that were decided about
         for number, item in enumerate(items):
             if tasks > MOST_TASKS:
-                self._inbox.put_back(items[number:])
+                self._inbox.requeue(items[number:])
                 del items[number:]
                 break
             await yielding.pause()

@@ -22,7 +22,7 @@ class Inbox:
         self._items.append(item)
         self._is_filled.set()
 
-    def put_back(self, items: Iterable[Item]) -> None:
+    def requeue(self, items: Iterable[Item]) -> None:
         """Add events that were taken, before all others: the events of a run keep their order."""
         self._items.extendleft(reversed(list(items)))
         if self._items:

@@ -234,7 +234,7 @@ class _SqliteLink:
         await self._thread.call(self._connection.commit)
 
     async def close(self) -> None:
-        """Roll back what was not committed, after all that is under way, and give back."""
+        """Roll back what was not committed, after all that is under way, and release."""
         if not self._thread.busy:
             self._roll_back()
             self._release(self)

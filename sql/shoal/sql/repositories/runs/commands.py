@@ -89,8 +89,8 @@ class Commands:
     async def send_many(self, new: Sequence[NewCommand], at: datetime) -> list[Command]:
         """Store Shoal's own commands; one that is there already is returned as it is.
 
-        Raises KeyTaken if what has the key asks for something else: then nothing tells whom the
-        command is for, and it must not be taken for sent.
+        Raises KeyTaken if the key belongs to a command with another purpose: then this one was not
+        sent.
         """
         stored = await self._add([own_key(one.idempotency_key) for one in new], new, at)
         for wanted, (found, is_new) in zip(new, stored, strict=True):
