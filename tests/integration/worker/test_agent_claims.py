@@ -102,6 +102,24 @@ async def test_worker_that_is_asked_ends_what_has_no_claim_and_keeps_the_rest(
         worker.at_once.set()
 
 
+async def test_worker_that_hears_nothing_of_zookeeper_says_at_once_what_it_has(
+    master: FakeMaster,
+    cluster: ClusterSettings,
+    channels: Channels,
+    zk_proxy: TcpProxy,
+    zk_proxied: str,
+) -> None:
+    settings = cluster_settings(cluster.data, zk_proxied)
+    patient = settings.model_copy(update={"session_timeout_s": 4 * DEADLINE_S})
+    async with InProcessWorker(patient) as worker:
+        number, pid = await running(master, cluster)
+        zk_proxy.freeze()
+        assert list((await revoke(master, channels, number)).held) == [number]
+        assert alive(pid)
+        zk_proxy.heal()
+        worker.at_once.set()
+
+
 async def test_result_on_its_way_is_held(
     master: FakeMaster, cluster: ClusterSettings, channels: Channels, worker: InProcessWorker
 ) -> None:

@@ -145,6 +145,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_OF_MASTER}::test_worker_that_is_no_member_but_answers_is_waited_for[sqlite]",),
     ),
     mutation(
+        "a worker that hears nothing of ZooKeeper does not answer masters",
+        Promise.ONE_LIVE_ATTEMPT,
+        _SERVICE,
+        ("asyncio.timeout(CHECK_S)", "asyncio.timeout(None)"),
+        (f"{_OF_AGENT}::test_worker_that_hears_nothing_of_zookeeper_says_at_once_what_it_has",),
+    ),
+    mutation(
         "a successor is asked for what its predecessor had",
         Promise.PROGRESS,
         _REVOKING,

@@ -39,7 +39,7 @@ from shoal.runtime import failpoints
 log = structlog.get_logger()
 
 TIMEOUT_S = 5.0
-LAST_TIMEOUT_S = 1.0  # for the answer of a worker that is no member: as a rule there is none
+LAST_TIMEOUT_S = 2.0  # for the answer of a worker that is no member: as a rule there is none
 MOST = 5_000  # attempts in one call; the next sweep asks for the rest
 REMEMBER_S = 60.0  # addresses of workers that have left
 PAUSES_S = (0.2, 0.5, 1.0)  # between questions, while something is being ended

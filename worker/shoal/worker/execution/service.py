@@ -1,5 +1,7 @@
 """The worker's gRPC service for masters: end attempts."""
 
+import asyncio
+
 import grpc.aio
 import structlog
 
@@ -15,6 +17,7 @@ from shoal.worker.intake.eager_dispatch import EagerDispatch
 log = structlog.get_logger()
 
 NO_REASON = "stopped by request"
+CHECK_S = 0.5  # for ZooKeeper's answer: masters do not wait long for ours
 
 
 class WorkerService(WorkerServiceServicer):
@@ -72,8 +75,9 @@ class WorkerService(WorkerServiceServicer):
         """Return those of ``held`` that live without a claim. None if ZooKeeper cannot be asked."""
         live = [a for a in held if not a.over.is_set() and not self._eager_dispatch.is_coming(a.id)]
         try:
-            standing = await self._queue.standing([attempt.claim for attempt in live])
-        except CoordinationError as error:
-            log.info("claims not checked", error=str(error))
+            async with asyncio.timeout(CHECK_S):
+                standing = await self._queue.standing([attempt.claim for attempt in live])
+        except (CoordinationError, TimeoutError) as error:
+            log.info("claims not checked", error=str(error) or "no answer in time")
             return []
         return [a for a in live if a.claim not in standing and not a.over.is_set()]
