@@ -68,23 +68,23 @@ model: .venv/dev  ## test decide against the reference model on random cases; CA
 bench: .venv/dev  ## measure all figures of docs/performance.md, on an idle machine (half an hour); QUICK=--quick
 	sh tests/provision.sh
 	mkdir -p bench/results
-	$(BIN)/python bench/engine.py $(QUICK)
-	$(BIN)/python bench/engine.py $(QUICK) --masters 2 --workers 2 --only WIDE --no-idle --name engine-2x2
-	$(BIN)/python bench/profile.py --top 12 >bench/results/profile.md
-	$(BIN)/python bench/counts.py >bench/results/counts.md
-	$(BIN)/python bench/growth.py
-	$(BIN)/python bench/scale_model.py
-	$(BIN)/python bench/document.py
+	$(BIN)/python -m bench.engine $(QUICK)
+	$(BIN)/python -m bench.engine $(QUICK) --masters 2 --workers 2 --only WIDE --no-idle --name engine-2x2
+	$(BIN)/python -m bench.profile --top 12 >bench/results/profile.md
+	$(BIN)/python -m bench.counts >bench/results/counts.md
+	$(BIN)/python -m bench.growth
+	$(BIN)/python -m bench.scale
+	$(BIN)/python -m bench.document
 	@# When all is written down: has a task become much dearer than it was?
-	$(BIN)/python bench/guard.py
+	$(BIN)/python -m bench.guard
 
 # After a change that makes tasks cheaper: from then on they must not become dearer again.
 bench-budget: .venv/dev  ## record what a task costs now in bench/budget.json
-	$(BIN)/python bench/counts.py --record
-	$(BIN)/python bench/guard.py --record
+	$(BIN)/python -m bench.counts --record
+	$(BIN)/python -m bench.guard --record
 
 bench-queue: .venv/run  ## measure claims with up to a million tasks waiting (minutes)
-	$(BIN)/python bench/queue.py
+	$(BIN)/python -m bench.queue
 
 fmt: .venv/dev  ## format, and fix what ruff can fix
 	$(BIN)/ruff format .

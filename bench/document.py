@@ -1,4 +1,4 @@
-"""Put what the benches have written into the documentation: ``python bench/document.py``.
+"""Put what the benches have written into the documentation: ``python -m bench.document``.
 
 Between ``<!-- results of NAME -->`` and ``<!-- end of NAME -->`` there stands what
 bench/results/NAME.md holds; what has not been measured stays as it is.
@@ -8,8 +8,8 @@ import re
 import sys
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[1]
-RESULTS = CHECKOUT / "bench" / "results"
+from bench.support.machine import CHECKOUT, RESULTS
+
 PAGES = [CHECKOUT / "docs" / name for name in ("performance.md", "retention.md")]
 _PART = re.compile(r"(<!-- results of (\S+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bench import budget
-from bench.budget import Costs, chosen
-from bench.counting import (
+from bench.counts import budget
+from bench.counts.__main__ import KINDS, SECTION, SESSION_S, measure
+from bench.counts.budget import Costs, chosen
+from bench.counts.counting import (
     CALL_BYTES,
     CALLS,
     COMMITS,
@@ -18,8 +19,7 @@ from bench.counting import (
     STATEMENTS,
     VALUE_BYTES,
 )
-from bench.counts_cli import KINDS, SECTION, SESSION_S, measure
-from bench.loop_counting import AGENT, MASTER, PYTHON_CALLS, WAKE_UPS
+from bench.counts.loop import AGENT, MASTER, PYTHON_CALLS, WAKE_UPS
 from shoal.runtime.settings import ClusterSettings
 
 LONELY = "CHAIN 20"  # one task at a time, so the counts are nearly the same every time

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.driven_engine import diamond, driven_engine
-from bench.growth_engine import FIGURE, past
-from bench.past import multiply
+from bench.growth.driven_engine import diamond, driven_engine
+from bench.growth.engine import FIGURE, past
+from bench.growth.past import multiply
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.budget import over
+from bench.counts.budget import over
 
 KNOWN = {"WIDE": {"master": 2.0, "api": 0.0}}
 

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from bench.document import PAGES, RESULTS, fill
+from bench.document import PAGES, fill
+from bench.support.machine import RESULTS
 
 TEXT = "a\n<!-- results of x -->\nold\n<!-- end of x -->\nb\n"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.goals import GOALS, Goal, table
-from bench.spawn_limit import SpawnLimit
+from bench.engine.goals import GOALS, Goal, table
+from bench.support.spawn_limit import SpawnLimit
 
 HALF = SpawnLimit(one=877, all=1_693, starters=2, cpu_ms=1.1, count_ms=1.2, clock_ms=2.9)
 RATE = Goal("WIDE 200", "tasks_per_s", 1_000, "≥ 1,000 tasks/s", at_least=True)

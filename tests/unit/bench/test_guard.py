@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench import python_work
-from bench.guard_cli import PIECES, STARTS, table, too_dear
+from bench.guard import PIECES, STARTS, table, too_dear
+from bench.support import python_work
 
 KNOWN = {STARTS: {"WIDE": {"master": 1.0}}, PIECES: {"WIDE": {"master": 8.0}}}
 

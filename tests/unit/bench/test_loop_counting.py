@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 
-from bench.loop_counting import PYTHON_CALLS, WAKE_UPS, counting_turns, of_nobody, start_role
+from bench.counts.loop import PYTHON_CALLS, WAKE_UPS, counting_turns, of_nobody, start_role
 
 
 def called() -> None:

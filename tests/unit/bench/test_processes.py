@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from bench import processes
+from bench.support import processes
 
 BURN = "import time; t = time.process_time()\nwhile time.process_time() < t + 0.3: pass"
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from bench.cluster import Size
-from bench.engine_report import TASKS, Idle, Line, markdown, without_tasks
-from bench.processes import BENCH, LAUNCHER
-from bench.python_work import PythonWork
-from bench.spawn_limit import SpawnLimit
-from bench.yardsticks import Yardsticks
+from bench.engine.report import TASKS, Idle, Line, markdown, without_tasks
+from bench.support.cluster import Size
+from bench.support.processes import BENCH, LAUNCHER
+from bench.support.python_work import PythonWork
+from bench.support.spawn_limit import SpawnLimit
+from bench.support.yardsticks import Yardsticks
 
 PIECE = PythonWork(cpu_ms=0.25)
 QUIET = Yardsticks(SpawnLimit(900, 1_800, 2, cpu_ms=1.0, count_ms=1.2, clock_ms=2.9), PIECE)

@@ -1,6 +1,6 @@
 """Reading what py-spy has written."""
 
-from bench.sampling import read
+from bench.profile.sampling import read
 
 LINES = [
     'process 7:"python x";thread (7);main (a.py:3);work (b.py:10) 3',

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from bench.scale_costs import Cluster, Costs
-from bench.scale_simulation import LEADER, MASTER, simulate
-from bench.scale_takeover import agree, takeover
+from bench.scale.costs import Cluster, Costs
+from bench.scale.simulation import LEADER, MASTER, simulate
+from bench.scale.takeover import agree, takeover
 
 COSTS = Costs(
     master=2.0, agent=1.0, launcher=3.0, database=0.5, zookeeper=1.0, api=0.0, requests=1.0

@@ -1,6 +1,6 @@
 """Whether something grows, by what was sampled."""
 
-from bench.week_samples import MIB, Sample, markdown, trends, verdict
+from bench.week.samples import MIB, Sample, markdown, trends, verdict
 
 
 def samples(*levels: float, name: str = "memory: master") -> list[Sample]:

@@ -1,0 +1,1 @@
+"""How fast a whole cluster runs tasks: WIDE, CHAIN, MANY, triggers, an idle cluster."""

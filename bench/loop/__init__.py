@@ -1,0 +1,1 @@
+"""What holds the event loops, and for how long. ``python -m bench.loop``."""

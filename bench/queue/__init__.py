@@ -1,0 +1,1 @@
+"""The task queue with a million entries: puts, and claims by a crowd. ``python -m bench.queue``."""

@@ -1,0 +1,1 @@
+"""What measurements share: a cluster, its processes, yardsticks of the machine, reports."""

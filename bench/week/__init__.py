@@ -1,0 +1,1 @@
+"""A week of production in minutes: memory and disk stay flat. ``python -m bench.week``."""
