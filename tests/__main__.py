@@ -12,7 +12,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from tests.runs import parts
+from tests.support.runs import parts
 
 ROOT = Path(__file__).parents[1]
 AT_ONCE = (os.cpu_count() or 1) + 1

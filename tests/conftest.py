@@ -5,7 +5,7 @@ import gc
 import structlog
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.postgresql", "tests.databases", "tests.zookeeper"]
+pytest_plugins = ["tests.support.postgresql", "tests.support.databases", "tests.support.zookeeper"]
 
 # Every run tries the same examples and none is timed: the result depends on the code alone.
 # ``--hypothesis-profile=default`` searches further.

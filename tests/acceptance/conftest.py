@@ -7,7 +7,7 @@ import pytest
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest
-from tests.waiting import STEADY_SESSION_S
+from tests.support.waiting import STEADY_SESSION_S
 
 
 @pytest.fixture(scope="session")

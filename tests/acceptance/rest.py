@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 FINISHED = ("SUCCEEDED", "FAILED", "STOPPED")
 

@@ -14,7 +14,7 @@ from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest
 from tests.acceptance.test_faults import pid_of, shared_out, watched
-from tests.waiting import DEADLINE_S, SERVICE_SESSION_S
+from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
 
 DAYS = [f"2026-06-{day:02d}" for day in range(1, 31)]
 PARALLEL = 4

@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from tests.chaos.role import still_alive
-from tests.postgresql import PostgresqlMissing, find_binaries
-from tests.waiting import START_S
+from tests.support.postgresql import PostgresqlMissing, find_binaries
+from tests.support.waiting import START_S
 
 ROOT = Path(__file__).parents[2]
 SEED = 3

@@ -14,7 +14,7 @@ from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest
 from tests.acceptance.test_faults import shared_out, watched
 from tests.acceptance.test_requests import kill_owner
-from tests.waiting import SERVICE_SESSION_S
+from tests.support.waiting import SERVICE_SESSION_S
 
 LEVELS = 10
 ITEMS = 20

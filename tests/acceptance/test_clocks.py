@@ -14,7 +14,7 @@ from tests.acceptance.rest import Rest
 from tests.acceptance.test_faults import shared_out
 from tests.acceptance.test_schedules import SECOND, fired, owner_of_schedule, publish
 from tests.preload import ClockShift
-from tests.waiting import SERVICE_SESSION_S
+from tests.support.waiting import SERVICE_SESSION_S
 
 HOUR_S = 3600
 JUMP_S = 6

@@ -17,7 +17,7 @@ import pytest
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest
-from tests.waiting import DEADLINE_S, SERVICE_SESSION_S
+from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
 
 # A task writes when it starts and when it ends, and holds a lock meanwhile: a second one of the
 # same name at the same time finds the lock taken and says so.

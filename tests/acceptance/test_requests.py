@@ -16,7 +16,7 @@ from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest
 from tests.acceptance.test_faults import partition_of_instance, pid_of, shared_out, watched
-from tests.waiting import SERVICE_SESSION_S
+from tests.support.waiting import SERVICE_SESSION_S
 
 # A run writes when it starts and when it ends, and ends once the file "go" is there.
 LEDGER = """

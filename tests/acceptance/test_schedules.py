@@ -14,7 +14,7 @@ from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest
 from tests.acceptance.test_faults import pid_of, shared_out
-from tests.waiting import SERVICE_SESSION_S
+from tests.support.waiting import SERVICE_SESSION_S
 
 SECOND = timedelta(seconds=1)
 

@@ -13,7 +13,7 @@ from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest
 from tests.acceptance.test_faults import pid_of, shared_out, watched
-from tests.waiting import SERVICE_SESSION_S
+from tests.support.waiting import SERVICE_SESSION_S
 
 # ``long`` runs while ``bad`` fails; ``after`` waits for it, ``behind`` for the failure.
 TASKS: dict[str, dict[str, Any]] = {

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from tests.acceptance.rest import Rest
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 SHOAL = [sys.executable, "-m", "shoal.client.cli"]
 

@@ -13,7 +13,7 @@ from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest
 from tests.acceptance.test_faults import lines, watched
 from tests.acceptance.test_requests import kill_owner
-from tests.waiting import SERVICE_SESSION_S
+from tests.support.waiting import SERVICE_SESSION_S
 
 DAY = "2026-03-02T06:00:00Z"
 SLOTS, WORKFLOWS, TASKS = 2, 3, 4

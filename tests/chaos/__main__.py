@@ -34,7 +34,7 @@ from tests.chaos.sandbox import Refused, make_mounts_private, make_network_priva
 from tests.chaos.stalls import StallWatch
 from tests.chaos.verdict import Verdict
 from tests.chaos.workload import Workload
-from tests.postgresql import PostgresqlMissing
+from tests.support.postgresql import PostgresqlMissing
 
 EXIT_CLEAN, EXIT_OFFENCES, EXIT_USAGE, EXIT_NO_POSTGRESQL, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 _DRAIN_S = 300.0

@@ -1,6 +1,6 @@
 """How long a test may wait in vain: briefly, as mutants let it, and yet long enough.
 
-What a mutant never does is waited for until the deadline of ``tests.waiting``. So each killer
+What a mutant never does is waited for until the deadline of ``waiting``. So each killer
 gets the shortest one of ``LADDER`` under which it passes *without* a mutation, ``MARGIN`` times
 quicker than that: then no machine that is about as quick as it was a minute ago makes it fail.
 On a slow one the deadlines are longer, by themselves.
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 LADDER = (10.0, 20.0, 40.0, DEADLINE_S)
 MARGIN = 3.0

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests import waiting
 from tests.mutations import tree, verdict, witness
 from tests.mutations.mutation import Mutation
 from tests.mutations.patience import LADDER, Patience, longer
 from tests.mutations.verdict import Outcome, Verdict
+from tests.support import waiting
 
 BASELINE_LIMIT_S = 900.0
 TAIL = 3000  # characters of pytest's output that are shown when it went wrong

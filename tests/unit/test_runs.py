@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from tests.runs import TESTS, parts
+from tests.support.runs import TESTS, parts
 
 
 def test_every_file_of_tests_is_in_one_part() -> None:

@@ -24,7 +24,7 @@ from shoal.core.runs.run import Run
 from shoal.proto.tls import TlsFiles, create_identity
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql import UnitOfWork
-from tests.waiting import DEADLINE_S, STEADY_SESSION_S
+from tests.support.waiting import DEADLINE_S, STEADY_SESSION_S
 
 PREFIX = "/api/v1"
 PARTITIONS = 4

@@ -27,7 +27,7 @@ from shoal.proto.shoal_pb2 import (
 from shoal.proto.shoal_pb2_grpc import LogServiceServicer, add_LogServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.settings import ClusterSettings
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 MOST_BYTES = 1024 * 1024
 CHUNK = 1000

@@ -17,7 +17,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.sql.errors import DatabaseUnavailable
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, problem_of
 from tests.integration.api.fake_worker import seen
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 STARTED = "2026-11-21T06:00:00+00:00"
 

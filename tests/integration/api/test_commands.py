@@ -9,7 +9,7 @@ from shoal.coordination.cluster.keys import partition_of
 from shoal.coordination.cluster.notifications import Notifications
 from shoal.sql import UnitOfWork
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, fields_of, problem_of
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 COMMANDS = f"{PREFIX}/commands"
 

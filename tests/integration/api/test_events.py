@@ -19,7 +19,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.sql.repositories.runs.events import NewEvent
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 from tests.integration.api.sse_reader import Reader, stream
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 EVENTS = f"{PREFIX}/events"
 

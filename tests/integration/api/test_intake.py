@@ -13,7 +13,7 @@ from shoal.core.runs.commands import Command, CommandType, NewCommand
 from shoal.sql.errors import BrokenReference
 from shoal.sql.repositories.runs.commands import Commands
 from tests.integration.api.conftest import Api
-from tests.waiting import eventually
+from tests.support.waiting import eventually
 
 
 def start(key: str, workflow_id: int = 1) -> NewCommand:

@@ -18,7 +18,7 @@ from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 from tests.integration.api.fake_worker import FakeWorker, fake_worker
 from tests.integration.api.sse_reader import Reader, stream
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 TEXT = "über ☃ 🐟 fish\n".encode() * 50
 

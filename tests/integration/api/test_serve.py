@@ -19,7 +19,7 @@ from shoal.api.web.errors import AddressInUse, BadToken, NotLoopback
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api
 from tests.integration.api.sse_reader import stream
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 
 @asynccontextmanager

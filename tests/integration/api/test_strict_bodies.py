@@ -14,7 +14,7 @@ from shoal.api.routes import parameters
 from shoal.api.services import Services
 from shoal.api.web.route import strict_router
 from tests.integration.api.conftest import PREFIX, Api, definition, fields_of, problem_of
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 STOP = {"type": "STOP", "instance_id": 1}
 START = {"type": "START", "project": "p", "workflow": "daily"}

@@ -22,7 +22,7 @@ from tests.chaos.logs import LogMissing, LogReader
 from tests.chaos.verdict import Verdict
 from tests.chaos.workload import Asked
 from tests.integration.sql.given import LATER, NOW, accepted, instance, start, stored
-from tests.postgresql import PostgresqlServer
+from tests.support.postgresql import PostgresqlServer
 
 PARTITIONS = 4
 EPOCH = 50

@@ -11,7 +11,7 @@ import pytest
 from shoal.client.cli import run
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
-from tests.waiting import STEADY_SESSION_S
+from tests.support.waiting import STEADY_SESSION_S
 
 HELLO = Path(__file__).parents[3] / "examples" / "hello.py"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.integration.client.conftest import Shoal, workflow
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 JANUARY = ("--from", "2026-01-01", "--to", "2026-01-04")
 

@@ -25,7 +25,7 @@ from shoal.coordination.cluster import layout
 from shoal.coordination.errors import AccessDenied
 from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.test_queue import entry
-from tests.waiting import DEADLINE_S, START_S, eventually
+from tests.support.waiting import DEADLINE_S, START_S, eventually
 
 PASSWORD = "p" * 43
 CREDENTIAL = zookeeper_credential(PASSWORD)

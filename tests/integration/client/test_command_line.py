@@ -11,7 +11,7 @@ import pytest
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from tests.integration.client.conftest import HELLO, Ended, Shoal, workflow
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 
 def test_hello_is_published_run_and_shown(here: Shoal) -> None:

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from tests.integration.client.conftest import Shoal
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 GROUPED = """\
 name: grouped

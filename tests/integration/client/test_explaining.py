@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.client.conftest import Shoal
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 NOBODY = """\
 name: nobody

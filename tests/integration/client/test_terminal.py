@@ -18,7 +18,7 @@ import pytest
 
 from shoal.client.local.cluster import LocalCluster
 from tests.integration.client.conftest import HELLO, Shoal, workflow
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 SHOAL = [sys.executable, "-m", "shoal.client.cli"]
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from shoal.coordination import TaskQueue, ZkSession, prepare
-from tests.waiting import DEADLINE_S, SERVICE_SESSION_S, STEADY_SESSION_S
-from tests.waiting import eventually as eventually
+from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S, STEADY_SESSION_S
+from tests.support.waiting import eventually as eventually
 
 TIMEOUT_S = SERVICE_SESSION_S  # of sessions that tests let die
 

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from shoal.coordination import Group, GroupListener, GroupSettings, Partition, ZkSession
-from tests.waiting import DEADLINE_S, STEADY_SESSION_S, eventually
+from tests.support.waiting import DEADLINE_S, STEADY_SESSION_S, eventually
 
 # Quick to begin and to notice; patient with a machine that is busy with something else.
 QUICK = GroupSettings(rebalance_timeout_s=60.0, initial_rebalance_delay_s=0.05, reread_s=1.0)

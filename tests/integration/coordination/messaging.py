@@ -5,7 +5,7 @@ from typing import Any
 
 from shoal.coordination import GroupSettings, ZkSession
 from shoal.coordination.messages import Consumer, ConsumerSettings, Delivery, Producer
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 GROUP = GroupSettings(initial_rebalance_delay_s=0.0, reread_s=1.0)
 PATIENT = ConsumerSettings(ack_wait_s=300.0)  # nothing comes again by itself

@@ -19,8 +19,8 @@ from shoal.coordination.autoscale import (
 )
 from shoal.coordination.errors import ConnectionLoss
 from tests.integration.coordination.conftest import connect
-from tests.waiting import eventually
-from tests.zookeeper import expire_session
+from tests.support.waiting import eventually
+from tests.support.zookeeper import expire_session
 
 # Says that it runs, ends in order when it is asked to, and says that too.
 ORDERLY = """\

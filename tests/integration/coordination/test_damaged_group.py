@@ -11,7 +11,7 @@ from shoal.coordination import Group, ZkSession
 from shoal.coordination.cluster import layout, quarantine
 from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.group_bench import QUICK
-from tests.waiting import eventually
+from tests.support.waiting import eventually
 
 FAR_S = 9e12
 

@@ -9,7 +9,7 @@ from shoal.coordination.cluster import layout
 from shoal.coordination.messages import Consumer, Producer
 from shoal.coordination.messages.paths import PartitionPaths
 from tests.integration.coordination.group_bench import QUICK
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.waiting import DEADLINE_S, eventually
 
 JUNK = (b"", b"\xff\x00 not json", b"[[1]]", b"9" * 5000, b"{" * 50_000, b'["a", 1, 0]', b"-7")
 

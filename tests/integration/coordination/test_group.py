@@ -18,7 +18,7 @@ from shoal.coordination.assignors import (
 from shoal.coordination.errors import AssignorFailed, InconsistentGroupProtocol, Mismatch
 from shoal.coordination.group import GroupState
 from tests.integration.coordination.group_bench import PATIENCE_S, Bench, jobs
-from tests.waiting import eventually
+from tests.support.waiting import eventually
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from functools import partial
 
 import pytest
 
-from tests.ensemble import Ensemble
 from tests.integration.coordination.conftest import eventually
 from tests.integration.coordination.group_bench import PATIENCE_S, Bench, jobs
+from tests.support.ensemble import Ensemble
 
 ALL = jobs(*range(6))
 

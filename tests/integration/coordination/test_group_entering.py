@@ -8,7 +8,7 @@ import pytest
 from shoal.coordination import Group, GroupSettings, ZkSession, read_group
 from shoal.coordination.cluster import layout
 from tests.integration.coordination.conftest import eventually
-from tests.proxy import TcpProxy
+from tests.support.proxy import TcpProxy
 
 
 async def test_cancelled_entering_leaves_no_member_behind(

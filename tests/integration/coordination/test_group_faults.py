@@ -12,8 +12,8 @@ from shoal.coordination.errors import FencedInstanceId
 from shoal.coordination.group import GroupState
 from tests.integration.coordination.conftest import delete_request, eventually, set_request
 from tests.integration.coordination.group_bench import PATIENCE_S, QUICK, Bench, Peer, jobs
-from tests.proxy import TcpProxy
-from tests.zookeeper import expire_session
+from tests.support.proxy import TcpProxy
+from tests.support.zookeeper import expire_session
 
 ALL = jobs(*range(6))
 CUT_S = 6.0  # session timeout of those who are to lose their session by silence

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import BalancedJobs, GroupSettings, ZkSession
 from tests.integration.coordination.conftest import connect, eventually
-from tests.proxy import TcpProxy
-from tests.zookeeper import expire_session
+from tests.support.proxy import TcpProxy
+from tests.support.zookeeper import expire_session
 
 GROUP = GroupSettings(initial_rebalance_delay_s=0.0, reread_s=1.0)
 

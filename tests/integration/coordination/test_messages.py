@@ -26,9 +26,9 @@ from tests.integration.coordination.messaging import (
     receive,
     receive_other,
 )
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S
-from tests.zookeeper import expire_session
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S
+from tests.support.zookeeper import expire_session
 
 HASTY = ConsumerSettings(ack_wait_s=0.3, max_deliveries=3)
 

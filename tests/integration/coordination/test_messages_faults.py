@@ -10,8 +10,8 @@ import structlog
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import CoordinationError, GroupSettings, ZkSession
 from shoal.coordination.messages import Consumer, ConsumerSettings, Producer, waiting
-from tests.proxy import TcpProxy
-from tests.zookeeper import expire_session
+from tests.support.proxy import TcpProxy
+from tests.support.zookeeper import expire_session
 
 log = structlog.get_logger()
 

@@ -11,8 +11,8 @@ from shoal.coordination.errors import Mismatch
 from shoal.coordination.messages import MessageTooLarge, Producer, open_topic, waiting
 from tests.integration.coordination.conftest import connect, eventually, put_request
 from tests.integration.coordination.messaging import PARTITIONS, consumer, put, receive
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S
 
 
 @pytest.fixture

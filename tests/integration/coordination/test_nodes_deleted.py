@@ -13,8 +13,8 @@ from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.group_bench import QUICK
 from tests.integration.coordination.test_ownership import owner
 from tests.integration.coordination.test_queue import entry
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S, eventually
 
 
 def more_than(told: Sequence[object], before: int) -> bool:

@@ -7,8 +7,8 @@ import pytest
 from shoal.coordination import Notifications, ZkSession, notify
 from shoal.coordination.session.nodes import Node, WatchCallback
 from tests.integration.coordination.conftest import get_request
-from tests.proxy import TcpProxy
-from tests.waiting import eventually
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import eventually
 
 
 async def test_notify_is_heard_again_and_again(tree: ZkSession, proxied: ZkSession) -> None:

@@ -12,9 +12,9 @@ import pytest
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import NotOwner, Owners, Ownership, SessionState, ZkSession, prepare
 from tests.integration.coordination.conftest import appears, connect
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S, eventually
-from tests.zookeeper import expire_session
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S, eventually
+from tests.support.zookeeper import expire_session
 
 
 class Recorder:

@@ -5,7 +5,7 @@ import asyncio
 from shoal.coordination import Ownership, ZkSession, prepare
 from shoal.coordination.cluster import layout
 from tests.integration.coordination.conftest import connect
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 ROUND_TRIPS = 20  # far more than it takes to find the node and to do something about it
 

@@ -19,9 +19,9 @@ from shoal.coordination import (
     ZkSession,
 )
 from tests.integration.coordination.conftest import claim_request, connect, put_request
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S, eventually
-from tests.zookeeper import expire_session
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S, eventually
+from tests.support.zookeeper import expire_session
 
 
 def entry(task: int, *, wp: int = 2, wi: int = 1, tp: int = 2, group: str = "default") -> Entry:

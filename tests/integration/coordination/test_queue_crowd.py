@@ -14,8 +14,8 @@ from shoal.coordination.queue import window
 from shoal.coordination.queue.claimers import Claimers
 from shoal.coordination.queue.contention import Place, turn
 from tests.integration.coordination.conftest import connect
-from tests.waiting import eventually
-from tests.zookeeper import expire_session
+from tests.support.waiting import eventually
+from tests.support.zookeeper import expire_session
 
 DEADLINE_S = 120.0
 CROWD = 8

@@ -12,7 +12,7 @@ from shoal.coordination.cluster import layout
 from shoal.coordination.queue import pruning, putting, window
 from shoal.coordination.session.client import Client
 from tests.integration.coordination.conftest import connect
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 
 def entry(task: int, *, wp: int = 2, wi: int = 1) -> Entry:

@@ -3,8 +3,8 @@
 import asyncio
 
 from shoal.coordination import Entry, TaskQueue, ZkSession, prepare
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S
 
 
 def _entry(number: int) -> Entry:

@@ -7,9 +7,9 @@ import pytest
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import Claim, Entry, TaskQueue, ZkSession
 from tests.integration.coordination.conftest import claim_request, connect
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S, eventually
-from tests.zookeeper import expire_session
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S, eventually
+from tests.support.zookeeper import expire_session
 
 
 def entry(task: int) -> Entry:

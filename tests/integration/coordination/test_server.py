@@ -14,7 +14,7 @@ from shoal.client.local import zookeeper as server_module
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, four_letter_word, free_port
 from tests.integration.coordination.conftest import connect
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.waiting import DEADLINE_S, eventually
 
 STARTS_ONE_AND_DIES = """
 import os, sys

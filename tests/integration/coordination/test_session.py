@@ -32,9 +32,9 @@ from shoal.coordination import (
 from shoal.coordination.errors import BadAddress, BadVersion, NotEmpty, PathError
 from shoal.coordination.starting import connect_when_there
 from tests.integration.coordination.conftest import TIMEOUT_S, appears, connect
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S, eventually
-from tests.zookeeper import expire_session
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S, eventually
+from tests.support.zookeeper import expire_session
 
 SHORT_S = 2.0  # the timeout of sessions for which it has to pass, in part or in whole
 

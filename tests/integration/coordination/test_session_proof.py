@@ -10,8 +10,8 @@ from shoal.coordination import ZkSession, prepare
 from shoal.coordination.session.boottime import boottime
 from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.test_ownership import owner
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S, eventually
 
 
 async def _silence(session: ZkSession) -> None:

@@ -32,7 +32,7 @@ from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.group_bench import QUICK
 from tests.integration.coordination.test_ownership import owner
 from tests.integration.coordination.test_queue import entry
-from tests.waiting import DEADLINE_S, START_S, eventually
+from tests.support.waiting import DEADLINE_S, START_S, eventually
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Protocol
 import psutil
 import pytest
 
-from tests.waiting import SERVICE_SESSION_S, STEADY_SESSION_S
+from tests.support.waiting import SERVICE_SESSION_S, STEADY_SESSION_S
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "coordination"
 PATIENCE_S = 90

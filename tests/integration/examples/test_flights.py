@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shoal.client import load_definitions
-from tests.waiting import START_S
+from tests.support.waiting import START_S
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 FLIGHTS = EXAMPLES / "flights"

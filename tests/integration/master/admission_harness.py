@@ -15,9 +15,9 @@ from shoal.master.engine.engine import Engine
 from shoal.master.services.admission import Admission
 from shoal.master.services.scan import Scanner
 from shoal.sql import Database
-from tests.clock import utc_now
 from tests.integration.master.contexts import context_of
-from tests.waiting import DEADLINE_S
+from tests.support.clock import utc_now
+from tests.support.waiting import DEADLINE_S
 
 PARTITIONS = 2
 _SCAN_INTERVAL_S = 3_600.0  # everything is done when a notification arrives, or not at all

@@ -21,10 +21,10 @@ from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles, create_identity
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database
-from tests.databases import migrated_url
 from tests.integration.coordination.conftest import connect
 from tests.integration.master.manual_worker import HandWorker
-from tests.waiting import DEADLINE_S, SERVICE_SESSION_S
+from tests.support.databases import migrated_url
+from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
 
 PARTITIONS = 8
 

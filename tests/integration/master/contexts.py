@@ -8,7 +8,7 @@ from shoal.master.engine.engine import Engine
 from shoal.master.services.service import MasterContext
 from shoal.master.settings import MasterSettings
 from shoal.sql import Database
-from tests.clock import utc_now
+from tests.support.clock import utc_now
 
 
 def ignore(_partitions: Iterable[int]) -> None:

@@ -12,8 +12,8 @@ from shoal.core.runs.run import Action, Run
 from shoal.master.engine.engine import Engine
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import DatabaseUnavailable
-from tests.clock import utc_now
-from tests.waiting import DEADLINE_S
+from tests.support.clock import utc_now
+from tests.support.waiting import DEADLINE_S
 
 
 class Unsteady(Database):

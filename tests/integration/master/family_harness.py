@@ -23,9 +23,9 @@ from shoal.master.engine.messages import Messenger
 from shoal.master.services.admission import Admission
 from shoal.master.services.scan import Scanner
 from shoal.sql import Database
-from tests.clock import utc_now
 from tests.integration.master.contexts import context_of
-from tests.waiting import DEADLINE_S
+from tests.support.clock import utc_now
+from tests.support.waiting import DEADLINE_S
 
 PARTITIONS = 4
 Tasks = Mapping[str, Mapping[str, Any]]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from shoal.coordination import Claim, Owners, TaskQueue, ZkSession
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 
 class HandWorker:

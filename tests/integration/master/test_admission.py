@@ -12,9 +12,9 @@ from shoal.core.runs.events import StopRequested, TaskClaimed
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import TaskSignal, WorkflowState
 from shoal.sql import Database
-from tests.clock import utc_now
 from tests.integration.master.admission_harness import PARTITIONS, Harness, Master
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.clock import utc_now
+from tests.support.waiting import DEADLINE_S, eventually
 
 QUEUED, RUNNING = WorkflowState.QUEUED, WorkflowState.RUNNING
 STOPPED, SUCCEEDED = WorkflowState.STOPPED, WorkflowState.SUCCEEDED

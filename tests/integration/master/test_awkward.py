@@ -16,13 +16,13 @@ from shoal.master.engine.perform import Performer
 from shoal.master.services.sweep import Sweeper
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import call
-from tests.clock import utc_now
 from tests.integration.master.conftest import Bench
 from tests.integration.master.contexts import context_of
 from tests.integration.master.kill_counter import kill_counter
 from tests.integration.master.manual_worker import HandWorker
+from tests.support.clock import utc_now
+from tests.support.waiting import DEADLINE_S
 from tests.unit.core.driving import START, spec
-from tests.waiting import DEADLINE_S
 
 
 async def all_claimed(worker: HandWorker, count: int) -> list[pb.AttemptRef]:

@@ -18,10 +18,10 @@ from shoal.runtime import failpoints
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
 from shoal.sql.schema.tables import backfill
-from tests.clock import utc_now
-from tests.databases import migrated_url
 from tests.integration.master.backfill_harness import PARTITIONS, Harness, Master
-from tests.waiting import eventually
+from tests.support.clock import utc_now
+from tests.support.databases import migrated_url
+from tests.support.waiting import eventually
 
 S, B = BackfillRunState, BackfillState
 FIVE_DAYS = {"from": "2026-01-01", "to": "2026-01-05"}

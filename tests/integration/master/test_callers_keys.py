@@ -15,10 +15,10 @@ from shoal.master.services.schedules import Scheduler
 from shoal.sql import Database
 from shoal.sql.repositories.runs.commands import own_key
 from shoal.sql.schema.tables import command, schedule, workflow_instance
-from tests.clock import utc_now
-from tests.databases import migrated_url
 from tests.integration.master import admission_harness, backfill_harness, family_harness
 from tests.integration.master.contexts import context_of
+from tests.support.clock import utc_now
+from tests.support.databases import migrated_url
 
 RUNNING, QUEUED, STOPPED = WorkflowState.RUNNING, WorkflowState.QUEUED, WorkflowState.STOPPED
 DUE = datetime(2026, 1, 1, tzinfo=UTC)

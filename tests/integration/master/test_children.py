@@ -13,8 +13,8 @@ from shoal.core.runs.states import FINISHED_WORKFLOW, TaskSignal, TaskState, Wor
 from shoal.master.engine.messages import DEEPEST
 from shoal.runtime import failpoints
 from shoal.sql import Database
-from tests.databases import migrated_url
 from tests.integration.master.family_harness import PARTITIONS, Harness, Master
+from tests.support.databases import migrated_url
 
 W = WorkflowState
 START, PAUSE, RESUME = CommandType.START, CommandType.PAUSE, CommandType.RESUME

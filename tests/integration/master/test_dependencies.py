@@ -15,7 +15,7 @@ from shoal.runtime import failpoints
 from shoal.sql.repositories.runs.dependencies import Wait
 from shoal.sql.schema.tables import dependency_wait
 from tests.integration.master.conftest import Bench
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 ON_SQLITE = pytest.mark.parametrize("bench", ["sqlite"], indirect=True)
 ON_POSTGRESQL = pytest.mark.parametrize("bench", ["postgresql"], indirect=True)

@@ -17,13 +17,13 @@ from shoal.master.engine.engine import Engine
 from shoal.master.services.sweep import Sweeper
 from shoal.proto import shoal_pb2 as pb
 from shoal.sql import Database
-from tests.clock import utc_now
 from tests.integration.coordination.conftest import connect
 from tests.integration.master.conftest import Bench
 from tests.integration.master.contexts import context_of
 from tests.integration.master.manual_worker import HandWorker
+from tests.support.clock import utc_now
+from tests.support.waiting import DEADLINE_S
 from tests.unit.core.driving import START, spec
-from tests.waiting import DEADLINE_S
 
 CHAIN = {"a": {}, "b": {"depends_on": ["a"]}, "c": {"depends_on": ["b"]}}
 FAN = {"a": {}, **{f"b{n}": {"depends_on": ["a"]} for n in range(5)}}

@@ -37,12 +37,12 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.vault import Vault
 from shoal.sql.errors import Fenced
 from shoal.sql.schema.tables import schedule
-from tests.clock import utc_now
-from tests.databases import migrated_url
 from tests.integration.master.contexts import context_of
 from tests.integration.master.engine_harness import Harness, Unsteady
 from tests.integration.master.statements import noted_writes
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.clock import utc_now
+from tests.support.databases import migrated_url
+from tests.support.waiting import DEADLINE_S, eventually
 
 NO_CONTEXT: Any = None  # of a gRPC call; the service does not use it
 

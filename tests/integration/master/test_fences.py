@@ -14,9 +14,9 @@ from shoal.master.services.scan import Scanner
 from shoal.master.services.schedules import Scheduler
 from shoal.sql.errors import Fenced
 from shoal.sql.schema.tables import schedule, workflow_instance
-from tests.clock import utc_now
 from tests.integration.master.contexts import context_of
 from tests.integration.master.engine_harness import Harness, Unsteady
+from tests.support.clock import utc_now
 
 DUE = datetime(2026, 1, 1, tzinfo=UTC)
 

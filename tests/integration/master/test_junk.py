@@ -26,7 +26,7 @@ from shoal.sql.errors import SqlError
 from shoal.sql.schema import tables
 from shoal.sql.schema.types import Json, Line, Prose
 from tests.integration.master.conftest import PARTITIONS, Bench
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 SEED = int(os.environ.get("SHOAL_JUNK_SEED", "11"))
 TASKS: dict[str, dict[str, Any]] = {"a": {}, "b": {"depends_on": ["a"]}}

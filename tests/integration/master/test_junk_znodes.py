@@ -21,7 +21,7 @@ from shoal.worker.settings import WorkerSettings
 from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.test_tree_lost import delete_all
 from tests.integration.master.conftest import PARTITIONS, Bench
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 SEEDS = (1, 2, 3)
 ROUNDS = 6

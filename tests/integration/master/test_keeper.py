@@ -11,9 +11,9 @@ from shoal.coordination.cluster import layout
 from shoal.master.engine.engine import Engine
 from shoal.master.membership.partitions import PartitionKeeper
 from shoal.sql import Database
-from tests.clock import utc_now
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S
+from tests.support.clock import utc_now
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S
 
 ZERO = frozenset({Partition("partitions", 0)})
 

@@ -22,7 +22,7 @@ from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.runs.states import TaskState
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.master.conftest import PARTITIONS, Bench
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 log = structlog.get_logger()
 

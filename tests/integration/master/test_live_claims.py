@@ -15,8 +15,8 @@ from shoal.worker import agent
 from shoal.worker.masters import Masters
 from tests.integration.master.conftest import Bench
 from tests.integration.worker.agent_kit import InProcessWorker
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S, eventually
 
 SWEEPS, SWEEP_S = 10, 0.1
 RELEASE_S = 2.0  # after which a worker releases what it has dropped

@@ -15,7 +15,7 @@ from shoal.proto.errors import RpcError
 from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.integration.master.manual_worker import HandWorker
 from tests.integration.master.test_master import DIAMOND
-from tests.proxy import TcpProxy
+from tests.support.proxy import TcpProxy
 
 
 @asynccontextmanager

@@ -27,11 +27,11 @@ from shoal.sql import Database
 from shoal.sql.errors import Fenced
 from shoal.sql.repositories.upkeep.purges import NewPurge, Purge
 from shoal.sql.schema.tables import backfill_run, command, event, task_instance, workflow_instance
-from tests.clock import utc_now
-from tests.databases import migrated_url
 from tests.integration.master.backfill_harness import PARTITIONS, Harness, Master
 from tests.integration.master.contexts import context_of
-from tests.waiting import DEADLINE_S
+from tests.support.clock import utc_now
+from tests.support.databases import migrated_url
+from tests.support.waiting import DEADLINE_S
 
 ALWAYS = MasterSettings().hours
 NOTHING_KEPT = Retention.of_days(

@@ -12,7 +12,7 @@ from shoal.proto import shoal_pb2 as pb
 from tests.integration.master.conftest import Bench
 from tests.integration.master.kill_counter import KillCounter, kill_counter
 from tests.integration.master.manual_worker import HandWorker
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.waiting import DEADLINE_S, eventually
 
 SWEEPS = 3  # that a master may use for a mistake
 

@@ -19,8 +19,8 @@ from shoal.master.engine.engine import Engine
 from shoal.master.services.schedules import Scheduler
 from shoal.sql import Database
 from shoal.sql.schema.tables import command, schedule
-from tests.databases import migrated_url
 from tests.integration.master.contexts import context_of
+from tests.support.databases import migrated_url
 
 PARTITIONS = 8
 SIX = datetime(2026, 3, 2, 6, tzinfo=UTC)

@@ -11,7 +11,7 @@ from shoal.coordination.group import Delete, decide
 from shoal.coordination.group.codec import encode
 from shoal.master.composition import GROUP
 from tests.integration.master.conftest import Bench
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 
 async def owned(bench: Bench, good: Callable[[dict[int, OwnerInfo]], bool]) -> dict[int, OwnerInfo]:

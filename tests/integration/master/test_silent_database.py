@@ -15,8 +15,8 @@ from shoal.runtime.settings import ClusterSettings
 from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.integration.master.test_master import DIAMOND
 from tests.integration.master.test_outages import all_succeed, working
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.parametrize("bench", ["postgresql"], indirect=True)
 

@@ -17,11 +17,11 @@ from shoal.master.errors import NotStored
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.sql.schema.tables import concurrency_group, concurrency_lease
-from tests.clock import utc_now
 from tests.integration.coordination.conftest import connect
 from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.integration.master.manual_worker import HandWorker
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.clock import utc_now
+from tests.support.waiting import DEADLINE_S, eventually
 
 ON_SQLITE = pytest.mark.parametrize("bench", ["sqlite"], indirect=True)
 ON_POSTGRESQL = pytest.mark.parametrize("bench", ["postgresql"], indirect=True)

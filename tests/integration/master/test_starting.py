@@ -14,8 +14,8 @@ from shoal.sql.errors import DatabaseRefused, InvalidDatabaseUrl
 from tests.integration.master.conftest import Bench
 from tests.integration.master.test_master import DIAMOND
 from tests.integration.master.test_silent_database import behind
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S, eventually
 
 pytestmark = pytest.mark.parametrize("bench", ["postgresql"], indirect=True)
 WAITING = "waiting for the database"

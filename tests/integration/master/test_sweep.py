@@ -17,11 +17,11 @@ from shoal.master.engine.perform import queue_entry
 from shoal.master.services import sweep
 from shoal.master.services.sweep import Sweeper
 from shoal.proto import shoal_pb2 as pb
-from tests.clock import utc_now
 from tests.integration.master.conftest import Bench
 from tests.integration.master.contexts import context_of
+from tests.support.clock import utc_now
+from tests.support.waiting import DEADLINE_S
 from tests.unit.core.driving import START, spec
-from tests.waiting import DEADLINE_S
 
 LOOKS = 2  # of one sweep, for the claim of an attempt that a worker holds
 

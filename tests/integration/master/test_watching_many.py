@@ -15,11 +15,11 @@ from shoal.master.engine.engine import Engine
 from shoal.master.services.dependencies import DependencyWatcher
 from shoal.sql import Database
 from shoal.sql.repositories.runs.dependencies import Wait
-from tests.clock import utc_now
 from tests.integration.master.contexts import context_of
 from tests.integration.master.statements import noted_reads
 from tests.integration.sql.given import PARTITIONS, created, published
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.clock import utc_now
+from tests.support.waiting import DEADLINE_S, eventually
 
 TASKS = 600
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

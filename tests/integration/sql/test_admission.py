@@ -24,7 +24,7 @@ from tests.integration.sql.given import (
     start,
     stored,
 )
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 QUEUE = Policy(Overlap.QUEUE, 1, 1_000)
 

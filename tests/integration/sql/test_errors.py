@@ -24,7 +24,7 @@ from shoal.sql.errors import (
     TransactionConflict,
 )
 from tests.integration.sql.given import NOW, definition, published
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 PASSWORD = "s3cret-Pa55"
 

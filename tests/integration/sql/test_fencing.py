@@ -11,7 +11,7 @@ from shoal.core.runs.states import WorkflowState
 from shoal.sql import Database
 from shoal.sql.errors import Fenced, PartitionsDiffer
 from tests.integration.sql.given import NOW, PARTITIONS, created, published
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 
 async def _fence(database: Database, epochs: dict[int, int]) -> None:

@@ -22,7 +22,7 @@ from shoal.sql import Database
 from shoal.sql.errors import SchemaMissing, SchemaTooNew
 from shoal.sql.schema.migrate import FOLDER, VERSION_TABLE, revisions
 from shoal.sql.schema.tables import command, metadata, project, workflow
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 REPOSITORY = Path(__file__).parents[3]
 MIGRATE = """\

@@ -12,7 +12,7 @@ from shoal.sql.errors import AlreadyExists, BrokenReference, DatabaseUnavailable
 from shoal.sql.schema.tables import event, secret
 from tests.integration.sql.given import NOW
 from tests.integration.sql.turns import Turns
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 _EVENT = insert(event)
 _SECRET = insert(secret)

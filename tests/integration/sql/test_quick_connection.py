@@ -10,7 +10,7 @@ from sqlalchemy import text
 from shoal.sql import Database
 from tests.integration.sql.given import NOW
 from tests.integration.sql.turns import Turns
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 LONG = text("SELECT pg_sleep(0.1)")
 

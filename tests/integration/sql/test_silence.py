@@ -13,8 +13,8 @@ from shoal.sql import Database
 from shoal.sql.driver.patience import Patience
 from shoal.sql.errors import DatabaseUnavailable
 from tests.integration.sql.given import NOW
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S
 
 # Short, so that tests are; in the proportions of the real ones.
 PATIENCE = Patience(connect_s=2.0, doubt_s=1.0, answer_s=4.0)

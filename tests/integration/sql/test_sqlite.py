@@ -13,7 +13,7 @@ from shoal.sql.errors import BrokenReference, SqlError
 from shoal.sql.schema.tables import project
 from tests.integration.sql.given import LATER, NOW
 from tests.integration.sql.turns import Turns
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.waiting import DEADLINE_S, eventually
 
 # Some tens of milliseconds of SQLite's virtual machine.
 LONG = text(

@@ -8,8 +8,8 @@ import pytest
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles, create_identity
 from shoal.runtime.settings import ClusterSettings
-from tests.fake_master import FakeMaster, TaskTable
 from tests.integration.worker.agent_kit import InProcessWorker, cluster_settings
+from tests.support.fake_master import FakeMaster, TaskTable
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.worker.main import run_worker
 from shoal.worker.results.spool import Spool
 from shoal.worker.settings import WorkerSettings
-from tests.waiting import DEADLINE_S, SERVICE_SESSION_S
-from tests.waiting import eventually as eventually
+from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
+from tests.support.waiting import eventually as eventually
 
 PROGRAM = """\
 import asyncio, json, logging, os, structlog, sys

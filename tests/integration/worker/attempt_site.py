@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.worker.execution.attempt import LaunchRequest
-from tests.waiting import eventually as eventually
+from tests.support.waiting import eventually as eventually
 
 PATH = os.environ["PATH"]
 

@@ -9,10 +9,10 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.intake import disk, prefetch, throughput
-from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, cluster_settings, the_worker, until
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S
+from tests.support.fake_master import FakeMaster
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 

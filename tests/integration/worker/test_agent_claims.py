@@ -15,7 +15,6 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.worker import agent
 from shoal.worker.execution.context import prepare
 from shoal.worker.execution.runner import Runner
-from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     alive,
@@ -26,8 +25,9 @@ from tests.integration.worker.agent_kit import (
     the_worker,
     work_folders,
 )
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.fake_master import FakeMaster
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S, eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 

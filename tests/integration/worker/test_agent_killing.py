@@ -6,7 +6,6 @@ from shoal.coordination import MemberInfo
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
 from shoal.runtime.settings import ClusterSettings
-from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     alive,
@@ -15,7 +14,8 @@ from tests.integration.worker.agent_kit import (
     the_worker,
     until,
 )
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.fake_master import FakeMaster
+from tests.support.waiting import DEADLINE_S, eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 

@@ -10,7 +10,6 @@ from shoal.coordination import MemberInfo, Members
 from shoal.coordination.cluster import layout
 from shoal.proto.shoal_pb2 import STARTED
 from shoal.runtime.settings import ClusterSettings
-from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     WorkerProcess,
@@ -24,8 +23,9 @@ from tests.integration.worker.agent_kit import (
     until,
     work_folders,
 )
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.fake_master import FakeMaster
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S, eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 

@@ -10,7 +10,6 @@ import pytest
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.intake import disk
-from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     eventually,
@@ -19,6 +18,7 @@ from tests.integration.worker.agent_kit import (
     the_worker,
 )
 from tests.integration.worker.test_agent_logs import MEBIBYTE, Reader, ref
+from tests.support.fake_master import FakeMaster
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 

@@ -11,9 +11,9 @@ from shoal.proto.channels import Channels, call, translated
 from shoal.proto.errors import PeerRefused
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.logs.service import LONGEST_VIEW
-from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, log_file, the_worker, until
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.fake_master import FakeMaster
+from tests.support.waiting import DEADLINE_S, eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 

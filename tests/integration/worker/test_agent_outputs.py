@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from shoal.runtime.settings import ClusterSettings
-from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     WorkerProcess,
@@ -15,7 +14,8 @@ from tests.integration.worker.agent_kit import (
     the_worker,
 )
 from tests.integration.worker.test_agent_parameters import AWKWARD, fields
-from tests.waiting import eventually
+from tests.support.fake_master import FakeMaster
+from tests.support.waiting import eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from shoal.runtime.settings import ClusterSettings
-from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, log_text
+from tests.support.fake_master import FakeMaster
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 

@@ -9,7 +9,6 @@ import pytest
 from shoal.runtime import plugins
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.supervisor.watchdog import OUTER
-from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     children,
@@ -17,7 +16,8 @@ from tests.integration.worker.agent_kit import (
     spool,
     the_worker,
 )
-from tests.waiting import eventually
+from tests.support.fake_master import FakeMaster
+from tests.support.waiting import eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 

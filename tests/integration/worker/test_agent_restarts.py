@@ -14,7 +14,6 @@ from shoal.worker.errors import WorkFolderTaken
 from shoal.worker.home.home import WorkerHome
 from shoal.worker.results.spool import Spool
 from shoal.worker.settings import WorkerSettings
-from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     WorkerProcess,
     alive,
@@ -23,7 +22,8 @@ from tests.integration.worker.agent_kit import (
     spool,
     the_worker,
 )
-from tests.waiting import eventually
+from tests.support.fake_master import FakeMaster
+from tests.support.waiting import eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.settings import ClusterSettings
-from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, WorkerProcess, the_worker
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.fake_master import FakeMaster
+from tests.support.waiting import DEADLINE_S, eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 

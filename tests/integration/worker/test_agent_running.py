@@ -9,7 +9,6 @@ import pytest
 from shoal.coordination.cluster import layout
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.intake import claims
-from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     log_text,
@@ -17,7 +16,8 @@ from tests.integration.worker.agent_kit import (
     the_worker,
     work_folders,
 )
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.fake_master import FakeMaster
+from tests.support.waiting import DEADLINE_S, eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 

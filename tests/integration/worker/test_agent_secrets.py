@@ -5,7 +5,6 @@ from pathlib import Path
 
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     WorkerProcess,
@@ -17,7 +16,8 @@ from tests.integration.worker.agent_kit import (
     until,
 )
 from tests.integration.worker.test_agent_killing import kill
-from tests.waiting import eventually
+from tests.support.fake_master import FakeMaster
+from tests.support.waiting import eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 

@@ -8,8 +8,8 @@ import pytest
 
 from shoal.client.local.java import find_java, spark_java_home
 from shoal.runtime.settings import ClusterSettings
-from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, log_text
+from tests.support.fake_master import FakeMaster
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 

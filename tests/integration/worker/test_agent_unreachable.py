@@ -11,10 +11,10 @@ import pytest
 
 from shoal.proto.tls import TlsFiles, create_identity
 from shoal.runtime.settings import ClusterSettings
-from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, the_worker
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S
+from tests.support.fake_master import FakeMaster
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 

@@ -14,7 +14,7 @@ from shoal.worker.execution.launching import Launcher, LaunchFailed
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.clock import boottime
 from tests.integration.worker.attempt_site import Site, alive
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.waiting import DEADLINE_S, eventually
 
 SLEEP = "echo ready; exec sleep 1000"
 

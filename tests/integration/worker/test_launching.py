@@ -21,7 +21,7 @@ from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.shims import MOST_IDLE
 from tests.integration.worker.agent_kit import children
 from tests.integration.worker.attempt_site import Site, parent_of
-from tests.waiting import eventually
+from tests.support.waiting import eventually
 
 
 async def run(launcher: Launcher, request: Any) -> ExitRecord:

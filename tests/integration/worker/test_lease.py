@@ -15,7 +15,7 @@ from shoal.worker.execution.attempt import Outcome
 from shoal.worker.execution.launching import Launcher, LaunchFailed
 from shoal.worker.supervisor.clock import boottime
 from tests.integration.worker.attempt_site import Site, eventually
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 
 async def test_new_launcher_refuses_what_the_old_lease_does_not_allow(

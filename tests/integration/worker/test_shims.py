@@ -18,7 +18,7 @@ from shoal.worker.supervisor.shim.shim import SHIM
 from shoal.worker.supervisor.shims import MOST_IDLE
 from tests.integration.worker.agent_kit import children
 from tests.integration.worker.attempt_site import Site, alive, parent_of, shown
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.waiting import DEADLINE_S, eventually
 
 SLEEP = "echo ready; exec sleep 1000"
 ESCAPE = f"trap '' TERM; ( setsid env -i /bin/sh -c '{SLEEP}' & ) ; {SLEEP}"

@@ -13,10 +13,10 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.worker.execution.attempt import Outcome
 from shoal.worker.execution.launching import Launched, Launcher, NoRoomToStart
 from shoal.worker.supervisor.shim.descriptors import RESERVE
-from tests.fake_master import FakeMaster
 from tests.integration.worker.agent_kit import InProcessWorker, children, the_worker, until
 from tests.integration.worker.attempt_site import Site
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.fake_master import FakeMaster
+from tests.support.waiting import DEADLINE_S, eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 

@@ -10,7 +10,7 @@ from tests.chaos.parts import FAULTS, Part, Result, load, merge, shared, split, 
 from tests.chaos.plan import Outcome
 from tests.chaos.records import FaultRecord
 from tests.chaos.verdict import Kind, Offence, Verdict
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 RECORD = FaultRecord(
     "freeze-worker", "worker-1", 1.0, 2.0, None, True, "asleep", frozen_pids=frozenset({7, 8})

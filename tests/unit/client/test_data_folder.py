@@ -20,7 +20,7 @@ from shoal.client.local.identity import ensure_identity
 from shoal.client.local.java import find_java
 from shoal.client.local.state import ClusterState, ensure_token, read_state, write_state
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port, require_free_port
-from tests.waiting import START_S
+from tests.support.waiting import START_S
 
 STATE = ClusterState("http://127.0.0.1:8765", "127.0.0.1:2181", "", 1, 2, 2)
 

@@ -7,7 +7,7 @@ import pytest
 
 from shoal.client.errors import JavaNotFound
 from shoal.client.local.java import Java, find_java, spark_java_home
-from tests.waiting import START_S
+from tests.support.waiting import START_S
 
 WITH_VECTOR = "java.base jdk.incubator.vector"
 

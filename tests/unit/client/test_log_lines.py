@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from tests.waiting import START_S
+from tests.support.waiting import START_S
 
 SET_UP = (
     "import structlog\n"

@@ -15,7 +15,7 @@ import pytest
 from shoal.client import AuthoringError, Parameter, Shell, Task, Workflow, python_task
 from shoal.core.macros import placeholders as macros
 from shoal.worker.supervisor.shim.outputs import collect
-from tests.waiting import START_S
+from tests.support.waiting import START_S
 
 OUTSIDE = 3
 

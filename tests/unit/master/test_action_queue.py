@@ -10,7 +10,7 @@ from shoal.core.errors import ShoalError
 from shoal.core.runs.run import Attempt, Enqueue, Plan, Run, WakeAt
 from shoal.core.runs.states import WorkflowState
 from shoal.master.engine.action_queue import ActionQueue, Performed
-from tests.waiting import eventually
+from tests.support.waiting import eventually
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 TASK = {"name": "a", "type": "SHELL", "params": {"script": "true"}}

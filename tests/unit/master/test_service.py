@@ -10,7 +10,7 @@ from shoal.core.errors import ShoalError
 from shoal.master.errors import NotOwner
 from shoal.master.services.service import PeriodicService
 from shoal.sql.errors import Fenced, SchemaMissing
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 NEVER_S = 1e6
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 from shoal.master.services.timers import Timers
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ import pytest
 
 from shoal.runtime import failpoints
 from shoal.runtime.failpoints import FailpointReached, InvalidFailpoint
-from tests.waiting import START_S
+from tests.support.waiting import START_S
 
 ROOT = Path(__file__).parents[3]
 CALL = re.compile(r'failpoints\.hit\("([^"]+)"\)')

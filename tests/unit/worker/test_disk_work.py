@@ -8,7 +8,7 @@ import pytest
 
 from shoal.worker.execution import disk_work
 from shoal.worker.execution.disk_work import AVOID_FOR, MOST_AT_ONCE, SHORT_S, DiskWork
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 
 async def test_calls_of_one_turn_travel_together_and_each_gets_its_own_outcome() -> None:

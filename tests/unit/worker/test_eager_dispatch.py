@@ -14,7 +14,7 @@ from shoal.worker.intake import eager_dispatch
 from shoal.worker.intake.eager_dispatch import EagerDispatch
 from shoal.worker.masters import Masters
 from shoal.worker.results.reporting import Reporter
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.waiting import DEADLINE_S, eventually
 
 WORKER = "w"
 NEVER_S = 1e6

@@ -15,7 +15,7 @@ from shoal.worker.execution.lifecycle import AttemptEvent
 from shoal.worker.intake import fetching
 from shoal.worker.intake.fetching import CALLS_AT_ONCE, Fetcher
 from shoal.worker.masters import Masters
-from tests.waiting import eventually
+from tests.support.waiting import eventually
 
 
 class OneMaster:

@@ -4,7 +4,7 @@ import asyncio
 import socket
 
 from shoal.worker.execution.line_protocol import Lines
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.waiting import DEADLINE_S, eventually
 
 
 async def connected(heard: list[bytes]) -> tuple[Lines, socket.socket]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from shoal.worker.logs.files import CHUNK, BadLogAddress, LogNotFound, LogStore
-from tests.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S
 
 ADDRESS = ("shop.daily", 12, 34)
 

@@ -11,7 +11,7 @@ from shoal.worker.attempts import Attempt, Attempts
 from shoal.worker.execution.lifecycle import AttemptEvent
 from shoal.worker.intake import prefetch, throughput
 from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
-from tests.waiting import eventually
+from tests.support.waiting import eventually
 
 
 class Site:

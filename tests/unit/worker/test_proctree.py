@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import shoal.worker.supervisor.proctree as proctree
-from tests.waiting import START_S
+from tests.support.waiting import START_S
 
 #: A name that breaks careless parsers of /proc/PID/stat, with digits like a process number.
 NASTY_NAME = "a) R 1 (1000"

@@ -11,7 +11,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.worker.masters import Masters
 from shoal.worker.results import reporting
 from shoal.worker.results.reporting import Reporter
-from tests.waiting import DEADLINE_S, eventually
+from tests.support.waiting import DEADLINE_S, eventually
 
 NEVER_S = 1e6
 

@@ -12,7 +12,7 @@ from shoal.worker.attempts import Attempts
 from shoal.worker.intake.prefetch import Waiting
 from shoal.worker.intake.requeue import Requeuer
 from shoal.worker.results.reporting import Reporter
-from tests.waiting import eventually
+from tests.support.waiting import eventually
 
 
 class Reports:

@@ -23,7 +23,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import MasterServiceServicer, add_MasterServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
-from tests.waiting import DEADLINE_S, STEADY_SESSION_S
+from tests.support.waiting import DEADLINE_S, STEADY_SESSION_S
 
 ENDS = {pb.SUCCEEDED: "SUCCEEDED", pb.FAILED: "FAILED", pb.KILLED: "KILLED"}
 PARTITIONS = 4

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from shoal.sql import Database
-from tests.postgresql import PostgresqlServer
+from tests.support.postgresql import PostgresqlServer
 
 
 @pytest.fixture(scope="session")

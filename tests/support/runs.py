@@ -7,7 +7,7 @@ cost more of them; fewer keep one processor waiting at the end.
 from collections.abc import Mapping
 from pathlib import Path
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 _ACCEPTANCE = TESTS / "acceptance"
 # Acceptance tests that have nothing of the cluster that the others share.
 _WITHOUT_SHARED_CLUSTER = ("test_chaos.py", "test_demo.py", "test_faults.py", "test_up.py")

@@ -10,9 +10,9 @@ from kazoo.client import KazooClient
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port
 from shoal.coordination import ZkSession
-from tests.ensemble import Ensemble, start_ensemble
-from tests.proxy import TcpProxy
-from tests.waiting import DEADLINE_S, START_S
+from tests.support.ensemble import Ensemble, start_ensemble
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S, START_S
 
 
 @pytest.fixture(scope="session")
