@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.chaos.role import still_alive
+from tests.chaos.cluster.role import still_alive
 from tests.support.postgresql import PostgresqlMissing, find_binaries
 from tests.support.waiting import START_S
 

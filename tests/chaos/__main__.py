@@ -21,19 +21,20 @@ from typing import Any, TextIO
 
 import structlog
 
-from tests.chaos import audit, ledger
-from tests.chaos.checker import check
-from tests.chaos.cluster import Cluster, Shape
+from tests.chaos.cluster.cluster import Cluster, Shape
+from tests.chaos.cluster.sandbox import Refused, make_mounts_private, make_network_private
 from tests.chaos.faults.catalogue import FAULTS, Maker, chosen
-from tests.chaos.logs import ApiLogs
-from tests.chaos.parts import Part, Result, load, merge, shared, split, store
+from tests.chaos.judging import audit
+from tests.chaos.judging.checker import check
+from tests.chaos.judging.logs import ApiLogs
+from tests.chaos.judging.verdict import Verdict
 from tests.chaos.plan import Episode, Outcome, carry_out, draw
-from tests.chaos.report import RunInfo, commit, render
-from tests.chaos.rest import Api
-from tests.chaos.sandbox import Refused, make_mounts_private, make_network_private
+from tests.chaos.reports.parts import Part, Result, load, merge, shared, split, store
+from tests.chaos.reports.report import RunInfo, commit, render
 from tests.chaos.stalls import StallWatch
-from tests.chaos.verdict import Verdict
-from tests.chaos.workload import Workload
+from tests.chaos.workload import ledger
+from tests.chaos.workload.rest import Api
+from tests.chaos.workload.workload import Workload
 from tests.support.postgresql import PostgresqlMissing
 
 EXIT_CLEAN, EXIT_OFFENCES, EXIT_USAGE, EXIT_NO_POSTGRESQL, EXIT_INTERRUPTED = 0, 1, 2, 3, 130

@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tests.chaos.cluster import Cluster, NotWhole
+from tests.chaos.cluster.cluster import Cluster, NotWhole
 from tests.chaos.faults.catalogue import Maker
 from tests.chaos.faults.fault import Fault, Skipped
 from tests.chaos.observer import View

@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from tests.chaos.cluster import Cluster
+from tests.chaos.cluster.cluster import Cluster
+from tests.chaos.cluster.role import Role
 from tests.chaos.faults.fault import Fault, Skipped, moved
 from tests.chaos.observer import View
-from tests.chaos.role import Role
 
 _JUMPS_S = (3600.0, -3600.0, 30.0, -30.0, 86400.0)
 

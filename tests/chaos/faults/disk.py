@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.chaos.cluster import Cluster
+from tests.chaos.cluster.cluster import Cluster
 from tests.chaos.faults.fault import Fault, Skipped
 from tests.chaos.observer import View
 

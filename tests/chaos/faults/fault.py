@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import ClassVar
 
-from tests.chaos.cluster import Cluster
+from tests.chaos.cluster.cluster import Cluster
 from tests.chaos.observer import View
 from tests.chaos.records import now_s
 

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import psutil
 
-from tests.chaos.cluster import Cluster
+from tests.chaos.cluster.cluster import Cluster
+from tests.chaos.cluster.links import Mode
+from tests.chaos.cluster.sandbox import FewProcesses, Refused
 from tests.chaos.faults.fault import Fault, Skipped, effects, moved
-from tests.chaos.links import Mode
 from tests.chaos.observer import View
-from tests.chaos.sandbox import FewProcesses, Refused
 
 _DATABASE = frozenset({"database"})
 

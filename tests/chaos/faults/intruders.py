@@ -4,7 +4,7 @@ import asyncio
 from typing import ClassVar
 
 from shoal.coordination.cluster import layout
-from tests.chaos.cluster import Cluster
+from tests.chaos.cluster.cluster import Cluster
 from tests.chaos.faults.fault import Fault, Skipped, effects, moved
 from tests.chaos.observer import View
 

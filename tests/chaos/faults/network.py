@@ -4,11 +4,11 @@ import asyncio
 import re
 from typing import ClassVar
 
-from tests.chaos.cluster import Cluster
+from tests.chaos.cluster.cluster import Cluster
+from tests.chaos.cluster.links import Link, Mode
+from tests.chaos.cluster.role import Role
 from tests.chaos.faults.fault import Fault, effects, moved, new_session
-from tests.chaos.links import Link, Mode
 from tests.chaos.observer import View
-from tests.chaos.role import Role
 
 _WAIT_S = 20.0  # for requests whose answers shall be lost
 _LOOK_S = 0.1

@@ -9,14 +9,14 @@ from contextlib import suppress
 from typing import ClassVar
 
 from shoal.coordination.cluster import layout
-from tests.chaos.cluster import Cluster
-from tests.chaos.ensemble import EnsembleMember
+from tests.chaos.cluster.cluster import Cluster
+from tests.chaos.cluster.ensemble import EnsembleMember
+from tests.chaos.cluster.hosts import Cut, Host
+from tests.chaos.cluster.role import Role
 from tests.chaos.faults.fault import Skipped
 from tests.chaos.faults.network import LinkFault
-from tests.chaos.hosts import Cut, Host
 from tests.chaos.observer import NotVisible, View
-from tests.chaos.rest import Api, Refused
-from tests.chaos.role import Role
+from tests.chaos.workload.rest import Api, Refused
 
 _WAIT_S = 30.0  # for something that can be struck
 _LOOK_S = 0.1

@@ -7,13 +7,13 @@ import time
 from collections.abc import Mapping
 
 from shoal.runtime import failpoints
-from tests.chaos.cluster import START_S, Cluster
+from tests.chaos.cluster.cluster import START_S, Cluster
 from tests.chaos.faults.fault import effects
 from tests.chaos.faults.processes import RoleFault
 from tests.chaos.faults.purges import OPEN, OVER
-from tests.chaos.history import History
+from tests.chaos.judging.history import History
 from tests.chaos.observer import View
-from tests.chaos.rest import Api
+from tests.chaos.workload.rest import Api
 
 _DEATH_S = 45.0  # for the process to come to the point
 _LOOK_S = 0.05

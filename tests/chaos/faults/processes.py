@@ -9,11 +9,11 @@ from typing import ClassVar
 
 import psutil
 
-from tests.chaos.cluster import Cluster
+from tests.chaos.cluster.cluster import Cluster
+from tests.chaos.cluster.role import Role, signal_all, still_alive
 from tests.chaos.faults.fault import Fault, effects, moved, new_session
 from tests.chaos.observer import View
 from tests.chaos.records import now_s
-from tests.chaos.role import Role, signal_all, still_alive
 
 _LOOK_S = 0.01
 _DEATH_S = 20.0  # far more than a process below a dead supervisor may live

@@ -3,12 +3,12 @@
 import asyncio
 from typing import ClassVar
 
-from tests.chaos.cluster import START_S, Cluster, NotWhole
+from tests.chaos.cluster.cluster import START_S, Cluster, NotWhole
 from tests.chaos.faults.fault import effects
 from tests.chaos.faults.processes import RoleFault
-from tests.chaos.history import History
+from tests.chaos.judging.history import History
 from tests.chaos.observer import View
-from tests.chaos.rest import Api
+from tests.chaos.workload.rest import Api
 
 OVER, OPEN = 24, 2  # runs: enough for every master to own some
 _PURGED_S = 90.0

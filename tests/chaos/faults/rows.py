@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 import psycopg
 
-from tests.chaos.cluster import START_S, Cluster, NotWhole
-from tests.chaos.dags import victim
+from tests.chaos.cluster.cluster import START_S, Cluster, NotWhole
+from tests.chaos.cluster.role import Role
 from tests.chaos.faults.fault import Fault, effects
 from tests.chaos.observer import View
-from tests.chaos.rest import Api
-from tests.chaos.role import Role
+from tests.chaos.workload.dags import victim
+from tests.chaos.workload.rest import Api
 
 _UNREADABLE = ("not json", '{"a": {"b": [null]', "[" * 2000)
 _JUNK = (*_UNREADABLE, "[1, 2]", '"text"', "17")

@@ -4,10 +4,10 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable
 
-from tests.chaos.cluster import Cluster
+from tests.chaos.cluster.cluster import Cluster
+from tests.chaos.cluster.role import signal_all
 from tests.chaos.faults.fault import Fault, Skipped, effects, moved
 from tests.chaos.observer import View
-from tests.chaos.role import signal_all
 
 _ZOOKEEPER = frozenset({"zookeeper"})
 _DATABASE = frozenset({"database"})

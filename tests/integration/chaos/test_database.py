@@ -13,14 +13,14 @@ from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.events import Begun, TaskClaimed, TaskEnded, TaskStarted
 from shoal.core.runs.states import TaskSignal
 from shoal.sql import Database
-from tests.chaos import audit
-from tests.chaos.checker import check
-from tests.chaos.dags import PASSING, Site, tickers
-from tests.chaos.history import History
-from tests.chaos.ledger import Kind, Row
-from tests.chaos.logs import LogMissing, LogReader
-from tests.chaos.verdict import Verdict
-from tests.chaos.workload import Asked
+from tests.chaos.judging import audit
+from tests.chaos.judging.checker import check
+from tests.chaos.judging.history import History
+from tests.chaos.judging.logs import LogMissing, LogReader
+from tests.chaos.judging.verdict import Verdict
+from tests.chaos.workload.dags import PASSING, Site, tickers
+from tests.chaos.workload.ledger import Kind, Row
+from tests.chaos.workload.workload import Asked
 from tests.integration.sql.given import LATER, NOW, accepted, instance, start, stored
 from tests.support.postgresql import PostgresqlServer
 

@@ -9,8 +9,8 @@ import pytest
 # In a process of its own: it takes a network of its own, and must not take ours.
 _PROGRAM = """
 import socket, subprocess, sys
-from tests.chaos.hosts import Hosts
-from tests.chaos.sandbox import Refused, make_network_private
+from tests.chaos.cluster.hosts import Hosts
+from tests.chaos.cluster.sandbox import Refused, make_network_private
 
 # Says each line back; "quick" is how long a client waits before it gives up.
 SERVER = '''

@@ -3,8 +3,8 @@
 import asyncio
 
 from shoal.coordination import Entry, TaskQueue, ZkSession, prepare
-from tests.chaos import leftovers
-from tests.chaos.verdict import Kind, Offence
+from tests.chaos.judging import leftovers
+from tests.chaos.judging.verdict import Kind, Offence
 
 GROUP = "default"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.sandbox import FewProcesses, Refused
+from tests.chaos.cluster.sandbox import FewProcesses, Refused
 
 # For each line of its input it starts a process, and says whether it could.
 _PROGRAM = """

@@ -36,12 +36,12 @@ from shoal.core.runs.states import (
     TaskState,
     WorkflowState,
 )
-from tests.chaos.dags import Site, random_workflow
-from tests.chaos.evidence import Attempt, Change, Command, Evidence, Instance, Step, Task
-from tests.chaos.ledger import Kind, Row
+from tests.chaos.judging.evidence import Attempt, Change, Command, Evidence, Instance, Step, Task
 from tests.chaos.records import FaultRecord
-from tests.chaos.task import FAILED
-from tests.chaos.workload import Asked
+from tests.chaos.workload.dags import Site, random_workflow
+from tests.chaos.workload.ledger import Kind, Row
+from tests.chaos.workload.task import FAILED
+from tests.chaos.workload.workload import Asked
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _EPOCH = 1000

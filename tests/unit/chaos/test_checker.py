@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.chaos import checker, judge_commands, judge_graphs, judge_runs, judge_states
-from tests.chaos.checker import counts, judge
-from tests.chaos.evidence import Attempt, Change, Command, Evidence, Instance, Step, Task
-from tests.chaos.ledger import Kind as RowKind
-from tests.chaos.ledger import Row
+from tests.chaos.judging import checker, commands, graphs, runs, states
+from tests.chaos.judging.checker import counts, judge
+from tests.chaos.judging.evidence import Attempt, Change, Command, Evidence, Instance, Step, Task
+from tests.chaos.judging.verdict import Kind, Verdict
 from tests.chaos.records import FaultRecord
-from tests.chaos.verdict import Kind, Verdict
-from tests.chaos.workload import Asked
+from tests.chaos.workload.ledger import Kind as RowKind
+from tests.chaos.workload.ledger import Row
+from tests.chaos.workload.workload import Asked
 from tests.unit.chaos.simulation import Simulation
 
 # One instance, of which ``second`` needs ``first``; both ran well, and ``second`` lost a worker.
@@ -339,7 +339,7 @@ def test_planted_offence_is_found(kind: Kind, rule: str, evidence: Evidence) -> 
 
 
 def test_every_rule_has_a_planted_offence() -> None:
-    modules = (judge_commands, judge_graphs, judge_runs, judge_states, checker)
+    modules = (commands, graphs, runs, states, checker)
     assert {rule for module in modules for rule in rules_of(module)} == {p[1] for p in PLANTED}
 
 
@@ -406,17 +406,17 @@ def test_overlap_with_a_frozen_node_is_counted() -> None:
 
 def test_time_of_a_stop_is_measured_where_no_fault_is_near() -> None:
     late = replace(STOP, handled_s=13.0)
-    assert judge_commands.stop_delays(more_commands(late)) == [pytest.approx(0.9)]
+    assert commands.stop_delays(more_commands(late)) == [pytest.approx(0.9)]
     near = replace(CLEAN.faults[0], recovered_s=13.5)
-    assert judge_commands.stop_delays(replace(more_commands(late), faults=[near])) == []
+    assert commands.stop_delays(replace(more_commands(late), faults=[near])) == []
     never = replace(CLEAN.faults[0], recovered_s=None)
-    assert judge_commands.stop_delays(replace(more_commands(late), faults=[never])) == []
+    assert commands.stop_delays(replace(more_commands(late), faults=[never])) == []
 
 
 def test_delay_of_a_loss_counts_from_the_last_kill() -> None:
-    assert judge_runs.loss_delays(CLEAN) == [pytest.approx(0.2)]
+    assert runs.loss_delays(CLEAN) == [pytest.approx(0.2)]
     other = replace(CLEAN.faults[0], name="cut-zookeeper-worker", began_s=7.9)
-    assert judge_runs.loss_delays(replace(CLEAN, faults=[*CLEAN.faults, other])) == []
+    assert runs.loss_delays(replace(CLEAN, faults=[*CLEAN.faults, other])) == []
 
 
 def test_offence_says_what_it_concerns() -> None:

@@ -8,9 +8,17 @@ from typing import Any
 
 import pytest
 
-from tests.chaos import judge_composed
-from tests.chaos.evidence import Attempt, Backfill, Change, Command, Evidence, Instance, Task
-from tests.chaos.ledger import Kind, Row
+from tests.chaos.judging import composed
+from tests.chaos.judging.evidence import (
+    Attempt,
+    Backfill,
+    Change,
+    Command,
+    Evidence,
+    Instance,
+    Task,
+)
+from tests.chaos.workload.ledger import Kind, Row
 
 _CHILDREN = {"map": Task("map", children=2)}
 _GATED = {"gated": Task("gated", group="gate")}
@@ -103,16 +111,16 @@ PLANTED: Mapping[str, Evidence] = {
 
 
 def test_honest_history_is_clean() -> None:
-    assert list(judge_composed.judge(CLEAN)) == []
+    assert list(composed.judge(CLEAN)) == []
 
 
 def test_task_whose_child_failed_may_fail() -> None:
-    assert list(judge_composed.judge(_failed_map("FAILED"))) == []
+    assert list(composed.judge(_failed_map("FAILED"))) == []
 
 
 @pytest.mark.parametrize("rule", PLANTED)
 def test_planted_offence_is_found(rule: str) -> None:
-    assert rule in {offence.rule for offence in judge_composed.judge(PLANTED[rule])}
+    assert rule in {offence.rule for offence in composed.judge(PLANTED[rule])}
 
 
 def test_every_rule_is_planted() -> None:
@@ -121,7 +129,7 @@ def test_every_rule_is_planted() -> None:
 
 def _rules() -> Iterator[str]:
     """Yield the names of all rules that the judge knows."""
-    for node in ast.walk(ast.parse(inspect.getsource(judge_composed))):
+    for node in ast.walk(ast.parse(inspect.getsource(composed))):
         match node:
             case ast.Call(func=ast.Name(id="Offence" | "_of")):
                 texts = [a.value for a in node.args if isinstance(a, ast.Constant)]

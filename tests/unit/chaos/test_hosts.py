@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.chaos.hosts import Hosts
+from tests.chaos.cluster.hosts import Hosts
 
 
 def test_without_a_network_hosts_are_addresses() -> None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.chaos.links import Link, Mode, Network
+from tests.chaos.cluster.links import Link, Mode, Network
 
 BOUND_S = 100
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.chaos.ledger import Kind as RowKind
-from tests.chaos.logs import LogMissing, LogReader, judge
+from tests.chaos.judging.logs import LogMissing, LogReader, judge
 from tests.chaos.records import FaultRecord
-from tests.chaos.task import log_text
+from tests.chaos.workload.ledger import Kind as RowKind
+from tests.chaos.workload.task import log_text
 from tests.unit.chaos.test_checker import CLEAN, ROWS
 
 PRINTED = {

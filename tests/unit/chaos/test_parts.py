@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.parts import FAULTS, Part, Result, load, merge, shared, split, store
+from tests.chaos.judging.verdict import Kind, Offence, Verdict
 from tests.chaos.plan import Outcome
 from tests.chaos.records import FaultRecord
-from tests.chaos.verdict import Kind, Offence, Verdict
+from tests.chaos.reports.parts import FAULTS, Part, Result, load, merge, shared, split, store
 from tests.support.waiting import DEADLINE_S
 
 RECORD = FaultRecord(

@@ -9,7 +9,7 @@ import pytest
 
 from shoal.runtime import failpoints
 from tests.chaos import plan
-from tests.chaos.cluster import Cluster
+from tests.chaos.cluster.cluster import Cluster
 from tests.chaos.faults.catalogue import FAULTS, POINTS, chosen
 from tests.chaos.faults.fault import Fault
 from tests.chaos.faults.processes import KillMaster, KillTwoMasters

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.chaos.figures import FIGURES, LOSS_DELAY, percentile
+from tests.chaos.judging.verdict import Kind, Offence, Verdict
 from tests.chaos.records import FaultRecord
-from tests.chaos.report import RunInfo, is_met, render
-from tests.chaos.verdict import Kind, Offence, Verdict
+from tests.chaos.reports.figures import FIGURES, LOSS_DELAY, percentile
+from tests.chaos.reports.report import RunInfo, is_met, render
 
 INFO = RunInfo(seed=7, duration_s=90, session_timeout_s=2.0, commit="abc", machine="2 cores")
 KILL = FaultRecord("kill-master", "master-1", 10.0, 11.0, 12.5, True, "died", taken_over_s=13.0)

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.chaos import leaks, ledger
-from tests.chaos.dags import MARKER_VARIABLE, TASK_PROGRAM
-from tests.chaos.ledger import Kind, Row
-from tests.chaos.task import log_text
+from tests.chaos.judging import leaks
+from tests.chaos.workload import ledger
+from tests.chaos.workload.dags import MARKER_VARIABLE, TASK_PROGRAM
+from tests.chaos.workload.ledger import Kind, Row
+from tests.chaos.workload.task import log_text
 
 LONG_S = 600
 Start = Callable[..., subprocess.Popen[bytes]]

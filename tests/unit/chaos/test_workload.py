@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from shoal.runtime.definitions import check_definition
-from tests.chaos.dags import Site, random_workflow
-from tests.chaos.rest import Api, Refused
-from tests.chaos.workload import Workload
+from tests.chaos.workload.dags import Site, random_workflow
+from tests.chaos.workload.rest import Api, Refused
+from tests.chaos.workload.workload import Workload
 
 
 class FakeApi:
@@ -75,9 +75,9 @@ class FakeApi:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
-    monkeypatch.setattr("tests.chaos.rest._PAUSE_S", 0.001)
-    monkeypatch.setattr("tests.chaos.workload._LOOK_S", 0.001)
-    monkeypatch.setattr("tests.chaos.workload._PAUSE_S", 0.001)
+    monkeypatch.setattr("tests.chaos.workload.rest._PAUSE_S", 0.001)
+    monkeypatch.setattr("tests.chaos.workload.workload._LOOK_S", 0.001)
+    monkeypatch.setattr("tests.chaos.workload.workload._PAUSE_S", 0.001)
     return FakeApi()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-from tests.chaos.evidence import Step
+from tests.chaos.judging.evidence import Step
 
 _INSTALL = """
 CREATE SCHEMA IF NOT EXISTS chaos;

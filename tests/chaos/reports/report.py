@@ -10,9 +10,9 @@ from itertools import pairwise
 from math import isinf
 from pathlib import Path
 
-from tests.chaos.figures import FIGURES, Figure, percentile, recoveries, takeovers
+from tests.chaos.judging.verdict import Kind, Verdict
 from tests.chaos.records import FaultRecord
-from tests.chaos.verdict import Kind, Verdict
+from tests.chaos.reports.figures import FIGURES, Figure, percentile, recoveries, takeovers
 
 MOST_OFFENCES = 100
 STALL = "machine-stall"

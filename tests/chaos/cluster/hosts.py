@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from shoal.client.local.zookeeper import HOST
-from tests.chaos.sandbox import Refused, run, unshare_network
+from tests.chaos.cluster.sandbox import Refused, run, unshare_network
 
 _BRIDGE = "chaos"
 _CENTRE = "10.77.0.1"

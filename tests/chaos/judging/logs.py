@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 
 import httpx
 
-from tests.chaos.evidence import Attempt, Evidence
-from tests.chaos.ledger import Run
-from tests.chaos.task import log_text
-from tests.chaos.verdict import Kind, Offence
+from tests.chaos.judging.evidence import Attempt, Evidence
+from tests.chaos.judging.verdict import Kind, Offence
+from tests.chaos.workload.ledger import Run
+from tests.chaos.workload.task import log_text
 
 # Returns the whole log of a task instance. Raises LogMissing.
 LogReader = Callable[[int], bytes]

@@ -9,12 +9,20 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from tests.chaos import audit
-from tests.chaos.dags import PASSING
-from tests.chaos.evidence import Attempt, Backfill, Change, Command, Evidence, Instance, Task
-from tests.chaos.ledger import Row
+from tests.chaos.judging import audit
+from tests.chaos.judging.evidence import (
+    Attempt,
+    Backfill,
+    Change,
+    Command,
+    Evidence,
+    Instance,
+    Task,
+)
 from tests.chaos.records import FaultRecord, now_s
-from tests.chaos.workload import Asked
+from tests.chaos.workload.dags import PASSING
+from tests.chaos.workload.ledger import Row
+from tests.chaos.workload.workload import Asked
 
 _Fields = dict[str, Any]
 _Clock = Callable[[datetime | None], float | None]

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tests.chaos.ledger import Kind, Row, Run, runs
 from tests.chaos.records import FaultRecord
-from tests.chaos.workload import Asked
+from tests.chaos.workload.ledger import Kind, Row, Run, runs
+from tests.chaos.workload.workload import Asked
 
 FINAL_TASK = frozenset({"SUCCEEDED", "FAILED", "KILLED", "LOST", "SKIPPED"})
 FINAL_INSTANCE = frozenset({"SUCCEEDED", "FAILED", "STOPPED"})

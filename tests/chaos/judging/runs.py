@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tests.chaos.evidence import FINAL_TASK, Attempt, Evidence
-from tests.chaos.ledger import Row, Run, overlaps
+from tests.chaos.judging.evidence import FINAL_TASK, Attempt, Evidence
+from tests.chaos.judging.verdict import Kind, Offence
 from tests.chaos.records import FaultRecord
-from tests.chaos.task import FAILED as ASKED_FOR
-from tests.chaos.verdict import Kind, Offence
+from tests.chaos.workload.ledger import Row, Run, overlaps
+from tests.chaos.workload.task import FAILED as ASKED_FOR
 
 # How long after the cluster is whole again the last attempt may be found to be lost.
 LOSS_SLACK_S = 30.0

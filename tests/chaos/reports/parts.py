@@ -14,8 +14,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from tests.chaos.judging.verdict import Verdict
 from tests.chaos.plan import Outcome
-from tests.chaos.verdict import Verdict
 
 FAULTS = 80  # of a part, at most: every kind once, and no history that takes minutes to judge
 

@@ -13,7 +13,7 @@ from typing import Self
 import psycopg
 
 from shoal.client.local.zookeeper import HOST
-from tests.chaos.ports import lasting_port
+from tests.chaos.cluster.ports import lasting_port
 from tests.support.postgresql import INITDB, USER, as_server_user, find_binaries, run_tool
 
 DATABASE = "shoal"

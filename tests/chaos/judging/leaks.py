@@ -4,11 +4,11 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.chaos.dags import MARKER_VARIABLE
-from tests.chaos.ledger import Kind, Row
-from tests.chaos.task import start_ticks
-from tests.chaos.verdict import Kind as Crime
-from tests.chaos.verdict import Offence
+from tests.chaos.judging.verdict import Kind as Crime
+from tests.chaos.judging.verdict import Offence
+from tests.chaos.workload.dags import MARKER_VARIABLE
+from tests.chaos.workload.ledger import Kind, Row
+from tests.chaos.workload.task import start_ticks
 
 _TASK = b"SHOAL_TASK="
 _INSTANCE = b"SHOAL_WORKFLOW_INSTANCE_ID="

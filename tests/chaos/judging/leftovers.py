@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from tests.chaos.verdict import Kind, Offence
+from tests.chaos.judging.verdict import Kind, Offence
 
 PATIENCE_S = 60.0  # claims go when the last results are committed, stale entries with a sweep
 _CONNECT_S = 30.0

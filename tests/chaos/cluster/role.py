@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 
 from shoal.client.local.zookeeper import die_with_parent
-from tests.chaos.hosts import Host
-from tests.chaos.links import Link
+from tests.chaos.cluster.hosts import Host
+from tests.chaos.cluster.links import Link
 
 _LAUNCHER_MAIN = "supervisor/main.py"
 # How a worker's watchdogs and its launcher call themselves once they are ready.

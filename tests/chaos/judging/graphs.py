@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from tests.chaos.evidence import FINAL_TASK, Attempt, Change, Evidence, Instance, Task
-from tests.chaos.verdict import Kind, Offence
+from tests.chaos.judging.evidence import FINAL_TASK, Attempt, Change, Evidence, Instance, Task
+from tests.chaos.judging.verdict import Kind, Offence
 
 _BAD = frozenset({"FAILED", "LOST", "KILLED"})
 _BREAKING = frozenset({"FAILED", "LOST"})

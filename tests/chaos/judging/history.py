@@ -10,8 +10,8 @@ from typing import Any
 
 import psycopg
 
-from tests.chaos.dags import PASSING, passing
-from tests.chaos.rest import Api
+from tests.chaos.workload.dags import PASSING, passing
+from tests.chaos.workload.rest import Api
 
 _ENDED_S = 60.0  # for short runs to end
 _LOOK_S = 0.2

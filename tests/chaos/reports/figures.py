@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
 
+from tests.chaos.judging.verdict import Verdict
 from tests.chaos.records import FaultRecord
-from tests.chaos.verdict import Verdict
 
 # Samples of the verdict.
 LOSS_DELAY = "seconds from a worker's death to LOST"

@@ -12,8 +12,16 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.dags import DATED, GATE, GATE_SLOTS, Site, composed, random_workflow, tickers
-from tests.chaos.rest import Api, Refused
+from tests.chaos.workload.dags import (
+    DATED,
+    GATE,
+    GATE_SLOTS,
+    Site,
+    composed,
+    random_workflow,
+    tickers,
+)
+from tests.chaos.workload.rest import Api, Refused
 
 WORKFLOWS = 16
 UNFINISHED = ["QUEUED", "RUNNING", "PAUSING", "PAUSED", "STOPPING"]

@@ -7,8 +7,8 @@ fall together as one. The database's triggers see the same.
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from tests.chaos.evidence import Attempt, Change, Evidence, Step
-from tests.chaos.verdict import Kind, Offence
+from tests.chaos.judging.evidence import Attempt, Change, Evidence, Step
+from tests.chaos.judging.verdict import Kind, Offence
 
 # By itself, an attempt in the first state is stored next in one of the others.
 _EARLY = frozenset({"WAITING", "UP_FOR_RETRY", "PAUSED", "QUEUED", "BLOCKED"})

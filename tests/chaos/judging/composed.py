@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from tests.chaos.evidence import FINAL_INSTANCE, FINAL_TASK, Attempt, Evidence, Instance
-from tests.chaos.verdict import Kind, Offence
+from tests.chaos.judging.evidence import FINAL_INSTANCE, FINAL_TASK, Attempt, Evidence, Instance
+from tests.chaos.judging.verdict import Kind, Offence
 
 # "queue" and its kin let one run be active at a time; what replaces another one waits for its end.
 _ALONE = frozenset({"queue", "queue_by_priority", "queue_latest", "skip_new", "replace"})

@@ -16,15 +16,15 @@ import httpx
 from shoal.client.local.identity import ensure_identity
 from shoal.client.local.state import ensure_token
 from shoal.client.local.zookeeper import HOST
-from tests.chaos.dags import Site
-from tests.chaos.ensemble import Ensemble
-from tests.chaos.hosts import Hosts
-from tests.chaos.links import Network
+from tests.chaos.cluster.ensemble import Ensemble
+from tests.chaos.cluster.hosts import Hosts
+from tests.chaos.cluster.links import Network
+from tests.chaos.cluster.ports import lasting_port
+from tests.chaos.cluster.postgres import Postgres
+from tests.chaos.cluster.role import Role, base_environment, still_alive
+from tests.chaos.cluster.sandbox import Refused, SmallDisk
 from tests.chaos.observer import LOOK_S, NotVisible, Observer, View
-from tests.chaos.ports import lasting_port
-from tests.chaos.postgres import Postgres
-from tests.chaos.role import Role, base_environment, still_alive
-from tests.chaos.sandbox import Refused, SmallDisk
+from tests.chaos.workload.dags import Site
 from tests.preload import ClockShift
 
 MASTERS = WORKERS = 3

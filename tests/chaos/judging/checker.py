@@ -3,24 +3,15 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tests.chaos import (
-    judge_commands,
-    judge_composed,
-    judge_graphs,
-    judge_runs,
-    judge_states,
-    leaks,
-    leftovers,
-    logs,
-)
-from tests.chaos.database import gather
-from tests.chaos.evidence import Evidence
-from tests.chaos.figures import LOSS_DELAY, STOP_DELAY
-from tests.chaos.ledger import Row
-from tests.chaos.logs import LogReader
+from tests.chaos.cluster.database import gather
+from tests.chaos.judging import commands, composed, graphs, leaks, leftovers, logs, runs, states
+from tests.chaos.judging.evidence import Evidence
+from tests.chaos.judging.logs import LogReader
+from tests.chaos.judging.verdict import Kind, Offence, Verdict
 from tests.chaos.records import FaultRecord
-from tests.chaos.verdict import Kind, Offence, Verdict
-from tests.chaos.workload import Asked
+from tests.chaos.reports.figures import LOSS_DELAY, STOP_DELAY
+from tests.chaos.workload.ledger import Row
+from tests.chaos.workload.workload import Asked
 
 MOST_LOGS = 600  # each is a request
 
@@ -50,8 +41,8 @@ def check(
     if zookeeper is not None:
         offences += leftovers.judge(zookeeper)
     samples = {
-        LOSS_DELAY: judge_runs.loss_delays(evidence),
-        STOP_DELAY: judge_commands.stop_delays(evidence),
+        LOSS_DELAY: runs.loss_delays(evidence),
+        STOP_DELAY: commands.stop_delays(evidence),
     }
     return Verdict(offences, counts(evidence), samples)
 
@@ -65,7 +56,7 @@ def judge(evidence: Evidence) -> Iterator[Offence]:
     ):
         if not items:
             yield Offence(Kind.BLIND, "something was done", f"there are no {what}")
-    for part in (judge_commands, judge_runs, judge_states, judge_graphs, judge_composed):
+    for part in (commands, runs, states, graphs, composed):
         yield from part.judge(evidence)
 
 
@@ -85,8 +76,8 @@ def counts(evidence: Evidence) -> dict[str, int]:
         **{f"attempts {state}": number for state, number in sorted(states.items())},
         "runs in the ledger": len(evidence.runs),
         "runs that were killed": sum(not run.completed for run in evidence.runs),
-        "re-runs": judge_runs.completed_again(evidence),
-        "overlaps with frozen nodes": judge_runs.frozen_overlaps(evidence),
+        "re-runs": runs.completed_again(evidence),
+        "overlaps with frozen nodes": runs.frozen_overlaps(evidence),
         "changes of state": len(evidence.changes),
         "committed changes seen by triggers": len(evidence.steps),
         "changes of epochs": sum(step.table == "partition" for step in evidence.steps),

@@ -12,7 +12,7 @@ from kazoo.client import KazooClient
 from shoal.client.errors import ServerFailed
 from shoal.client.local.java import Java, find_java
 from shoal.client.local.zookeeper import HOST, ZooKeeperServer, four_letter_word
-from tests.chaos.ports import lasting_port
+from tests.chaos.cluster.ports import lasting_port
 
 SERVERS = 3
 READY_S = 60.0

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tests.chaos.evidence import FINAL_INSTANCE, Command, Evidence
-from tests.chaos.verdict import Kind, Offence
+from tests.chaos.judging.evidence import FINAL_INSTANCE, Command, Evidence
+from tests.chaos.judging.verdict import Kind, Offence
 
 _CREATES = frozenset({"START", "RERUN"})
 # What the instance is, right after a command was carried out (it may have ended at once).
