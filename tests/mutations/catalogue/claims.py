@@ -145,6 +145,16 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_OF_MASTER}::test_worker_that_is_no_member_but_answers_is_waited_for[sqlite]",),
     ),
     mutation(
+        "a worker that is no member is waited for as long as it answers",
+        Promise.PROGRESS,
+        _REVOKING,
+        (" or self._is_away(worker, self._overdue_s):", ":"),
+        (
+            f"{_OF_MASTER}::test_worker_that_is_no_member_is_not_waited_for_longer_than_its_lease"
+            "_can_last[sqlite]",
+        ),
+    ),
+    mutation(
         "a worker that hears nothing of ZooKeeper does not answer masters",
         Promise.ONE_LIVE_ATTEMPT,
         _SERVICE,
