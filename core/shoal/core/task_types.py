@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar, get_arg
 
 from pydantic import BaseModel, ConfigDict
 
+from shoal.core.data_sources import DataSource, SourceKind
 from shoal.core.errors import ShoalError
 
 
@@ -36,6 +37,16 @@ class CommandLine:
 
     Every user of a machine can read command lines, so secrets are refused there.
     """
+
+
+@dataclass(frozen=True)
+class SourceName:
+    """Marks a text field of ``Params`` that names a data source of the project.
+
+    The payload of the task holds the data source then. ``kinds`` are those that fit; empty: all.
+    """
+
+    kinds: frozenset[SourceKind] = frozenset()
 
 
 class TaskParams(BaseModel):
@@ -69,18 +80,32 @@ class Exit:
 
 
 class TaskContext(Protocol):
-    """What one attempt may use. Paths are on the worker."""
+    """What one attempt may use. Paths are on the worker.
+
+    ``tag`` is the same for all attempts of a task in one run, and no other task's in any cluster:
+    work that is done elsewhere carries it, so that a later attempt finds what is left of an
+    earlier one. It is made of at most 40 lower-case letters, digits and dashes.
+    """
 
     task_instance_id: int
+    attempt: int  # counts from 1
+    tag: str
     work_dir: Path  # private to the attempt, the process's current directory
     parameters: Mapping[str, str]
+    secrets: Mapping[str, str]  # those that the task uses, by name
+    data_sources: Mapping[str, DataSource]  # those that the params name, by name
 
     async def run_process(
-        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
     ) -> Exit:
         """Run one program of the attempt to its end, output into the attempt's log.
 
-        ``env`` is added to the attempt's environment. Every descendant is dead on return.
+        ``env`` is added to the attempt's environment. ``stdin`` is what it reads from its standard
+        input: a text that never touches a disk. Every descendant is dead on return.
         Call it once: its end is the attempt's durable result.
         """
         ...
@@ -90,9 +115,13 @@ P = TypeVar("P", bound=TaskParams)
 
 
 class TaskKind(Generic[P]):
-    """What all kinds of tasks have."""
+    """What all kinds of tasks have.
+
+    A failure with one of ``permanent_exit_codes`` would be the same another time: no retry follows.
+    """
 
     Params: ClassVar[type[TaskParams]]
+    permanent_exit_codes: ClassVar[frozenset[int]] = frozenset()
 
 
 class LogicType(TaskKind[P]):

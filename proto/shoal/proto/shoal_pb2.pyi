@@ -159,7 +159,7 @@ class Refusal(_message.Message):
         DESCRIPTOR: _descriptor.EnumDescriptor
         KIND_UNSPECIFIED: Refusal._Kind.ValueType  # 0
         SUPERSEDED: Refusal._Kind.ValueType  # 1
-        """nobody wants this attempt to run any more: release the claim"""
+        """this attempt is not to run any more: release the claim"""
         NOT_OWNER: Refusal._Kind.ValueType  # 2
         """ask the partition's present owner"""
         RETRY: Refusal._Kind.ValueType  # 3
@@ -168,7 +168,7 @@ class Refusal(_message.Message):
     class Kind(_Kind, metaclass=_KindEnumTypeWrapper): ...
     KIND_UNSPECIFIED: Refusal.Kind.ValueType  # 0
     SUPERSEDED: Refusal.Kind.ValueType  # 1
-    """nobody wants this attempt to run any more: release the claim"""
+    """this attempt is not to run any more: release the claim"""
     NOT_OWNER: Refusal.Kind.ValueType  # 2
     """ask the partition's present owner"""
     RETRY: Refusal.Kind.ValueType  # 3
@@ -238,6 +238,27 @@ class Payload(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class DataSourcesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> Global___DataSource: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: Global___DataSource | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     WORKFLOW_INSTANCE_ID_FIELD_NUMBER: _builtins.int
     TASK_INSTANCE_ID_FIELD_NUMBER: _builtins.int
     PARTITION_FIELD_NUMBER: _builtins.int
@@ -257,6 +278,8 @@ class Payload(_message.Message):
     QUEUED_AT_FIELD_NUMBER: _builtins.int
     UNDECLARED_FIELD_NUMBER: _builtins.int
     OUTPUTS_FROM_LOG_FIELD_NUMBER: _builtins.int
+    TAG_FIELD_NUMBER: _builtins.int
+    DATA_SOURCES_FIELD_NUMBER: _builtins.int
     workflow_instance_id: _builtins.int
     task_instance_id: _builtins.int
     partition: _builtins.int
@@ -278,6 +301,8 @@ class Payload(_message.Message):
     """names this grant among those of the same attempt"""
     outputs_from_log: _builtins.bool
     """lines of the log set outputs as well"""
+    tag: _builtins.str
+    """of all attempts of this task in this run, and no other's"""
     @_builtins.property
     def parameters(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """all that the task sees, rendered"""
@@ -289,6 +314,10 @@ class Payload(_message.Message):
     @_builtins.property
     def undeclared(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """parameters that are no variables of their own name"""
+
+    @_builtins.property
+    def data_sources(self) -> _containers.MessageMap[_builtins.str, Global___DataSource]:
+        """those that the params name"""
 
     def __init__(
         self,
@@ -312,14 +341,60 @@ class Payload(_message.Message):
         queued_at: _builtins.float = ...,
         undeclared: _abc.Iterable[_builtins.str] | None = ...,
         outputs_from_log: _builtins.bool = ...,
+        tag: _builtins.str = ...,
+        data_sources: _abc.Mapping[_builtins.str, Global___DataSource] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "epoch", b"epoch", "logical_time", b"logical_time", "outputs_from_log", b"outputs_from_log", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "queued_at", b"queued_at", "secrets", b"secrets", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "undeclared", b"undeclared", "version", b"version", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "data_sources", b"data_sources", "epoch", b"epoch", "logical_time", b"logical_time", "outputs_from_log", b"outputs_from_log", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "queued_at", b"queued_at", "secrets", b"secrets", "tag", b"tag", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "undeclared", b"undeclared", "version", b"version", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Payload: _TypeAlias = Payload  # noqa: Y015
+
+@_typing.final
+class DataSource(_message.Message):
+    """A place where tasks find data, with everything that signing in takes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    HOST_FIELD_NUMBER: _builtins.int
+    PORT_FIELD_NUMBER: _builtins.int
+    DATABASE_FIELD_NUMBER: _builtins.int
+    USER_FIELD_NUMBER: _builtins.int
+    OPTIONS_JSON_FIELD_NUMBER: _builtins.int
+    PASSWORD_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """such as postgresql"""
+    host: _builtins.str
+    port: _builtins.int
+    """0: the usual one"""
+    database: _builtins.str
+    user: _builtins.str
+    options_json: _builtins.str
+    password: _builtins.str
+    version: _builtins.int
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        host: _builtins.str = ...,
+        port: _builtins.int = ...,
+        database: _builtins.str = ...,
+        user: _builtins.str = ...,
+        options_json: _builtins.str = ...,
+        password: _builtins.str = ...,
+        version: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["database", b"database", "host", b"host", "kind", b"kind", "options_json", b"options_json", "password", b"password", "port", b"port", "user", b"user", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DataSource: _TypeAlias = DataSource  # noqa: Y015
 
 @_typing.final
 class Report(_message.Message):
@@ -650,7 +725,7 @@ class RevokeRequest(_message.Message):
     WORKER_ID_FIELD_NUMBER: _builtins.int
     ATTEMPTS_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
-    """who is meant: by now another process may have the address"""
+    """of the worker that is meant: by now another process may have the address"""
     @_builtins.property
     def attempts(self) -> _containers.RepeatedCompositeFieldContainer[Global___AttemptRef]: ...
     def __init__(
@@ -674,7 +749,7 @@ class RevokeResponse(_message.Message):
     WORKER_ID_FIELD_NUMBER: _builtins.int
     HELD_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
-    """who answers: of another one the answer says nothing"""
+    """of the worker that answers: of another one the answer says nothing"""
     @_builtins.property
     def held(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """those that are claimed all the same, being ended, or being reported"""

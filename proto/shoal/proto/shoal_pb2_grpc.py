@@ -73,8 +73,8 @@ class MasterServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Standing(self, request, context):
-        """How workflow instances stand, whoever owns their partitions. Those that are in neither list
-        of the answer are not known (any more).
+        """How workflow instances stand; any master can be asked. Those that are in neither list of the
+        answer are not known (any more).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -227,8 +227,9 @@ class WorkerServiceServicer:
 
     def Revoke(self, request, context):
         """The claims of these attempts were not found. The worker ends, without results, those whose
-        claims it does not find either, and tells which of all it has still: until it has none of an
-        attempt, nobody else may start that task. What it has not it will not take from a late answer.
+        claims it does not find either, and answers which of all it has still: until it has none of an
+        attempt, no other worker may start that task. What it does not have it refuses from then on, also
+        from a late answer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -43,8 +43,8 @@ class MasterServiceStub:
     Report: _grpc.UnaryUnaryMultiCallable[_shoal_pb2.ReportRequest, _shoal_pb2.ReportResponse]
     """Reports of one worker. A verdict COMMITTED means: stored durably, drop it from the spool."""
     Standing: _grpc.UnaryUnaryMultiCallable[_shoal_pb2.StandingRequest, _shoal_pb2.StandingResponse]
-    """How workflow instances stand, whoever owns their partitions. Those that are in neither list
-    of the answer are not known (any more).
+    """How workflow instances stand; any master can be asked. Those that are in neither list of the
+    answer are not known (any more).
     """
 
 @_typing.type_check_only
@@ -60,8 +60,8 @@ class MasterServiceAsyncStub(MasterServiceStub):
     Report: _aio.UnaryUnaryMultiCallable[_shoal_pb2.ReportRequest, _shoal_pb2.ReportResponse]  # type: ignore[assignment]
     """Reports of one worker. A verdict COMMITTED means: stored durably, drop it from the spool."""
     Standing: _aio.UnaryUnaryMultiCallable[_shoal_pb2.StandingRequest, _shoal_pb2.StandingResponse]  # type: ignore[assignment]
-    """How workflow instances stand, whoever owns their partitions. Those that are in neither list
-    of the answer are not known (any more).
+    """How workflow instances stand; any master can be asked. Those that are in neither list of the
+    answer are not known (any more).
     """
 
 class MasterServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -92,8 +92,8 @@ class MasterServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _shoal_pb2.StandingRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_shoal_pb2.StandingResponse, _abc.Awaitable[_shoal_pb2.StandingResponse]]:
-        """How workflow instances stand, whoever owns their partitions. Those that are in neither list
-        of the answer are not known (any more).
+        """How workflow instances stand; any master can be asked. Those that are in neither list of the
+        answer are not known (any more).
         """
 
 def add_MasterServiceServicer_to_server(servicer: MasterServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
@@ -109,8 +109,9 @@ class WorkerServiceStub:
     """End attempts with all their processes. The results come as reports."""
     Revoke: _grpc.UnaryUnaryMultiCallable[_shoal_pb2.RevokeRequest, _shoal_pb2.RevokeResponse]
     """The claims of these attempts were not found. The worker ends, without results, those whose
-    claims it does not find either, and tells which of all it has still: until it has none of an
-    attempt, nobody else may start that task. What it has not it will not take from a late answer.
+    claims it does not find either, and answers which of all it has still: until it has none of an
+    attempt, no other worker may start that task. What it does not have it refuses from then on, also
+    from a late answer.
     """
 
 @_typing.type_check_only
@@ -122,8 +123,9 @@ class WorkerServiceAsyncStub(WorkerServiceStub):
     """End attempts with all their processes. The results come as reports."""
     Revoke: _aio.UnaryUnaryMultiCallable[_shoal_pb2.RevokeRequest, _shoal_pb2.RevokeResponse]  # type: ignore[assignment]
     """The claims of these attempts were not found. The worker ends, without results, those whose
-    claims it does not find either, and tells which of all it has still: until it has none of an
-    attempt, nobody else may start that task. What it has not it will not take from a late answer.
+    claims it does not find either, and answers which of all it has still: until it has none of an
+    attempt, no other worker may start that task. What it does not have it refuses from then on, also
+    from a late answer.
     """
 
 class WorkerServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -144,8 +146,9 @@ class WorkerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_shoal_pb2.RevokeResponse, _abc.Awaitable[_shoal_pb2.RevokeResponse]]:
         """The claims of these attempts were not found. The worker ends, without results, those whose
-        claims it does not find either, and tells which of all it has still: until it has none of an
-        attempt, nobody else may start that task. What it has not it will not take from a late answer.
+        claims it does not find either, and answers which of all it has still: until it has none of an
+        attempt, no other worker may start that task. What it does not have it refuses from then on, also
+        from a late answer.
         """
 
 def add_WorkerServiceServicer_to_server(servicer: WorkerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

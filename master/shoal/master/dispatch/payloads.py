@@ -9,6 +9,7 @@ A task gets the secrets that its rendered texts use (``${secret.NAME}``), and th
 here is stored, logged or made an event.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -106,7 +107,14 @@ def payload(
         queued_at=attempt.queued_at.timestamp() if attempt.queued_at else 0.0,
         undeclared=_unnamed(spec, own),
         outputs_from_log=spec.outputs_from_log,
+        tag=tag(run, attempt.task),
     )
+
+
+def tag(run: Run, task: str, cluster: str = "") -> str:
+    """Return what marks the work of all attempts of a task in one run; see TaskContext."""
+    digest = hashlib.sha256(json.dumps([cluster, run.id, task]).encode()).hexdigest()
+    return f"shoal-{digest[:24]}"
 
 
 def _unnamed(spec: TaskSpec, own: Levels) -> list[str]:

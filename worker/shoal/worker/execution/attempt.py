@@ -39,6 +39,7 @@ class LaunchRequest:
     log_path: Path
     record_path: Path
     stdin_path: Path | None = None  # an empty standard input if None
+    stdin: str | None = field(default=None, repr=False)  # what is read there, instead of a file
     timeout_s: float | None = None
     timeout_grace_s: float = 10.0
     context: Mapping[str, Any] = field(default_factory=dict)
@@ -74,6 +75,7 @@ class LaunchRequest:
             "log_path": str(self.log_path),
             "record_path": str(self.record_path),
             "stdin_path": None if self.stdin_path is None else str(self.stdin_path),
+            "stdin": self.stdin,
             "timeout_s": self.timeout_s,
             "timeout_grace_s": self.timeout_grace_s,
             "context": dict(self.context),

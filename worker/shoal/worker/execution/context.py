@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from shoal.core.data_sources import DataSource, SourceKind
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import Exit
 from shoal.proto import shoal_pb2 as pb
@@ -22,8 +23,8 @@ from shoal.worker.execution.work_files import make_folder, write_new
 PARAMETERS_FILE = "parameters.json"
 OUTPUT_FILE = "output"
 
-#: Runs argv with exactly this environment to its end.
-RunProcess = Callable[[Sequence[str], Mapping[str, str]], Awaitable[Exit]]
+#: Runs argv with exactly this environment, and this standard input, to its end.
+RunProcess = Callable[[Sequence[str], Mapping[str, str], str | None], Awaitable[Exit]]
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,12 @@ class AttemptContext:
 
     def __init__(self, payload: pb.Payload, prepared: Prepared, run: RunProcess) -> None:
         self.task_instance_id: int = payload.task_instance_id
+        self.attempt: int = payload.attempt
+        self.tag: str = payload.tag
+        self.secrets: Mapping[str, str] = dict(payload.secrets)
+        self.data_sources: Mapping[str, DataSource] = {
+            name: _data_source(name, source) for name, source in payload.data_sources.items()
+        }
         self.work_dir: Path = prepared.work_dir
         self.parameters: Mapping[str, str] = dict(payload.parameters)
         self._environment = prepared.environment
@@ -74,11 +81,29 @@ class AttemptContext:
         self._ran = False
 
     async def run_process(
-        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
     ) -> Exit:
         """Run the attempt's program to its end; see TaskContext. Raises ShoalError if it was
         called before or the program cannot be started."""
         if self._ran:
             raise ShoalError("a task type may run one process only: its end is the result")
         self._ran = True
-        return await self._run(argv, {**self._environment, **(env or {})})
+        return await self._run(argv, {**self._environment, **(env or {})}, stdin)
+
+
+def _data_source(name: str, source: pb.DataSource) -> DataSource:
+    return DataSource(
+        name=name,
+        kind=SourceKind(source.kind),
+        host=source.host,
+        port=source.port or None,
+        database=source.database,
+        user=source.user,
+        options=json.loads(source.options_json or "{}"),
+        password=source.password,
+        version=source.version,
+    )

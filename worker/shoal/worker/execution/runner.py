@@ -235,7 +235,8 @@ class Runner:
         attempt.require_startable()
         around = self._around
         work_dir = attempt.work_dir = around.work_root / str(attempt.id)
-        attempt.masks = forms(payload.secrets.values())
+        passwords = [source.password for source in payload.data_sources.values()]
+        attempt.masks = forms([*payload.secrets.values(), *filter(None, passwords)])
         try:
             prepared = await self._prepare(payload, work_dir)
         except OSError as error:
@@ -246,8 +247,8 @@ class Runner:
             lines = "\n".join(in_file_only(*each) for each in prepared.in_file_only.items())
             await asyncio.to_thread(append_line, self._log_path(payload), lines)
 
-        async def run(argv: Sequence[str], env: Mapping[str, str]) -> Exit:
-            return await self._run_process(attempt, payload, prepared, argv, env)
+        async def run(argv: Sequence[str], env: Mapping[str, str], stdin: str | None) -> Exit:
+            return await self._run_process(attempt, payload, prepared, argv, env, stdin)
 
         task_type = load_task_type(payload.type)
         if not issubclass(task_type, TaskType):
@@ -268,12 +269,14 @@ class Runner:
         prepared: Prepared,
         argv: Sequence[str],
         env: Mapping[str, str],
+        stdin: str | None,
     ) -> Exit:
         request = LaunchRequest(
             id=str(attempt.id),
             argv=list(argv),
             env=env,
             cwd=prepared.work_dir,
+            stdin=stdin,
             log_path=self._log_path(payload),
             record_path=self._around.spool.path(str(attempt.id)),
             timeout_s=payload.timeout_s or None,

@@ -48,6 +48,8 @@ class Program:
         self.cwd = str(launch["cwd"])
         self.log_path = str(launch["log_path"])
         self.stdin_path = os.devnull if stdin_path is None else str(stdin_path)
+        stdin = launch.get("stdin")
+        self.stdin = None if stdin is None else str(stdin)  # instead of what is in the file
 
 
 def altered_signals() -> list[int]:
@@ -62,7 +64,7 @@ def start(program: Program, altered: Sequence[int], output: int) -> int:
     It gets the default actions of the ``altered`` signals, and writes to the descriptor ``output``.
     Opening its standard input may block.
     """
-    source = _open_input(program.stdin_path)
+    source = _open_input(program)
     try:
         _enter(program.cwd)
         return _run(program, [(source, 0), (output, 1), (output, 2)], altered)
@@ -71,11 +73,27 @@ def start(program: Program, altered: Sequence[int], output: int) -> int:
         os.close(source)
 
 
-def _open_input(path: str) -> int:
+def _open_input(program: Program) -> int:
+    if program.stdin is not None:
+        return _in_memory(program.stdin.encode())
+    path = program.stdin_path
     try:
         return os.open(path, os.O_RDONLY)
     except OSError as error:
         raise CannotStart(f"cannot read standard input from {path}: {_why(error)}") from error
+
+
+def _in_memory(content: bytes) -> int:
+    """Return a descriptor to read ``content`` from. It touches no disk: there may be secrets."""
+    try:
+        source = os.memfd_create("stdin", os.MFD_CLOEXEC)
+    except OSError as error:
+        raise CannotStart(f"cannot make a standard input: {_why(error)}") from error
+    view = memoryview(content)
+    while view:
+        view = view[os.write(source, view) :]
+    os.lseek(source, 0, os.SEEK_SET)
+    return source
 
 
 def open_output(path: str) -> int:

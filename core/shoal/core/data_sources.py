@@ -1,0 +1,48 @@
+"""What a data source is: where a database or a service is found, and how tasks sign in there.
+
+A project's data sources are stored by the API, with the password encrypted. A task names one in a
+field of its params that is marked ``SourceName``; the master sends it to the worker with the
+payload. What may be stored of each kind is in ``runtime``'s and the API's checks.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+Option = str | int | float | bool
+
+
+class SourceKind(StrEnum):
+    """What is spoken at the other side."""
+
+    SQLITE = "sqlite"
+    DUCKDB = "duckdb"
+    POSTGRESQL = "postgresql"
+    MYSQL = "mysql"
+    MARIADB = "mariadb"
+    SQLSERVER = "sqlserver"
+    ORACLE = "oracle"
+    CLICKHOUSE = "clickhouse"
+    TRINO = "trino"
+    HIVE = "hive"
+    SPARK = "spark"  # Spark Connect
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """One data source as a task uses it: everything rendered, the password in the clear.
+
+    ``host`` and ``port`` are of a server, ``database`` is its database or schema, or the file of
+    SQLITE and DUCKDB. ``options`` are those of the allow-list of its kind. ``version`` grows with
+    each change of the stored data source.
+    """
+
+    name: str
+    kind: SourceKind
+    host: str = ""
+    port: int | None = None
+    database: str = ""
+    user: str = ""
+    options: Mapping[str, Option] = field(default_factory=dict)
+    password: str = field(default="", repr=False)
+    version: int = 0

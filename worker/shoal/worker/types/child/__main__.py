@@ -1,0 +1,81 @@
+"""The process of an attempt: read the request, do the work, say how it ended."""
+
+import asyncio
+import importlib
+import inspect
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from shoal.core.task_types import TaskKind
+from shoal.worker.types.child.ending import (
+    CANCELLED,
+    FAILED,
+    PERMANENT,
+    WorkFailed,
+    write_reason,
+)
+from shoal.worker.types.child.request import Request
+from shoal.worker.types.child.work import Cancelled, Work
+
+
+def main() -> int:
+    """Do the work that standard input asks for; return the exit code."""
+    request = Request.from_json(sys.stdin.read())
+    folder = Path.cwd()
+    task_type: type[TaskKind[Any]] = _named(request.task_type)
+    work: Work[Any] = Work(request, task_type.Params.model_validate(request.params), folder)
+    work.cancel_at_sigterm()
+    try:
+        _do(work, request)
+    except (Cancelled, asyncio.CancelledError):
+        return CANCELLED
+    except WorkFailed as failed:
+        return _fail(work, str(failed), PERMANENT if failed.permanent else FAILED)
+    except ValidationError as error:
+        return _fail(work, str(error), PERMANENT)
+    except Exception as error:  # noqa: BLE001 - whatever the work raises fails its attempt
+        if not work.is_cancelled:
+            traceback.print_exc()
+        return _fail(work, f"{type(error).__name__}: {error}", FAILED)
+    return CANCELLED if work.is_cancelled else 0
+
+
+def _do(work: Work[Any], request: Request) -> None:
+    module, _, name = request.work.partition(":")
+    function = getattr(importlib.import_module(module), "settle" if request.settle else name)
+    doing = function(work)
+    if inspect.iscoroutine(doing):
+        asyncio.run(_until_cancelled(work, doing))
+
+
+async def _until_cancelled(work: Work[Any], doing: Any) -> None:
+    task = asyncio.ensure_future(doing)
+    loop = asyncio.get_running_loop()
+    work.on_cancel(lambda: loop.call_soon_threadsafe(task.cancel))
+    await task
+
+
+def _fail(work: Work[Any], reason: str, code: int) -> int:
+    if work.is_cancelled:  # what a driver says when its query is taken from it is no news
+        return CANCELLED
+    work.log(f"shoal: {reason}")
+    write_reason(work.folder, reason)
+    return code
+
+
+def _named(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # At once: threads and connections that a driver has left must not keep the attempt from ending.
+    os._exit(code)

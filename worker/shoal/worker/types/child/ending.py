@@ -1,0 +1,59 @@
+"""How work ends: exit codes that a master understands, and a reason that people read.
+
+The exit code is durable with the attempt's record. The reason is a file in the attempt's folder,
+which the agent adds to the record; if the agent dies in that moment, only the reason is lost.
+"""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+from shoal.core.errors import LONGEST_REASON, ShoalError, shortened
+
+#: The exit code after a failure that may be none another time.
+FAILED = 1
+#: The exit code after a failure that would be the same another time: EX_DATAERR of sysexits.h.
+PERMANENT = 65
+#: The exit code after a cancellation, as of a shell whose child SIGTERM has ended.
+CANCELLED = 143
+
+_REASON_FILE = "reason.json"
+_SETTLED_FILE = "settled"
+
+
+class WorkFailed(ShoalError):
+    """The work failed; the text says why, and what to do.
+
+    ``permanent``: it would fail in the same way another time, so it is not tried again.
+    """
+
+    def __init__(self, text: str, *, permanent: bool = False) -> None:
+        self.permanent = permanent
+        super().__init__(text)
+
+
+def write_reason(folder: Path, reason: str) -> None:
+    """Leave the reason of a failure for the agent. Does nothing if the disk refuses."""
+    with suppress(OSError):
+        text = json.dumps(shortened(reason, LONGEST_REASON))
+        (folder / _REASON_FILE).write_text(text, encoding="utf-8")
+
+
+def read_reason(folder: Path) -> str | None:
+    """Return the reason that work has left in its folder; None if there is none. Blocks."""
+    try:
+        with (folder / _REASON_FILE).open(encoding="utf-8") as file:
+            reason = json.loads(file.read(8 * LONGEST_REASON))
+    except (OSError, ValueError):
+        return None
+    return shortened(reason, LONGEST_REASON) if isinstance(reason, str) and reason else None
+
+
+def mark_settled(folder: Path) -> None:
+    """Note that nothing of the work goes on elsewhere. Raises OSError."""
+    (folder / _SETTLED_FILE).touch()
+
+
+def is_settled(folder: Path) -> bool:
+    """Return whether the work has noted that nothing of it goes on elsewhere. Blocks."""
+    return (folder / _SETTLED_FILE).exists()

@@ -1,0 +1,43 @@
+"""The base of task types whose work is a Python function in a process of its own."""
+
+import sys
+from typing import ClassVar, TypeVar
+
+from shoal.core.task_types import Exit, TaskContext, TaskParams, TaskType
+from shoal.worker.types.child import ending
+from shoal.worker.types.child.request import Request
+
+P = TypeVar("P", bound=TaskParams)
+
+
+class ChildType(TaskType[P]):
+    """A type whose ``work`` is a function of a ``work.Work``: ``package.module:function``.
+
+    It is imported in the process alone, with whatever it needs. It returns None, or a coroutine
+    that does the work. With ``settles`` its module also has ``settle``, which ends what an attempt
+    that could not end it itself has left running elsewhere; the attempt is over only after that.
+    """
+
+    work: ClassVar[str]
+    settles: ClassVar[bool] = False
+    permanent_exit_codes = frozenset({ending.PERMANENT})
+
+    async def run(self, context: TaskContext, params: P) -> Exit:
+        """See TaskType."""
+        request = Request(
+            work=self.work,
+            task_type=f"{type(self).__module__}:{type(self).__qualname__}",
+            params=params.model_dump(mode="json"),
+            parameters=context.parameters,
+            task_instance_id=context.task_instance_id,
+            attempt=context.attempt,
+            tag=context.tag,
+            secrets=context.secrets,
+            data_sources=context.data_sources,
+        )
+        return await context.run_process(argv(), stdin=request.to_json())
+
+
+def argv() -> list[str]:
+    """Return the command line of the process; what it is to do comes by its standard input."""
+    return [sys.executable, "-P", "-u", "-m", "shoal.worker.types.child"]

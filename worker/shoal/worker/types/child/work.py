@@ -1,0 +1,138 @@
+"""What work may use, and how it is cancelled."""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from shoal.core.data_sources import DataSource
+from shoal.core.task_types import TaskParams
+from shoal.worker.types.child.ending import CANCELLED, WorkFailed, mark_settled
+from shoal.worker.types.child.request import Request
+
+P = TypeVar("P", bound=TaskParams)
+PROGRESS_FILE = "progress.json"
+_PROGRESS_EVERY_S = 0.5
+
+
+class Cancelled(Exception):
+    """The attempt is to end: it is being killed, or its timeout is over."""
+
+
+class Work(Generic[P]):
+    """One attempt's work, seen from the process that does it. Its methods may be called from any
+    thread. Its current folder, ``folder``, is private to the attempt.
+    """
+
+    def __init__(self, request: Request, params: P, folder: Path) -> None:
+        self.params = params
+        self.parameters: Mapping[str, str] = request.parameters
+        self.secrets: Mapping[str, str] = request.secrets
+        self.task_instance_id, self.attempt = request.task_instance_id, request.attempt
+        self.tag, self.folder = request.tag, folder
+        self._data_sources = request.data_sources
+        self._outputs = os.environ.get("SHOAL_OUTPUT", os.devnull)
+        self._lock = threading.Lock()
+        self._progress_due = 0.0
+        self._is_cancelled = False
+        self._on_cancel: list[Callable[[], object]] = []
+
+    def data_source(self, name: str) -> DataSource:
+        """Return a data source that the params name. Raises WorkFailed."""
+        if name not in self._data_sources:
+            text = f"the payload has no data source {name!r}: is its field marked SourceName?"
+            raise WorkFailed(text, permanent=True)
+        return self._data_sources[name]
+
+    # -- what people see --------------------------------------------------------------------
+
+    def log(self, text: str) -> None:
+        """Write lines into the attempt's log."""
+        with self._lock, suppress(BrokenPipeError):
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
+
+    def progress(self, done: float, total: float | None, unit: str, label: str = "") -> None:
+        """Say how far the work is: ``done`` of ``total`` (None: unknown) in ``unit``.
+
+        Cheap enough for each row: only every half second is kept.
+        """
+        now = time.monotonic()
+        with self._lock:
+            if now < self._progress_due and done != total:
+                return
+            self._progress_due = now + _PROGRESS_EVERY_S
+            fields = {"done": done, "total": total, "unit": unit, "label": label}
+            new = self.folder / f"{PROGRESS_FILE}.new"
+            with suppress(OSError):  # a full disk stops no work
+                new.write_text(json.dumps({**fields, "at": time.time()}), encoding="utf-8")
+                new.rename(self.folder / PROGRESS_FILE)
+
+    def output(self, **values: Any) -> None:
+        """Set outputs of the attempt. A later one of the same name counts.
+
+        Texts are taken as they are; numbers, lists and objects as JSON writes them.
+        """
+        line = json.dumps(values, ensure_ascii=False, default=str)
+        with self._lock, Path(self._outputs).open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+    def settled(self) -> None:
+        """Say that nothing of this work goes on elsewhere: nobody needs to look for it."""
+        mark_settled(self.folder)
+
+    # -- cancellation -----------------------------------------------------------------------
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the attempt is to end. Nothing new may be begun then."""
+        return self._is_cancelled
+
+    def require_wanted(self) -> None:
+        """Raise Cancelled if the attempt is to end."""
+        if self._is_cancelled:
+            raise Cancelled
+
+    def on_cancel(self, callback: Callable[[], object]) -> None:
+        """Have ``callback`` called, in a thread of its own, when the attempt is to end.
+
+        It is called at once if that is so already. It ends what runs elsewhere, so that the main
+        thread gets on.
+        """
+        with self._lock:
+            self._on_cancel.append(callback)
+            is_late = self._is_cancelled
+        if is_late:
+            callback()
+
+    def cancel(self) -> None:
+        """Have the work end. The newest callback comes first; one that fails stops no other."""
+        with self._lock:
+            self._is_cancelled = True
+            callbacks = list(reversed(self._on_cancel))
+        for callback in callbacks:
+            try:
+                callback()
+            except Exception as error:  # noqa: BLE001 - drivers raise anything
+                self.log(f"shoal: could not cancel: {error}")
+
+    def cancel_at_sigterm(self) -> None:
+        """Call ``cancel`` when SIGTERM comes, whatever the main thread is waiting for.
+
+        A second SIGTERM ends the process at once. Call it once, before other threads start.
+        """
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        threading.Thread(target=self._wait_for_sigterm, name="cancel", daemon=True).start()
+
+    def _wait_for_sigterm(self) -> None:
+        signal.sigwait({signal.SIGTERM})
+        self.log("shoal: cancelling")
+        threading.Thread(target=self.cancel, name="cancelling", daemon=True).start()
+        signal.sigwait({signal.SIGTERM})
+        os._exit(CANCELLED)
