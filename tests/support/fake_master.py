@@ -184,8 +184,9 @@ class FakeMaster(MasterServiceServicer):
         outputs_from_log: bool = False,
         undeclared: Sequence[str] = (),
         put: bool = True,
+        **fields: Any,
     ) -> int:
-        """Queue a task; return its id."""
+        """Queue a task; return its id. ``fields``: further ones of its payload."""
         return (
             await self.submit_many(
                 1,
@@ -198,6 +199,7 @@ class FakeMaster(MasterServiceServicer):
                 outputs_from_log=outputs_from_log,
                 undeclared=undeclared,
                 put=put,
+                **fields,
             )
         )[0]
 
@@ -214,6 +216,8 @@ class FakeMaster(MasterServiceServicer):
         outputs_from_log: bool = False,
         undeclared: Sequence[str] = (),
         put: bool = True,
+        attempt: int = 1,
+        **fields: Any,
     ) -> list[int]:
         new = []
         for number in itertools.islice(self.table.ids, count):
@@ -227,7 +231,7 @@ class FakeMaster(MasterServiceServicer):
                 version=3,
                 task=f"task-{number}",
                 type=kind,
-                attempt=1,
+                attempt=attempt,
                 params_json=json.dumps(params),
                 parameters=parameters or {},
                 secrets=secrets or {},
@@ -237,6 +241,7 @@ class FakeMaster(MasterServiceServicer):
                 timezone="Europe/Berlin",
                 outputs_from_log=outputs_from_log,
                 undeclared=undeclared,
+                **fields,
             )
             self.table.tasks[number] = Task(entry, payload, put=put)
             new.append(number)

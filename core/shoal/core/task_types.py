@@ -79,6 +79,17 @@ class Exit:
     signal: int | None = None
 
 
+@dataclass(frozen=True)
+class Settling:
+    """A program that ends what an attempt has left running elsewhere: exit code 0 says it is done.
+
+    It runs like the attempt's own, with the same environment, for 20 s at most.
+    """
+
+    argv: Sequence[str]
+    stdin: str | None = None
+
+
 class TaskContext(Protocol):
     """What one attempt may use. Paths are on the worker.
 
@@ -134,6 +145,22 @@ class TaskType(TaskKind[P], ABC):
     @abstractmethod
     async def run(self, context: TaskContext, params: P) -> Exit:
         """Do the work of one attempt. An exception fails the attempt with its text."""
+
+    def failure(self, work_dir: Path) -> str | None:
+        """Return why the process failed, if more is known than its exit code. May block."""
+        return None
+
+    def settling(
+        self,
+        context: TaskContext,
+        params: P,
+    ) -> Settling | None:
+        """Return what ends the work that a process has left elsewhere; None: there is none.
+
+        Called when the process has failed or was killed, perhaps before it had begun. The attempt
+        is over when it has succeeded. May block.
+        """
+        return None
 
 
 class UnknownTaskType(ShoalError, ValueError):

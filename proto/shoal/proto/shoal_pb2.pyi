@@ -428,6 +428,7 @@ class Report(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     OUTPUTS_FIELD_NUMBER: _builtins.int
     QUEUED_AT_FIELD_NUMBER: _builtins.int
+    PERMANENT_FIELD_NUMBER: _builtins.int
     kind: Global___ReportKind.ValueType
     at: _builtins.float
     started_at: _builtins.float
@@ -435,6 +436,8 @@ class Report(_message.Message):
     reason: _builtins.str
     queued_at: _builtins.float
     """of an attempt that is RETURNED, as its payload said"""
+    permanent: _builtins.bool
+    """of an attempt that FAILED: it would fail again, do not retry"""
     @_builtins.property
     def attempt(self) -> Global___AttemptRef: ...
     @_builtins.property
@@ -452,10 +455,11 @@ class Report(_message.Message):
         reason: _builtins.str = ...,
         outputs: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         queued_at: _builtins.float = ...,
+        permanent: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "attempt", b"attempt", "exit_code", b"exit_code"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "at", b"at", "attempt", b"attempt", "exit_code", b"exit_code", "kind", b"kind", "outputs", b"outputs", "queued_at", b"queued_at", "reason", b"reason", "started_at", b"started_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "at", b"at", "attempt", b"attempt", "exit_code", b"exit_code", "kind", b"kind", "outputs", b"outputs", "permanent", b"permanent", "queued_at", b"queued_at", "reason", b"reason", "started_at", b"started_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__exit_code: _TypeAlias = _typing.Literal["exit_code"]  # noqa: Y015
     _WhichOneofArgType__exit_code: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code"]  # noqa: Y015

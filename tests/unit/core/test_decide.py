@@ -67,6 +67,19 @@ def test_retry_waits_for_its_delay_and_is_a_new_attempt() -> None:
     assert [run.history["a", n].state for n in (1, 2, 3)] == [TaskState.FAILED] * 3
 
 
+def test_failure_that_would_be_the_same_is_not_retried_until_a_person_says_so() -> None:
+    run = Driver(spec({"a": {"retries": 2}}))
+    number = run.claim("a")
+    run.workers.pop(number)
+    run.send(TaskEnded(number, FAIL, run.now, "w1", "no such table", 65, permanent=True))
+    assert (run.state(), run.run.attempts["a"].number) == (WorkflowState.FAILED, 1)
+    run.send(RecoverRequested(run.now))
+    run.do("a", FAIL)
+    assert run.run.attempts["a"].number == 3  # with all its retries again
+    run.do("a")
+    assert run.state() is WorkflowState.SUCCEEDED
+
+
 def test_lost_attempt_runs_again_without_using_up_retries() -> None:
     run = Driver(spec({"a": {"retries": 1}}))
     run.do("a", LOSE)

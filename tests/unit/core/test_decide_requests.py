@@ -144,6 +144,19 @@ def test_instance_that_waits_for_others_can_be_stopped() -> None:
     assert decision.reason == "stopped: superseded by instance 7"
 
 
+def test_resuming_does_not_retry_a_failure_that_would_be_the_same() -> None:
+    run = Driver(spec({"a": {"retries": 1}, "b": {}}))
+    number = run.claim("a")
+    run.claim("b")
+    run.send(StopRequested(run.now))
+    worker = run.workers.pop(number)
+    run.send(TaskEnded(number, FAIL, run.now, worker, permanent=True))
+    run.obey_kills()
+    run.send(ResumeRequested(run.now))
+    run.do("b")
+    assert (run.state(), run.run.attempts["a"].number) == (WorkflowState.FAILED, 1)
+
+
 def test_stop_does_not_eat_the_retries_of_what_failed_meanwhile() -> None:
     run = Driver(spec({"a": {"retries": 1}, "b": {}}))
     run.claim("a")

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shoal.coordination import Claim
 from shoal.proto import shoal_pb2 as pb
@@ -15,6 +16,9 @@ from shoal.worker.errors import AttemptEnded
 from shoal.worker.execution.launching import Launched
 from shoal.worker.execution.lifecycle import HOLDS_SLOT, AttemptEvent, AttemptState, next_state
 from shoal.worker.intake.throughput import MOST, Throughput
+
+if TYPE_CHECKING:
+    from shoal.worker.execution.settling import AtWork
 
 
 class Attempt:
@@ -33,6 +37,7 @@ class Attempt:
         self.type_failure: str | None = None  # its task type left its live process: FAILED
         self.launched: Launched | None = None  # its process, since it has started
         self.work: asyncio.Task[object] | None = None  # while its task type is at work
+        self.at_work: AtWork | None = None  # what its task type works with, since it has a process
         self.work_dir: Path | None = None
         self.log_path: Path | None = None  # while a process may write to it
         self.result_log: Path | None = None  # of its process, also when that has ended

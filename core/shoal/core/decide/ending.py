@@ -76,10 +76,14 @@ def end(draft: Draft, event: TaskEnded) -> None:
     signal = event.signal
     if signal is TaskSignal.LOSE and attempt.termination is not None:
         signal = TaskSignal.KILL  # it was to die: it does not run again
+    failures = attempt.failures
+    if event.permanent and signal is TaskSignal.FAIL:  # it has used up its retries
+        failures = max(failures, draft.spec(attempt.task).retries)
     finish(
         draft,
         attempt.task,
         signal,
+        failures=failures,
         reason=event.reason,
         exit_code=event.exit_code,
         started_at=_account(attempt, event.started_at) or attempt.started_at,

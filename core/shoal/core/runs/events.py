@@ -64,6 +64,7 @@ class TaskEnded:
 
     ``worker`` reports it; None when a master declares the attempt lost. ``started_at`` and
     ``ended_at`` are the worker's account (None: ``at``), for people: nothing is timed by them.
+    ``permanent``: a failure that would be the same another time.
     """
 
     task_instance_id: int
@@ -75,6 +76,7 @@ class TaskEnded:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)
+    permanent: bool = False
 
 
 @dataclass(frozen=True)

@@ -327,6 +327,7 @@ def _event(
         started_at=time.instant(report.started_at) if report.started_at else None,
         ended_at=time.instant(report.at),
         outputs=dict(report.outputs),
+        permanent=report.permanent,
     )
 
 

@@ -46,6 +46,7 @@ class LaunchRequest:
     output_path: Path | None = None
     refused_outputs: str = ""
     outputs_from_log: bool = False
+    journaled: bool = True  # its record may be a line of a journal instead of a file
     masks: Sequence[str] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
@@ -82,6 +83,7 @@ class LaunchRequest:
             "output_path": None if self.output_path is None else str(self.output_path),
             "refused_outputs": self.refused_outputs,
             "outputs_from_log": self.outputs_from_log,
+            "journaled": self.journaled,
             "masks": list(self.masks),
         }
 

@@ -213,7 +213,8 @@ class Launcher:
             raise LaunchFailed(request.id, "an attempt with this id is running already")
         launched = self._attempts[request.id] = Launched(request.id)
         try:
-            await self._send({**request.message(), "journaled": self._on_stored is not None})
+            journaled = request.journaled and self._on_stored is not None
+            await self._send({**request.message(), "journaled": journaled})
             await launched._started()
         except asyncio.CancelledError:
             self._write(_kill(request.id, EndCause.INTERRUPT, "cancelled", 0.0))

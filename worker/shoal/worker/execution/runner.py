@@ -38,6 +38,7 @@ from shoal.worker.execution.launching import (
 )
 from shoal.worker.execution.lifecycle import AttemptEvent, AttemptState
 from shoal.worker.execution.secret_forms import forms
+from shoal.worker.execution.settling import AtWork, Settler
 from shoal.worker.execution.starting import Starting
 from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
 from shoal.worker.intake.requeue import Requeuer
@@ -107,6 +108,7 @@ class Runner:
         self._renew_lease, self._is_present = renew_lease, is_present
         self._drop_claims = drop_claims
         self._disk_work = DiskWork()
+        self._settler = Settler(launcher)
         self._cleaner = Cleaner(surroundings.spool, self._disk_work, tasks)
         self._requeuer = Requeuer(
             surroundings.worker_id,
@@ -248,13 +250,18 @@ class Runner:
             await asyncio.to_thread(append_line, self._log_path(payload), lines)
 
         async def run(argv: Sequence[str], env: Mapping[str, str], stdin: str | None) -> Exit:
-            return await self._run_process(attempt, payload, prepared, argv, env, stdin)
+            request = self._request(attempt, payload, prepared, argv, env, stdin)
+            request = replace(request, context=record_context(around.worker_id, attempt, permanent))
+            attempt.at_work = AtWork(task_type, context, params, request)
+            return await self._run_process(attempt, request)
 
-        task_type = load_task_type(payload.type)
-        if not issubclass(task_type, TaskType):
+        kind = load_task_type(payload.type)
+        if not issubclass(kind, TaskType):
             raise TypeError(f"tasks of type {payload.type} are run by masters, not by workers")
-        params = task_type.Params.model_validate_json(payload.params_json)
-        return await task_type().run(AttemptContext(payload, prepared, run), params)
+        task_type, permanent = kind(), sorted(kind.permanent_exit_codes)
+        params = kind.Params.model_validate_json(payload.params_json)
+        context = AttemptContext(payload, prepared, run)
+        return await task_type.run(context, params)
 
     def _prepare(self, payload: pb.Payload, work_dir: Path) -> Awaitable[Prepared]:
         around, disk_work = self._around, self._disk_work
@@ -262,7 +269,7 @@ class Runner:
         # What an earlier hold left there may be any number of files: too long for the loop.
         return disk_work.run(call) if os.path.lexists(work_dir) else disk_work.run_short(call)
 
-    async def _run_process(
+    def _request(
         self,
         attempt: Attempt,
         payload: pb.Payload,
@@ -270,8 +277,8 @@ class Runner:
         argv: Sequence[str],
         env: Mapping[str, str],
         stdin: str | None,
-    ) -> Exit:
-        request = LaunchRequest(
+    ) -> LaunchRequest:
+        return LaunchRequest(
             id=str(attempt.id),
             argv=list(argv),
             env=env,
@@ -281,12 +288,13 @@ class Runner:
             record_path=self._around.spool.path(str(attempt.id)),
             timeout_s=payload.timeout_s or None,
             timeout_grace_s=self._around.kill_grace_s,
-            context=record_context(self._around.worker_id, attempt),
             output_path=prepared.output_file,
             refused_outputs=RESERVED_PATTERN,
             outputs_from_log=payload.outputs_from_log,
             masks=attempt.masks,
         )
+
+    async def _run_process(self, attempt: Attempt, request: LaunchRequest) -> Exit:
         attempt.require_startable()
         launched = await self._launch(attempt, request)
         if not launched.is_over:  # else its end says when it began
@@ -369,6 +377,10 @@ class Runner:
             return
         if attempt.type_failure is not None:
             record = replace(record, outcome=Outcome.FAILED, reason=attempt.type_failure)
+        if record.outcome is not Outcome.SUCCEEDED and attempt.at_work is not None:
+            record = await self._settler.complete(attempt, record, attempt.at_work)
+            if attempt.over.is_set():
+                return
         elif record.output_count:
             record = await asyncio.to_thread(with_outputs, record, attempt, self._around.spool)
             if attempt.over.is_set():

@@ -6,7 +6,7 @@ master declares it LOST. The cause in the record decides, after a restart, too.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,15 +31,20 @@ _KINDS = {
 }
 
 
-def record_context(worker_id: str, attempt: Attempt) -> dict[str, Any]:
+def record_context(
+    worker_id: str, attempt: Attempt, permanent_exit_codes: Sequence[int] = ()
+) -> dict[str, Any]:
     """Return what a later agent needs to report the result of ``attempt``."""
     entry = attempt.claim.entry
-    return {
+    context: dict[str, Any] = {
         "worker_id": worker_id,
         "workflow_instance_id": entry.workflow_instance_id,
         "task_instance_id": entry.task_instance_id,
         "partition": entry.partition,
     }
+    if permanent_exit_codes:
+        context["permanent_exit_codes"] = list(permanent_exit_codes)
+    return context
 
 
 def without_process(
@@ -100,6 +105,9 @@ def result(record: ExitRecord) -> tuple[str, pb.Report]:
     )
     if record.exit_code is not None:
         report.exit_code = record.exit_code
+        report.permanent = record.cause is EndCause.EXITED and record.exit_code in context.get(
+            "permanent_exit_codes", ()
+        )
     if record.outcome is Outcome.SUCCEEDED:
         report.outputs.update(record.outputs)
     return str(context["worker_id"]), report

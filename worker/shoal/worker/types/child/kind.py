@@ -1,9 +1,11 @@
 """The base of task types whose work is a Python function in a process of its own."""
 
 import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar, TypeVar
 
-from shoal.core.task_types import Exit, TaskContext, TaskParams, TaskType
+from shoal.core.task_types import Exit, Settling, TaskContext, TaskParams, TaskType
 from shoal.worker.types.child import ending
 from shoal.worker.types.child.request import Request
 
@@ -24,7 +26,21 @@ class ChildType(TaskType[P]):
 
     async def run(self, context: TaskContext, params: P) -> Exit:
         """See TaskType."""
-        request = Request(
+        return await context.run_process(argv(), stdin=self._request(context, params).to_json())
+
+    def failure(self, work_dir: Path) -> str | None:
+        """See TaskType."""
+        return ending.read_reason(work_dir)
+
+    def settling(self, context: TaskContext, params: P) -> Settling | None:
+        """See TaskType."""
+        if not self.settles or ending.is_settled(context.work_dir):
+            return None
+        request = replace(self._request(context, params), settle=True)
+        return Settling(argv(), request.to_json())
+
+    def _request(self, context: TaskContext, params: P) -> Request:
+        return Request(
             work=self.work,
             task_type=f"{type(self).__module__}:{type(self).__qualname__}",
             params=params.model_dump(mode="json"),
@@ -35,7 +51,6 @@ class ChildType(TaskType[P]):
             secrets=context.secrets,
             data_sources=context.data_sources,
         )
-        return await context.run_process(argv(), stdin=request.to_json())
 
 
 def argv() -> list[str]:

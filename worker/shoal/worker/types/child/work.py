@@ -3,11 +3,13 @@
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -125,14 +127,25 @@ class Work(Generic[P]):
     def cancel_at_sigterm(self) -> None:
         """Call ``cancel`` when SIGTERM comes, whatever the main thread is waiting for.
 
-        A second SIGTERM ends the process at once. Call it once, before other threads start.
+        A second SIGTERM ends the process at once. Call it once, in the main thread.
         """
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-        threading.Thread(target=self._wait_for_sigterm, name="cancel", daemon=True).start()
+        # Python runs handlers between two steps of the main thread, which may be deep in a driver.
+        # The descriptor is written to at once. Blocking the signal would be inherited by programs
+        # that the work starts.
+        signals, wakeup = socket.socketpair()
+        wakeup.setblocking(False)
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        signal.set_wakeup_fd(wakeup.detach(), warn_on_full_buffer=False)
+        wait = partial(self._wait_for_sigterm, signals)
+        threading.Thread(target=wait, name="signals", daemon=True).start()
 
-    def _wait_for_sigterm(self) -> None:
-        signal.sigwait({signal.SIGTERM})
-        self.log("shoal: cancelling")
-        threading.Thread(target=self.cancel, name="cancelling", daemon=True).start()
-        signal.sigwait({signal.SIGTERM})
-        os._exit(CANCELLED)
+    def _wait_for_sigterm(self, signals: socket.socket) -> None:
+        times = 0
+        while received := signals.recv(1):
+            times += received[0] == signal.SIGTERM
+            if times > 1:
+                os._exit(CANCELLED)
+            if received[0] != signal.SIGTERM:
+                continue
+            self.log("shoal: cancelling")
+            threading.Thread(target=self.cancel, name="cancelling", daemon=True).start()
