@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
+from shoal.api.operations.progress import ProgressReader
 from shoal.api.operations.unowned import Unowned
 from shoal.api.settings import ApiSettings
 from shoal.coordination.cluster.cluster_clock import ClusterClock
@@ -38,6 +39,7 @@ class Services:
     intake: Intake
     feed: Feed
     logs: LogProxy
+    progress: ProgressReader
     vault: Vault = field(repr=False)
     stopping: asyncio.Event  # set at shutdown: open streams end
     clock: ClusterClock

@@ -71,6 +71,12 @@ def _marks_in(annotation: Any) -> Iterator[Any]:
         yield from _marks_in(part)
 
 
+#: A file in an attempt's folder that says how far its work is: a JSON object with the numbers
+#: ``done``, ``total`` (null: not known) and ``at`` (seconds since the Unix epoch), and the texts
+#: ``unit`` and ``label``. It is replaced in one step. Any program of an attempt may write it.
+PROGRESS_FILE = "progress.json"
+
+
 @dataclass(frozen=True)
 class Exit:
     """How a process ended. ``signal`` is set when one killed it; then ``code`` is None."""

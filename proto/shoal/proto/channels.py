@@ -10,13 +10,19 @@ import grpc
 import grpc.aio
 
 from shoal.proto.errors import PeerRefused, PeerUnavailable
-from shoal.proto.shoal_pb2_grpc import LogServiceStub, MasterServiceStub, WorkerServiceStub
+from shoal.proto.shoal_pb2_grpc import (
+    LogServiceStub,
+    MasterServiceStub,
+    ProgressServiceStub,
+    WorkerServiceStub,
+)
 from shoal.proto.tls import NODE_NAME, TlsFiles
 
 if TYPE_CHECKING:  # these exist in the stub file only
     from shoal.proto.shoal_pb2_grpc import (
         LogServiceAsyncStub,
         MasterServiceAsyncStub,
+        ProgressServiceAsyncStub,
         WorkerServiceAsyncStub,
     )
 
@@ -77,6 +83,10 @@ class Channels:
     def worker(self, address: str) -> "WorkerServiceAsyncStub":
         """Return the stub of a worker."""
         return WorkerServiceStub(self._channel(address))
+
+    def progress(self, address: str) -> "ProgressServiceAsyncStub":
+        """Return the progress service of a worker."""
+        return ProgressServiceStub(self._channel(address))
 
     def logs(self, address: str) -> "LogServiceAsyncStub":
         """Return the log service of a worker."""

@@ -981,3 +981,87 @@ class StandingResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___StandingResponse: _TypeAlias = StandingResponse  # noqa: Y015
+
+@_typing.final
+class ProgressRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_INSTANCE_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def task_instance_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """at most 1000"""
+
+    def __init__(
+        self,
+        *,
+        task_instance_ids: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["task_instance_ids", b"task_instance_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProgressRequest: _TypeAlias = ProgressRequest  # noqa: Y015
+
+@_typing.final
+class ProgressResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASKS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def tasks(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskProgress]:
+        """those that run here and have said something"""
+
+    def __init__(
+        self,
+        *,
+        tasks: _abc.Iterable[Global___TaskProgress] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["tasks", b"tasks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProgressResponse: _TypeAlias = ProgressResponse  # noqa: Y015
+
+@_typing.final
+class TaskProgress(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_INSTANCE_ID_FIELD_NUMBER: _builtins.int
+    DONE_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
+    UNIT_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    task_instance_id: _builtins.int
+    done: _builtins.float
+    total: _builtins.float
+    """absent: not known"""
+    unit: _builtins.str
+    """such as rows"""
+    label: _builtins.str
+    """what is being done"""
+    at: _builtins.float
+    """when this was so, by the worker's clock"""
+    def __init__(
+        self,
+        *,
+        task_instance_id: _builtins.int = ...,
+        done: _builtins.float = ...,
+        total: _builtins.float | None = ...,
+        unit: _builtins.str = ...,
+        label: _builtins.str = ...,
+        at: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "total", b"total"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "at", b"at", "done", b"done", "label", b"label", "task_instance_id", b"task_instance_id", "total", b"total", "unit", b"unit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__total: _TypeAlias = _typing.Literal["total"]  # noqa: Y015
+    _WhichOneofArgType__total: _TypeAlias = _typing.Literal["_total", b"_total"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
+
+Global___TaskProgress: _TypeAlias = TaskProgress  # noqa: Y015

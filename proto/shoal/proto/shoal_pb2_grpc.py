@@ -477,3 +477,78 @@ class LogService:
             timeout,
             metadata,
             _registered_method=True)
+
+
+class ProgressServiceStub:
+    """Served by workers: how far running attempts are, as their work says.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Read = channel.unary_unary(
+                '/shoal.v1.ProgressService/Read',
+                request_serializer=shoal_dot_proto_dot_shoal__pb2.ProgressRequest.SerializeToString,
+                response_deserializer=shoal_dot_proto_dot_shoal__pb2.ProgressResponse.FromString,
+                _registered_method=True)
+
+
+class ProgressServiceServicer:
+    """Served by workers: how far running attempts are, as their work says.
+    """
+
+    def Read(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_ProgressServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Read': grpc.unary_unary_rpc_method_handler(
+                    servicer.Read,
+                    request_deserializer=shoal_dot_proto_dot_shoal__pb2.ProgressRequest.FromString,
+                    response_serializer=shoal_dot_proto_dot_shoal__pb2.ProgressResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'shoal.v1.ProgressService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('shoal.v1.ProgressService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class ProgressService:
+    """Served by workers: how far running attempts are, as their work says.
+    """
+
+    @staticmethod
+    def Read(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/shoal.v1.ProgressService/Read',
+            shoal_dot_proto_dot_shoal__pb2.ProgressRequest.SerializeToString,
+            shoal_dot_proto_dot_shoal__pb2.ProgressResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)

@@ -207,3 +207,31 @@ class LogServiceServicer(metaclass=_abc_1.ABCMeta):
         """everything there is"""
 
 def add_LogServiceServicer_to_server(servicer: LogServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
+
+class ProgressServiceStub:
+    """Served by workers: how far running attempts are, as their work says."""
+
+    @_typing.overload
+    def __new__(cls, channel: _grpc.Channel) -> _Self: ...
+    @_typing.overload
+    def __new__(cls, channel: _aio.Channel) -> ProgressServiceAsyncStub: ...
+    Read: _grpc.UnaryUnaryMultiCallable[_shoal_pb2.ProgressRequest, _shoal_pb2.ProgressResponse]
+
+@_typing.type_check_only
+class ProgressServiceAsyncStub(ProgressServiceStub):
+    """Served by workers: how far running attempts are, as their work says."""
+
+    def __init__(self, channel: _aio.Channel) -> None: ...
+    Read: _aio.UnaryUnaryMultiCallable[_shoal_pb2.ProgressRequest, _shoal_pb2.ProgressResponse]  # type: ignore[assignment]
+
+class ProgressServiceServicer(metaclass=_abc_1.ABCMeta):
+    """Served by workers: how far running attempts are, as their work says."""
+
+    @_abc_1.abstractmethod
+    def Read(
+        self,
+        request: _shoal_pb2.ProgressRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_shoal_pb2.ProgressResponse, _abc.Awaitable[_shoal_pb2.ProgressResponse]]: ...
+
+def add_ProgressServiceServicer_to_server(servicer: ProgressServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

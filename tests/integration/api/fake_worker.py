@@ -1,4 +1,4 @@
-"""A worker's log service over real gRPC with mutual TLS, and its registration in ZooKeeper.
+"""A worker's log and progress services over real gRPC with mutual TLS, registered in ZooKeeper.
 
 Holds logs in memory; the rest of a worker is left out.
 """
@@ -21,10 +21,18 @@ from shoal.proto.shoal_pb2 import (
     FollowRequest,
     LogChunk,
     LogRef,
+    ProgressRequest,
+    ProgressResponse,
+    TaskProgress,
     ViewRequest,
     ViewResponse,
 )
-from shoal.proto.shoal_pb2_grpc import LogServiceServicer, add_LogServiceServicer_to_server
+from shoal.proto.shoal_pb2_grpc import (
+    LogServiceServicer,
+    ProgressServiceServicer,
+    add_LogServiceServicer_to_server,
+    add_ProgressServiceServicer_to_server,
+)
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.settings import ClusterSettings
 from tests.support.waiting import DEADLINE_S
@@ -51,10 +59,11 @@ class FakeLog:
             self.changed.notify_all()
 
 
-class FakeWorker(LogServiceServicer):
-    """Serves the logs in ``logs``."""
+class FakeWorker(LogServiceServicer, ProgressServiceServicer):
+    """Serves the logs in ``logs`` and what is in ``progress``."""
 
     def __init__(self) -> None:
+        self.progress: dict[int, TaskProgress] = {}
         self.logs: dict[Address, FakeLog] = {}
         self.address = ""
         self.server: grpc.aio.Server
@@ -102,6 +111,16 @@ class FakeWorker(LogServiceServicer):
         for offset in range(0, len(found.data), CHUNK):
             yield LogChunk(data=found.data[offset : offset + CHUNK], offset=offset)
 
+    async def Read(self, request: ProgressRequest, context: Any) -> ProgressResponse:  # noqa: N802  # gRPC's name
+        """Return what is known of those that are asked about."""
+        asked = request.task_instance_ids
+        return ProgressResponse(tasks=[self.progress[n] for n in asked if n in self.progress])
+
+    def register(self, server: grpc.aio.Server) -> None:
+        """Add both services to a server."""
+        add_LogServiceServicer_to_server(self, server)
+        add_ProgressServiceServicer_to_server(self, server)
+
     async def stop(self) -> None:
         """Go away without a word."""
         await self.server.stop(None)
@@ -113,9 +132,7 @@ async def fake_worker(
 ) -> AsyncIterator[FakeWorker]:
     """Run a worker that is registered as ``worker_id`` and seen by the API."""
     worker = FakeWorker()
-    worker.server, worker.address = await start_server(
-        TlsFiles.of(cluster), lambda server: add_LogServiceServicer_to_server(worker, server)
-    )
+    worker.server, worker.address = await start_server(TlsFiles.of(cluster), worker.register)
     about = {"address": worker.address, "group": "default", "slots": 4, "running": 1, **told}
     try:
         async with Membership(services.session, layout.WORKERS, worker_id, about):

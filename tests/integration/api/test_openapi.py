@@ -85,6 +85,7 @@ EXPECTED = {
     ("post", "/backfills/{backfill_id}/{request}"),
     ("get", "/instances"),
     ("get", "/instances/{instance_id}"),
+    ("get", "/instances/{instance_id}/progress"),
     ("get", "/instances/{instance_id}/why"),
     ("get", "/task-instances"),
     ("get", "/task-instances/{task_instance_id}"),

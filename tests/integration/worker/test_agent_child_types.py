@@ -1,5 +1,6 @@
 """Task types whose work is done in a process of its own: outputs, failures, kills, settling."""
 
+import asyncio
 import json
 import textwrap
 from collections.abc import AsyncIterator, Iterator
@@ -15,7 +16,7 @@ from tests.integration.worker.agent_kit import InProcessWorker, log_text, spool,
 from tests.integration.worker.test_agent_killing import kill
 from tests.integration.worker.test_agent_secrets import everything_below
 from tests.support.fake_master import FakeMaster
-from tests.support.waiting import eventually
+from tests.support.waiting import DEADLINE_S, eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
@@ -33,7 +34,7 @@ class Remote(ChildType[Params]):
     settles = True
 """
 WORK = """
-import asyncio, time
+import asyncio, os, time
 from pathlib import Path
 from shoal.worker.types.child.ending import WorkFailed
 
@@ -50,6 +51,7 @@ def work(work):
             work.log("signs in with " + password)
             work.progress(1, 2, "rows")
             work.output(rows=2, names=["a"], source=source.host, port=source.port)
+            work.output(stdin=os.readlink("/proc/self/fd/0"))
             work.settled()
         case "wrong":
             raise WorkFailed("no such table: see " + work.secrets["token"], permanent=True)
@@ -63,6 +65,10 @@ def work(work):
                 time.sleep(0.02)
             work.settled()
         case "deaf":
+            time.sleep(1000)
+        case "far":
+            work.progress(3, None, "rows", "reading")
+            work.progress(4, 4, "rows", "reading")
             time.sleep(1000)
         case "coroutine":
             return asleep(work)
@@ -133,6 +139,7 @@ async def test_work_gets_all_it_needs_and_nothing_of_it_touches_the_disk(
         "names": '["a"]',
         "source": "db.example",
         "port": "5433",
+        "stdin": "/memfd:stdin (deleted)",
     }
     assert (tmp_path / "notes").read_text() == "begun 2 shoal-0123\n"
     assert log_text(cluster.data, number) == "signs in with ******\n"
@@ -212,6 +219,35 @@ async def test_what_cannot_be_settled_is_not_called_killed(
     expected = "it may still run elsewhere, since settling failed: exit code 1"
     assert task.report.reason.endswith(expected)
     assert "twice" in file.read_text()
+
+
+async def test_worker_tells_how_far_the_work_is(
+    master: FakeMaster,
+    worker: InProcessWorker,
+    cluster: ClusterSettings,
+    channels: Channels,
+    tmp_path: Path,
+) -> None:
+    number = await submit(master, tmp_path / "notes", "far")
+    member = await the_worker(master.session)
+    service = channels.progress(str(member.data["address"]))
+
+    async def told() -> list[pb.TaskProgress]:
+        return list((await service.Read(pb.ProgressRequest(task_instance_ids=[number, 99]))).tasks)
+
+    async with asyncio.timeout(DEADLINE_S):
+        while not (found := await told()) or found[0].done < 4:
+            await asyncio.sleep(0.05)
+    (progress,) = found
+    assert (progress.task_instance_id, progress.done, progress.total) == (number, 4, 4)
+    assert (progress.unit, progress.label) == ("rows", "reading")
+    (file,) = cluster.data.rglob("progress.json")
+    for junk in ("", "[]", "null", '{"done": "x", "at": 1}', '{"done": 1e999, "at": 1}', "{}"):
+        file.write_text(junk)
+        assert await told() == []
+    await kill(channels, member, number)
+    await master.table.ended(number)
+    assert await told() == []
 
 
 def test_request_survives_its_text() -> None:

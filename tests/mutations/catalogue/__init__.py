@@ -17,6 +17,7 @@ from tests.mutations.catalogue import (
     quarantine,
     retention,
     secrets,
+    settling,
     silence,
     slots,
     text,
@@ -44,5 +45,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     *worker.MUTATIONS,
     *gray_worker.MUTATIONS,
     *secrets.MUTATIONS,
+    *settling.MUTATIONS,
     *silence.MUTATIONS,
 )

@@ -11,7 +11,13 @@ from rich.console import Console
 from rich.text import Text
 
 from shoal.client.cli.exits import EPILOG, Exit, exit_status
-from shoal.client.cli.runs.view import children_text, head_text, progress_text, tasks_table
+from shoal.client.cli.runs.view import (
+    bar_text,
+    children_text,
+    head_text,
+    progress_text,
+    tasks_table,
+)
 from shoal.client.cli.terminal import appearance, output
 from shoal.client.cli.terminal.appearance import LOOKS, clock, counts_text, lasted, plural
 from shoal.client.cli.terminal.tables import Grid
@@ -24,7 +30,7 @@ from shoal.client.errors import (
     NotFound,
     Refused,
 )
-from shoal.client.rest.types import InstanceDetailJson, TaskInstanceJson
+from shoal.client.rest.types import InstanceDetailJson, ProgressJson, TaskInstanceJson
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.errors import ShoalError
 from shoal.core.runs.states import TaskState, WorkflowState
@@ -140,6 +146,33 @@ def test_times_are_local_and_short() -> None:
 def test_counts_of_states_that_look_alike_are_one_number() -> None:
     counts = {"SUCCEEDED": 1200, "QUEUED": 2, "CLAIMED": 1, "WAITING": 0, "FAILED": 1}
     assert counts_text(counts).plain == "✗ 1  ✓ 1,200  ○ 3"
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "text"),
+    [
+        (12, 40, "███░░░░░░░ 30% 12 of 40 stages: count"),
+        (0, 40, "░░░░░░░░░░ 0% 0 of 40 stages: count"),
+        (41, 40, "██████████ 100% 41 of 40 stages: count"),
+        (-1, 40, "░░░░░░░░░░ 0% -1 of 40 stages: count"),
+        (1234, None, "1,234 stages: count"),
+        (3, 0, "3 stages: count"),
+    ],
+)
+def test_how_far_a_task_is_stands_behind_it(done: float, total: float | None, text: str) -> None:
+    progress: ProgressJson = {
+        "task_instance_id": 5,
+        "done": done,
+        "total": total,
+        "unit": "stages",
+        "label": "co\x1b[2Junt",
+        "at": "2026-11-21T06:00:05Z",
+    }
+    assert bar_text(progress) == text
+    run = instance(attempt("clean", "RUNNING", id=5), attempt("next", "WAITING", "clean", id=6))
+    lines = shown(tasks_table(run, NOW, 200, progress=[progress]))
+    assert lines[1].endswith(text)
+    assert "stages" not in lines[2]
 
 
 def test_a_run_is_a_tree_with_attempts_reasons_and_other_parents() -> None:

@@ -162,6 +162,28 @@ class InstanceDetail(InstanceOut):
     tasks: list[InstanceTask]
 
 
+class ProgressOut(BaseModel):
+    """How far a running task is, as its work says."""
+
+    model_config = example(
+        {
+            "task_instance_id": 91,
+            "done": 40,
+            "total": 100,
+            "unit": "stages",
+            "label": "count",
+            "at": TIME,
+        }
+    )
+
+    task_instance_id: int
+    done: float = Field(description="In `unit`.")
+    total: float | None = Field(description="What `done` will be at the end, if that is known.")
+    unit: str = Field(description="Such as rows, stages or bytes.")
+    label: str = Field(description="What is being done.")
+    at: datetime = Field(description="When this was so, by the worker's clock.")
+
+
 class LogOut(BaseModel):
     """A range of a log as text. Offsets are bytes."""
 

@@ -29,6 +29,7 @@ from shoal.client.rest.types import (
     InstanceDetailJson,
     InstanceJson,
     LogJson,
+    ProgressJson,
     ProjectJson,
     PublishJson,
     TaskInstanceJson,
@@ -201,6 +202,11 @@ class ShoalClient(
         """Return an instance with its tasks in the order of the definition."""
         query = {"attempts": attempts if attempts == "all" else None}
         return cast(InstanceDetailJson, self._connection.get(f"/instances/{instance_id:d}", query))
+
+    def progress(self, instance_id: int) -> list[ProgressJson]:
+        """Return how far the running tasks of an instance are, as far as they say so."""
+        found = self._connection.get(f"/instances/{instance_id:d}/progress")
+        return cast(list[ProgressJson], found)
 
     def why_instance(self, instance_id: int) -> WhyJson:
         """Return what an instance waits for."""

@@ -191,6 +191,15 @@ class InstanceDetailJson(InstanceJson):
     tasks: list[TaskInstanceJson]
 
 
+class ProgressJson(TypedDict):
+    task_instance_id: int
+    done: float
+    total: float | None
+    unit: str
+    label: str
+    at: str
+
+
 class LogJson(TypedDict):
     data: str
     offset: int

@@ -6,15 +6,22 @@ from typing import TYPE_CHECKING
 
 from shoal.client.cli.runs.graph import draw
 from shoal.client.cli.terminal.appearance import clock, counts_text, lasted, state_text
+from shoal.client.cli.terminal.text import one_line
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from shoal.client.rest.types import InstanceDetailJson, InstanceJson, TaskInstanceJson
+    from shoal.client.rest.types import (
+        InstanceDetailJson,
+        InstanceJson,
+        ProgressJson,
+        TaskInstanceJson,
+    )
 
 # Columns that a narrow terminal does without, the first one first.
 _SPARE = ("worker", "started", "attempt", "id")
+_BAR_WIDTH = 10  # characters
 _MOST_CHILDREN = 3  # of a MAP task, by name
 # What to show first when there is no room for all.
 _INTEREST = (
@@ -49,17 +56,23 @@ def newest_attempts(tasks: "Iterable[TaskInstanceJson]") -> "dict[str, TaskInsta
 
 
 def tasks_table(
-    instance: "InstanceDetailJson", now: datetime, width: int, rows: int | None = None
+    instance: "InstanceDetailJson",
+    now: datetime,
+    width: int,
+    rows: int | None = None,
+    progress: "Sequence[ProgressJson]" = (),
 ) -> "Table":
     """Return the tasks as a tree with a line for each attempt, ``width`` characters wide.
 
     ``rows``: if there are more lines than that, the most interesting ones as a flat list.
+    ``progress``: of running tasks.
     """
     from rich.text import Text
 
     from shoal.client.cli.terminal.tables import Grid
 
     newest = newest_attempts(instance["tasks"])
+    bars = {one["task_instance_id"]: bar_text(one) for one in progress}
     earlier: dict[str, list[TaskInstanceJson]] = {}
     for task in instance["tasks"]:
         if task["id"] != newest[task["task"]]["id"]:
@@ -67,11 +80,12 @@ def tasks_table(
     shown = Grid(["task", "state", "id>", "attempt>", "started", "lasted>", "worker", "~"])
     if rows is not None and len(instance["tasks"]) > rows:
         for task in _most_interesting(list(newest.values()), rows):
-            shown.add(Text(task["task"]), *_cells(task, now), Text(task["reason"] or "", "dim"))
+            note = task["reason"] or bars.get(task["id"], "")
+            shown.add(Text(task["task"]), *_cells(task, now), Text(note, "dim"))
         return shown.table(width, _SPARE)
     for line in draw({name: task.get("depends_on", []) for name, task in newest.items()}):
         task = newest[line.task]
-        notes = [task["reason"] or children_text(task)]
+        notes = [task["reason"] or bars.get(task["id"]) or children_text(task)]
         if line.also_after:
             notes.insert(0, f"also after {', '.join(line.also_after)}")
         note = "; ".join(filter(None, notes))
@@ -81,6 +95,19 @@ def tasks_table(
             label = Text(f"{line.stem}attempt {old['attempt']}", "dim")
             shown.add(label, *_cells(old, now), Text(old["reason"] or "", "dim"))
     return shown.table(width, _SPARE)
+
+
+def bar_text(progress: "ProgressJson") -> str:
+    """Return how far the work of a task is: ``███░░░░░░░ 30% 12 of 40 stages: count``."""
+    done, total = progress["done"], progress["total"]
+    label = f": {one_line(progress['label'])}" if progress["label"] else ""
+    unit = one_line(progress["unit"])
+    if not total or total < 0:
+        return f"{done:,.0f} {unit}{label}"
+    part = min(1.0, max(0.0, done / total))
+    full = int(part * _BAR_WIDTH)
+    bar = "█" * full + "░" * (_BAR_WIDTH - full)
+    return f"{bar} {part:.0%} {done:,.0f} of {total:,.0f} {unit}{label}"
 
 
 def children_text(task: "TaskInstanceJson") -> str:

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.rest.types import InstanceDetailJson
+    from shoal.client.rest.types import InstanceDetailJson, ProgressJson
 
 FINISHED = frozenset(state.value for state in FINISHED_WORKFLOW)
 _FRAME_S = 0.25  # between two pictures: durations tick
 _LOOK_S = 0.1  # at least, between two reads of a run that changes
 _LOOK_WITHOUT_NEWS_S = 3.0  # events may be lost with the API; then this finds what happened
+_PROGRESS_EVERY_S = 1.0
 _PATIENCE_S = 120.0  # an API that is started again comes back within this
 
 
@@ -33,7 +34,7 @@ def watch(api: Api, instance_id: int) -> "InstanceDetailJson":
     from shoal.client.cli.terminal.output import err
     from shoal.client.rest.client import ShoalClient
 
-    picture = _Live() if err().is_terminal else _Lines()
+    picture = _Live(_Progress(api, instance_id)) if err().is_terminal else _Lines()
     with ShoalClient.of(api) as client, picture, _News(api, instance_id) as news:
         look = _patient(client, instance_id)
         instance = look()
@@ -120,6 +121,35 @@ class _News:
         tick()
 
 
+class _Progress:
+    """Reads how far the running tasks are, in a thread: a slow answer holds no picture up."""
+
+    def __init__(self, api: Api, instance_id: int) -> None:
+        self._api, self._instance_id = api, instance_id
+        self._over = threading.Event()
+        self.newest: list[ProgressJson] = []
+
+    def start(self) -> None:
+        """Begin to read."""
+        threading.Thread(target=self._read, name="progress", daemon=True).start()
+
+    def stop(self) -> None:
+        """Read no more."""
+        self._over.set()
+
+    def _read(self) -> None:
+        from shoal.client.rest.client import ShoalClient
+        from shoal.core.errors import ShoalError
+
+        while not self._over.wait(_PROGRESS_EVERY_S):
+            try:
+                with ShoalClient.of(self._api) as client:
+                    while not self._over.wait(_PROGRESS_EVERY_S):
+                        self.newest = client.progress(self._instance_id)
+            except ShoalError:
+                self.newest = []  # the next connection may be better
+
+
 class _Lines:
     """A line for every change of state."""
 
@@ -173,11 +203,13 @@ class _Lines:
 class _Live:
     """A picture of the whole run that is drawn anew in place."""
 
-    def __init__(self) -> None:
+    def __init__(self, progress: _Progress) -> None:
+        self._progress = progress
         self._instance: InstanceDetailJson | None = None
         self._live: Live | None = None
 
     def __enter__(self) -> "_Live":
+        self._progress.start()
         from rich.live import Live
 
         from shoal.client.cli.terminal.output import err
@@ -190,6 +222,7 @@ class _Live:
 
     def __exit__(self, *details: Any) -> None:
         assert self._live is not None
+        self._progress.stop()
         self._live.__exit__(*details)
 
     def show(self, instance: "InstanceDetailJson") -> None:
@@ -214,7 +247,7 @@ class _Live:
         rows = max(3, console.height - 6)
         parts: list[RenderableType] = [
             head_text(instance, now),
-            tasks_table(instance, now, console.width, rows),
+            tasks_table(instance, now, console.width, rows, self._progress.newest),
         ]
         left = len(instance["tasks"]) - rows
         if left > 0:

@@ -15,3 +15,8 @@ _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 def harmless(text: str) -> str:
     """Return ``text`` without what would move the cursor, set titles or do worse."""
     return _CONTROL.sub(lambda found: found[0] if _COLOUR.fullmatch(found[0]) else "", text)
+
+
+def one_line(text: str) -> str:
+    """Return ``text`` as one harmless line: every run of white space is one space."""
+    return " ".join(harmless(text).split())

@@ -58,6 +58,21 @@ class Tasks:
             found += readable(rows, _task, "task instance", leave_out)
         return found if all_attempts else list({one.task: one for one in found}.values())
 
+    async def running(self, instance_id: int, limit: int) -> _TaskList:
+        """Return at most ``limit`` RUNNING attempts of an instance, in the order of its definition.
+
+        Raises NotFound if there is no such instance.
+        """
+        t = task_instance.c
+        running = (t.workflow_instance_id == instance_id, t.state == TaskState.RUNNING)
+        query = _tasks().where(*running).order_by(t.position, t.attempt).limit(limit)
+        rows = await self._connection.rows(query)
+        if not rows:
+            known = select(workflow_instance.c.id).where(workflow_instance.c.id == instance_id)
+            if await self._connection.first(known) is None:
+                raise NotFound("workflow instance", instance_id)
+        return readable(rows, _task, "task instance", leave_out)
+
     async def newest(self, instance_id: int, task: str) -> TaskInstance | None:
         """Return the newest attempt of one task of an instance; None: it has no such task."""
         t = task_instance.c

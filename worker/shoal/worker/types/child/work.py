@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from shoal.core.data_sources import DataSource
-from shoal.core.task_types import TaskParams
+from shoal.core.task_types import PROGRESS_FILE, TaskParams
 from shoal.worker.types.child.ending import CANCELLED, WorkFailed, mark_settled
 from shoal.worker.types.child.request import Request
 
 P = TypeVar("P", bound=TaskParams)
-PROGRESS_FILE = "progress.json"
 _PROGRESS_EVERY_S = 0.5
 
 
