@@ -25,7 +25,6 @@ from shoal.proto.shoal_pb2_grpc import (
 from shoal.worker.agent import Agent, fetch_patience_s
 from shoal.worker.attempts import Attempts
 from shoal.worker.execution.launching import Launcher
-from shoal.worker.execution.progress import ProgressService
 from shoal.worker.execution.runner import Runner, Surroundings
 from shoal.worker.execution.service import WorkerService
 from shoal.worker.execution.starting import Starting
@@ -39,6 +38,7 @@ from shoal.worker.logs.asking import Asking
 from shoal.worker.logs.files import LogStore
 from shoal.worker.logs.keeping import LogKeeper
 from shoal.worker.logs.limit import LogLimit
+from shoal.worker.logs.progress import ProgressService
 from shoal.worker.logs.service import LogService
 from shoal.worker.masters import CALL_TIMEOUT_S, Masters
 from shoal.worker.results.reporting import Reporter

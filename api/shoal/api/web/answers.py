@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import Response
 from pydantic import BaseModel
 
-from shoal.core import long_json
+from shoal.core.definition import long_json
 
 MOST_AT_ONCE = 200  # tasks, about which an answer is made in the event loop's own thread
 

@@ -11,8 +11,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, field_validator, model_validator
 
-from shoal.core import long_json
 from shoal.core.cron import expression
+from shoal.core.definition import long_json
 from shoal.core.definition.fields import (
     Day,
     Duration,

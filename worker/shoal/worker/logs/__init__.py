@@ -1,4 +1,5 @@
-"""The logs of attempts: written, limited, served, kept and removed.
+"""What attempts tell people: their logs, written, limited, served, kept and removed; progress.
 
-Start with ``files``; ``service`` serves them over gRPC, ``keeping`` says how long they stay.
+Start with ``files``; ``service`` serves logs over gRPC, ``progress`` how far the work is,
+``keeping`` says how long logs stay.
 """

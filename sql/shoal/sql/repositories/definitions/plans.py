@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Text, and_, or_, select, type_coerce
 
-from shoal.core import long_json
+from shoal.core.definition import long_json
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.run import Plan
 from shoal.sql.driver.connection import Connection, batched

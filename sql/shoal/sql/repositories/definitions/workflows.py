@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, and_, bindparam, func, insert, or_, select, tuple_, update
 
-from shoal.core import long_json
+from shoal.core.definition import long_json
 from shoal.core.definition.model import WorkflowSpec, digest_of
 from shoal.core.runs.records import Workflow, WorkflowVersion
 from shoal.sql.driver.connection import Connection
