@@ -186,10 +186,13 @@ class Observer:
         return {member.pid for member in await self._ask(self._members)}
 
     async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:
+        async def asked() -> T:
+            await self._session.sync("/")
+            return await question()
+
         try:
             async with asyncio.timeout(_ANSWER_S):
-                await self._session.sync("/")
-                return await question()
+                return await self._session.retry(asked)  # a connection may just have ended
         except (CoordinationError, TimeoutError) as error:
             raise NotVisible(f"ZooKeeper: {error!r}") from error
 

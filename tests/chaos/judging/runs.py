@@ -1,6 +1,6 @@
 """The ledger against the database: what ran, how often, when, and with what result."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from tests.chaos.judging.evidence import FINAL_TASK, Attempt, Evidence
@@ -43,11 +43,12 @@ def completed_again(evidence: Evidence) -> int:
 def loss_delays(evidence: Evidence) -> list[float]:
     """Return how long after a worker was killed each of its attempts was given up, in seconds."""
     hurts = [fault for fault in evidence.faults if fault.costs_workers]
+    windows = {id(fault): _window(fault, evidence.faults) for fault in hurts}
     delays = []
     for change in evidence.changes:
         if change.state != "LOST" or change.task is None:
             continue
-        causes = [fault for fault in hurts if fault.began_s <= change.at_s <= _window(fault)[1]]
+        causes = [f for f in hurts if f.began_s <= change.at_s <= windows[id(f)][1]]
         last = max(causes, key=lambda fault: fault.began_s, default=None)
         if last is not None and last.name.startswith("kill-worker"):
             delays.append(change.at_s - last.began_s)
@@ -177,7 +178,7 @@ def _losses_explained(evidence: Evidence) -> Iterator[Offence]:
     no master has answered in time, and the master that had granted it cannot tell this from a loss.
     """
     ran = {(run.start.instance, run.start.task, run.start.attempt) for run in evidence.runs}
-    windows = [_window(fault) for fault in evidence.faults if fault.costs_workers]
+    windows = [_window(f, evidence.faults) for f in evidence.faults if f.costs_workers]
     for change in evidence.changes:
         if change.state != "LOST" or (change.instance, change.task, change.attempt) not in ran:
             continue
@@ -193,9 +194,24 @@ def _losses_explained(evidence: Evidence) -> Iterator[Offence]:
             )
 
 
-def _window(fault: FaultRecord) -> tuple[float, float]:
-    end_s = fault.healed_s if fault.recovered_s is None else fault.recovered_s
-    return fault.began_s, end_s + LOSS_SLACK_S
+def _window(fault: FaultRecord, faults: Sequence[FaultRecord]) -> tuple[float, float]:
+    """Return from when until when the losses that a fault has caused may be stored.
+
+    Not while the database answers nobody, or too slowly: what is found then is stored afterwards.
+    """
+    end_s = _end_s(fault) + LOSS_SLACK_S
+    for other in sorted(faults, key=lambda one: one.began_s):
+        if fault.began_s <= other.began_s <= end_s and _holds_storing_up(other):
+            end_s = max(end_s, _end_s(other) + LOSS_SLACK_S)
+    return fault.began_s, end_s
+
+
+def _end_s(fault: FaultRecord) -> float:
+    return fault.healed_s if fault.recovered_s is None else fault.recovered_s
+
+
+def _holds_storing_up(fault: FaultRecord) -> bool:
+    return "database" in fault.name or "postgresql" in fault.name
 
 
 def _epochs(evidence: Evidence) -> Iterator[Offence]:

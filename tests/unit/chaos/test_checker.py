@@ -53,6 +53,10 @@ HISTORY = [  # task, attempt, state after 1, 2, 3 … seconds
     ("second", 2, "RUNNING"),
     ("second", 2, "SUCCEEDED"),
 ]
+KILLED_LONG_AGO = FaultRecord("kill-worker", "worker-1", -60.0, -40.0, -40.0, True, "died")
+SLOW = FaultRecord(
+    "slow-database", "all", -20.0, 6.0, 6.0, True, "2 s for each", costs_workers=False
+)
 CLEAN = Evidence(
     commands=[Command(1, "START", "key-1", "DONE", None, 1, handled_s=0.5)],
     instances={1: Instance(1, "SUCCEEDED", 7, 1, "continue", TASKS)},
@@ -231,6 +235,16 @@ PLANTED: Sequence[tuple[Kind, str, Evidence]] = [
         "reason to be lost",
         replace(CLEAN, faults=[replace(CLEAN.faults[0], began_s=8.5)]),
     ),
+    (
+        Kind.RERUN,
+        "reason to be lost",
+        replace(CLEAN, faults=[KILLED_LONG_AGO, replace(SLOW, name="kill-api")]),
+    ),
+    (
+        Kind.RERUN,
+        "reason to be lost",
+        replace(CLEAN, faults=[KILLED_LONG_AGO, replace(SLOW, began_s=-9.0)]),
+    ),
     (Kind.ILLEGAL, "epochs of runs", row(3, epoch=49)),
     (Kind.ILLEGAL, "epochs of runs", replace(CLEAN, epochs={7: 49})),
     (Kind.ILLEGAL, "alive after its end", row(1, boot_ns=5 * 10**9)),
@@ -357,6 +371,7 @@ def rules_of(module: ModuleType) -> Iterator[str]:
 
 
 EXCUSED: Mapping[str, Evidence] = {
+    "the database was too slow to store the loss": replace(CLEAN, faults=[KILLED_LONG_AGO, SLOW]),
     "claimed just before the quorum was lost": replace(
         CLEAN, faults=[*CLEAN.faults, QUORUM_LOSS], session_timeout_s=2.0
     ),
