@@ -161,6 +161,11 @@ def children(pid: int) -> list[Process]:
     return found
 
 
+def descendants(pid: int) -> list[Process]:
+    """Return all processes below one."""
+    return [each for child in children(pid) for each in (child, *descendants(child.pid))]
+
+
 def log_file(data: Path, task_instance_id: int) -> Path:
     return _home(data) / "logs" / "tests.wf" / "7" / f"{task_instance_id}.log"
 

@@ -1,5 +1,6 @@
 """A real application through spark-submit."""
 
+import asyncio
 import os
 import shutil
 from pathlib import Path
@@ -7,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from shoal.client.local.java import find_java, spark_java_home
+from shoal.proto import shoal_pb2 as pb
+from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from tests.integration.worker.agent_kit import InProcessWorker, log_text
+from tests.integration.worker.agent_kit import InProcessWorker, descendants, log_text, the_worker
+from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
@@ -86,3 +90,54 @@ async def test_worker_without_java_says_so(
     assert task.report is not None
     assert "no Java on this worker" in task.report.reason
     assert "no Java on this worker" in log_text(cluster.data, number)
+
+
+SLOW = """\
+import time
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+def wait(rows):
+    for row in rows:
+        if row.id >= 40:
+            time.sleep(1000)
+    return []
+print("begun", flush=True)
+spark.range(0, 41, 1, 41).rdd.mapPartitions(wait).count()
+"""
+
+
+async def test_progress_is_told_and_a_kill_ends_driver_and_java(
+    java: None,
+    master: FakeMaster,
+    worker: InProcessWorker,
+    cluster: ClusterSettings,
+    channels: Channels,
+) -> None:
+    params = {"script": SLOW, "master": "local[1]", "driver_memory": "512m"}
+    member = await the_worker(master.session)
+    before = {each.pid for each in descendants(int(member.data["pid"]))}  # ZooKeeper is Java, too
+    number = await master.submit("SPARK", params)
+    service = channels.progress(str(member.data["address"]))
+    request = pb.ProgressRequest(task_instance_ids=[number])
+    async with asyncio.timeout(400):
+        while not (found := (await service.Read(request)).tasks) or found[0].done < 30:
+            assert master.table.tasks[number].report is None, log_text(cluster.data, number)
+            await asyncio.sleep(0.2)
+    assert found[0].done <= 40  # a few events wait in the driver for company
+    assert (found[0].total, found[0].unit) == (41, "tasks")
+    assert found[0].label.startswith("stage 0: ")
+    assert "shoal: Spark application local-" in log_text(cluster.data, number)
+    started = {each.pid for each in descendants(int(member.data["pid"]))} - before
+    assert any(is_java(pid) for pid in started)
+    await kill(channels, member, number)
+    task = await master.table.ended(number)
+    assert task.state == "KILLED"
+    assert not [pid for pid in started if is_java(pid)]
+
+
+def is_java(pid: int) -> bool:
+    """Whether a process runs that is Java."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text() == "java\n"
+    except OSError:
+        return False

@@ -12,7 +12,8 @@ from shoal.runtime.plugins import load_task_type, task_type_names
 from shoal.worker.types.program import CannotRun, write_program
 from shoal.worker.types.python import PythonParams
 from shoal.worker.types.shell import ShellParams, require_variables
-from shoal.worker.types.spark import FIELDS, SparkParams, find_spark, options
+from shoal.worker.types.spark.command import find_spark, options
+from shoal.worker.types.spark.params import FIELDS, SparkParams
 
 
 def spark(**fields: Any) -> SparkParams:
@@ -35,7 +36,8 @@ def test_importing_the_types_is_cheap() -> None:
     heavy = {"pyspark", "grpc", "kazoo", "asyncio", "numpy", "structlog"}
     code = (
         "import sys\n"
-        "import shoal.worker.types.shell, shoal.worker.types.python, shoal.worker.types.spark\n"
+        "import shoal.worker.types.shell, shoal.worker.types.python\n"
+        "import shoal.worker.types.spark.kind\n"
         f"print(sorted({heavy!r} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -156,6 +158,12 @@ def test_conf_keys_are_settings_of_spark(key: str) -> None:
 @pytest.mark.parametrize("memory", ["1", "1.5g", "0g", "g", "1g 2g", "1gx"])
 def test_memory_has_a_unit(memory: str) -> None:
     refusal(driver_memory=memory)
+
+
+@pytest.mark.parametrize("memory", ["449m", "460799k", "100MB"])
+def test_memory_that_no_driver_starts_with_is_refused(memory: str) -> None:
+    assert "less than 450m" in refusal(driver_memory=memory)
+    assert spark(driver_memory="450m")
 
 
 @pytest.mark.parametrize(

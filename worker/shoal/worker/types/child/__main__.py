@@ -35,7 +35,7 @@ def main() -> int:
     except (Cancelled, asyncio.CancelledError):
         return CANCELLED
     except WorkFailed as failed:
-        return _fail(work, str(failed), PERMANENT if failed.permanent else FAILED)
+        return _fail(work, str(failed), failed.exit_code)
     except ValidationError as error:
         return _fail(work, str(error), PERMANENT)
     except Exception as error:  # noqa: BLE001 - whatever the work raises fails its attempt

@@ -25,10 +25,11 @@ class WorkFailed(ShoalError):
     """The work failed; the text says why, and what to do.
 
     ``permanent``: it would fail in the same way another time, so it is not tried again.
+    ``exit_code``: that of a program that the work has run; 1 if it says none.
     """
 
-    def __init__(self, text: str, *, permanent: bool = False) -> None:
-        self.permanent = permanent
+    def __init__(self, text: str, *, permanent: bool = False, exit_code: int | None = None) -> None:
+        self.exit_code = PERMANENT if permanent else exit_code or FAILED
         super().__init__(text)
 
 

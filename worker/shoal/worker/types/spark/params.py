@@ -1,29 +1,17 @@
-"""SPARK: an application for ``spark-submit``, described by typed fields.
+"""What a SPARK task submits, described by typed fields.
 
 ``spark-submit`` takes dozens of options, some of which run programs or read files of the worker.
 So no text of a task ever becomes an option: every field has one place on the command line, values
 that start with a dash are refused, and ``conf`` has a list of what it may not set.
 """
 
-import importlib.util
-import os
 import re
-import shutil
-import sys
-from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
-from shoal.core.task_types import Exit, TaskContext, TaskParams, TaskType
-from shoal.worker.types.program import (
-    Arguments,
-    CannotRun,
-    Plain,
-    Program,
-    placeholders_left,
-    write_program,
-)
+from shoal.core.task_types import TaskParams
+from shoal.worker.types.program import Arguments, Plain, Program
 
 # Settings that a field of its own covers: one way to say a thing.
 FIELDS = {
@@ -55,23 +43,12 @@ DENIED = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_SIZE = re.compile(r"([0-9]+)([kmgtKMGT])[bB]?")
+_UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+LEAST_DRIVER_MEMORY = 450 << 20  # bytes: Spark reserves 300 MiB and asks for half as much again
 _CONF_KEY = re.compile(r"spark\.[A-Za-z0-9_.\-]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PLACEHOLDER = r"|.*\$[{\[].*"  # rendered by the master; judged again with its value
-
-# Spark logs what concerns the application; its own progress would drown the task's output.
-LOG4J = """\
-status = error
-rootLogger.level = warn
-rootLogger.appenderRef.stderr.ref = stderr
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
-logger.native.name = org.apache.hadoop.util.NativeCodeLoader
-logger.native.level = error
-"""
 
 
 def _one_line(text: str) -> str:
@@ -133,7 +110,7 @@ class SparkParams(TaskParams):
         default="client", description="Where the driver runs: on the worker or in the cluster."
     )
     name: Line = Field(default="", description="Name of the application in Spark's own pages.")
-    driver_memory: Memory = Field(default="", description="Such as 512m or 2g.")
+    driver_memory: Memory = Field(default="", description="Such as 512m or 2g; at least 450m.")
     driver_cores: Count | None = None
     executor_memory: Memory = Field(default="", description="Of each executor, such as 4g.")
     executor_cores: Count | None = None
@@ -166,6 +143,14 @@ class SparkParams(TaskParams):
                 )
         return conf
 
+    @field_validator("driver_memory")
+    @classmethod
+    def _enough_for_a_driver(cls, memory: str) -> str:
+        match = _SIZE.fullmatch(memory)
+        if match and int(match[1]) * _UNITS[match[2].lower()] < LEAST_DRIVER_MEMORY:
+            raise ValueError(f"{memory}: Spark's driver does not start with less than 450m")
+        return memory
+
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if (self.script is None) == (self.application is None):
@@ -180,122 +165,3 @@ class SparkParams(TaskParams):
                 "put it where the cluster finds it and name it in application"
             )
         return self
-
-
-class Spark(TaskType[SparkParams]):
-    """Runs ``spark-submit`` of the worker's Spark to the end of the application.
-
-    Spark is that of ``SPARK_HOME``, else the PySpark package beside Shoal. Killing the task kills
-    the driver in deploy mode client, and with it the application.
-    """
-
-    Params = SparkParams
-
-    async def run(self, context: TaskContext, params: SparkParams) -> Exit:
-        _require_rendered(params)
-        spark_home = find_spark()
-        _require_java()
-        if params.application is not None:
-            application = params.application
-        else:
-            assert params.script is not None
-            application = str(write_program(context.work_dir, "script.py", params.script))
-        name = params.name or f"shoal-{context.task_instance_id}"
-        argv = [str(spark_home / "bin" / "spark-submit"), *options(params, name)]
-        return await context.run_process(
-            [*argv, application, *params.arguments],
-            env=_environment(context.work_dir, spark_home, params),
-        )
-
-
-def options(params: SparkParams, name: str) -> list[str]:
-    """Return the options for ``spark-submit``, each with its value."""
-    local = params.master.startswith("local")
-    values: dict[str, str | int | None] = {
-        "--master": params.master,
-        "--deploy-mode": params.deploy_mode,
-        "--name": name,
-        "--class": params.main_class,
-        "--driver-memory": params.driver_memory,
-        "--driver-cores": params.driver_cores,
-        "--executor-memory": params.executor_memory,
-        "--executor-cores": params.executor_cores,
-        "--num-executors": params.num_executors,
-        "--queue": params.queue,
-        "--py-files": ",".join(params.py_files),
-        "--jars": ",".join(params.jars),
-        "--files": ",".join(params.files),
-    }
-    conf = {**(_LOCAL_CONF if local else {}), **params.conf}
-    argv = [text for option, value in values.items() if value for text in (option, str(value))]
-    return argv + [text for key, value in conf.items() for text in ("--conf", f"{key}={value}")]
-
-
-# A driver of its own for a short while: no process outside the machine needs to reach it.
-_LOCAL_CONF = {
-    "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-}
-
-
-def find_spark() -> Path:
-    """Return the home of the worker's Spark. Raises CannotRun."""
-    if home := os.environ.get("SPARK_HOME"):
-        found = Path(home)
-        where = f"SPARK_HOME={home}"
-    else:
-        spec = importlib.util.find_spec("pyspark")  # located, not imported
-        if spec is None or spec.origin is None:
-            raise CannotRun(
-                "no Spark on this worker: install the package pyspark beside Shoal "
-                "(pip install 'shoal[spark]') or set SPARK_HOME for the worker"
-            )
-        found = Path(spec.origin).parent
-        where = f"the pyspark package in {found}"
-    if not (found / "bin" / "spark-submit").is_file():
-        raise CannotRun(f"no Spark on this worker: {where} has no bin/spark-submit")
-    return found
-
-
-def _require_java() -> None:
-    home = os.environ.get("JAVA_HOME")
-    if home:
-        if not os.access(Path(home, "bin", "java"), os.X_OK):
-            raise CannotRun(
-                f"no Java on this worker: JAVA_HOME={home} has no bin/java; correct it and start "
-                "the worker again"
-            )
-    elif shutil.which("java") is None:
-        raise CannotRun(
-            "no Java on this worker: Spark needs Java 17 or newer; install it, or set JAVA_HOME "
-            "for the worker (`shoal up` brings its own)"
-        )
-
-
-def _require_rendered(params: SparkParams) -> None:
-    fields = ("master", "name", "main_class", "queue", "driver_memory", "executor_memory")
-    texts = [getattr(params, field) for field in fields]
-    texts += [params.application or "", *params.py_files, *params.jars, *params.files]
-    if left := placeholders_left(texts):
-        raise CannotRun(f"no parameter of the workflow fills the placeholder in {left[0]!r}")
-
-
-def _environment(work_dir: Path, spark_home: Path, params: SparkParams) -> dict[str, str]:
-    temporary = work_dir / "spark-local"
-    temporary.mkdir(mode=0o700)
-    env = {
-        "SPARK_HOME": str(spark_home),
-        "SPARK_LOCAL_DIRS": str(temporary),
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "PYTHONUNBUFFERED": "1",  # the script's prints reach the log as they happen
-    }
-    if params.master.startswith("local"):
-        env["SPARK_LOCAL_IP"] = "127.0.0.1"
-        env["PYSPARK_PYTHON"] = sys.executable  # elsewhere the cluster's own, or the worker's say
-    if "SPARK_CONF_DIR" not in os.environ and not (spark_home / "conf").is_dir():
-        conf = work_dir / "spark-conf"
-        conf.mkdir(mode=0o700)
-        (conf / "log4j2.properties").write_text(LOG4J, encoding="ascii")
-        env["SPARK_CONF_DIR"] = str(conf)
-    return env

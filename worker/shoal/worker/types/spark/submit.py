@@ -1,0 +1,99 @@
+"""The work of a SPARK task: ``spark-submit``, watched while it runs."""
+
+import os
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.work import Work
+from shoal.worker.types.program import CannotRun, write_program
+from shoal.worker.types.spark.command import (
+    environment,
+    event_log_conf,
+    find_spark,
+    has_own_event_log,
+    options,
+    require_java,
+    require_rendered,
+)
+from shoal.worker.types.spark.event_log import Application, EventLog
+from shoal.worker.types.spark.params import SparkParams
+
+LOOK_S = 0.5  # between two looks at the events
+
+
+def submit(work: Work[SparkParams]) -> None:
+    """Run the application to its end; its exit code is the task's."""
+    params = work.params
+    try:
+        require_rendered(params)
+        spark_home = find_spark()
+        require_java()
+    except CannotRun as error:
+        raise WorkFailed(str(error)) from error
+    events = _events_folder(work, spark_home)
+    argv = [
+        str(spark_home / "bin" / "spark-submit"),
+        *options(
+            params,
+            params.name or f"shoal-{work.task_instance_id}",
+            {} if events is None else event_log_conf(events),
+        ),
+        _application(work),
+        *params.arguments,
+    ]
+    env = {**os.environ, **environment(work.folder, spark_home, params)}
+    work.require_wanted()
+    process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL)
+    work.on_cancel(process.terminate)
+    if events is not None:
+        _Watcher(work, events).start()
+    code = process.wait()
+    if code < 0:
+        raise WorkFailed(f"spark-submit was ended by signal {-code}", exit_code=128 - code)
+    if code:
+        raise WorkFailed(f"spark-submit ended with exit code {code}", exit_code=code)
+
+
+def _application(work: Work[SparkParams]) -> str:
+    if work.params.application is not None:
+        return work.params.application
+    assert work.params.script is not None
+    return str(write_program(work.folder, "script.py", work.params.script))
+
+
+def _events_folder(work: Work[SparkParams], spark_home: Path) -> Path | None:
+    """Make the folder for the driver's events; None if it is to write none for us."""
+    if work.params.deploy_mode == "cluster" or has_own_event_log(work.params, spark_home):
+        return None
+    folder = work.folder / "spark-events"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+class _Watcher(threading.Thread):
+    """Tells the application's id and how far it is. Ends with the process."""
+
+    def __init__(self, work: Work[SparkParams], folder: Path) -> None:
+        super().__init__(name="events", daemon=True)
+        self._work, self._application = work, Application()
+        self._log = EventLog(folder, self._application)
+        self._told = ""
+
+    def run(self) -> None:
+        """See Thread."""
+        while True:
+            if self._log.read():
+                self._tell()
+            time.sleep(LOOK_S)
+
+    def _tell(self) -> None:
+        application = self._application
+        if application.id != self._told:
+            self._told = application.id
+            self._work.log(f"shoal: Spark application {application.id}")
+        if application.tasks:
+            done, total = application.done, application.tasks
+            self._work.progress(done, total, "tasks", application.label)
