@@ -14,7 +14,7 @@ from shoal.client.cli.runs import request as requesting
 from shoal.client.cli.runs import show as runs
 from shoal.client.cli.runs import start as running
 from shoal.client.cli.workflows import apply as applying
-from shoal.client.cli.workflows import calendars, concurrency, parameters, schedules, secrets
+from shoal.client.cli.workflows import calendars, concurrency, parameters, schedules, secrets, trial
 from shoal.client.cli.workflows import show as workflows
 
 
@@ -32,6 +32,7 @@ def build() -> typer.Typer:
     app.callback()(_shoal)
     for module in (
         applying,
+        trial,
         workflows,
         schedules,
         calendars,

@@ -166,14 +166,21 @@ def _agreed(count: int) -> bool:
 
 
 def _show_problems(problems: "Sequence[Problem]", as_json: bool) -> None:
-    from rich.text import Text
-
-    from shoal.client.cli.terminal.appearance import plural
-    from shoal.client.cli.terminal.output import err, print_json
+    from shoal.client.cli.terminal.output import print_json
 
     if as_json:
         found = [{"field": problem.field, **asdict(problem)} for problem in problems]
         print_json({"problems": [{k: v for k, v in p.items() if k != "path"} for p in found]})
+    show_problems(problems, "nothing was published")
+
+
+def show_problems(problems: "Sequence[Problem]", conclusion: str) -> None:
+    """Show what is wrong with definitions, file by file, and what follows."""
+    from rich.text import Text
+
+    from shoal.client.cli.terminal.appearance import plural
+    from shoal.client.cli.terminal.output import err
+
     files: dict[str, list[Problem]] = {}
     for problem in problems:
         files.setdefault(problem.file or "", []).append(problem)
@@ -184,7 +191,7 @@ def _show_problems(problems: "Sequence[Problem]", as_json: bool) -> None:
             line = Text.assemble(place, (field, "cyan"), problem.message)
             err().print(line, soft_wrap=True)
     where = f" in {plural(len(files), 'file')}" if len(files) > 1 else ""
-    total = Text(f"{plural(len(problems), 'problem')}{where}, nothing was published", "red")
+    total = Text(f"{plural(len(problems), 'problem')}{where}, {conclusion}", "red")
     err().print(total)
 
 

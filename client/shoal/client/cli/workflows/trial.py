@@ -1,0 +1,186 @@
+"""``shoal test``: run one task of a definition here, without a cluster."""
+
+import asyncio
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.client.cli.exits import Exit
+from shoal.client.cli.terminal.options import Json
+
+if TYPE_CHECKING:
+    from shoal.client.local.trial import Rendered, Trial, Tried
+    from shoal.core.definition.model import WorkflowSpec
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module to ``app``."""
+    app.command(name="test", rich_help_panel="Workflows")(try_task)
+
+
+def try_task(
+    task: Annotated[
+        str, typer.Argument(metavar="TASK", help="A task, also as WORKFLOW/TASK or NAME/TASK.")
+    ],
+    file: Annotated[
+        Path,
+        typer.Option("--file", "-f", metavar="FILE", help="The definition: .yaml, .json or .py."),
+    ],
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-p",
+            "--parameter",
+            metavar="KEY=VALUE",
+            help="A parameter of the workflow, the project or a task upstream; repeatable.",
+        ),
+    ] = None,
+    date: Annotated[
+        str | None,
+        typer.Option(
+            "--date",
+            "--logical-time",
+            metavar="TIME",
+            help="The time the run is for, such as 2026-11-21; default: now.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what the task would get; do not run it.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Run one task here, without a cluster, and show every value that it gets.
+
+    Secrets come from the environment: SHOAL_SECRET_name. Nothing is stored, and nothing runs
+    before or after the task.
+    """
+    from shoal.client.cli.runs.start import parse_parameters
+    from shoal.client.local.trial import Trial
+    from shoal.core.runs.run import Plan
+
+    workflow, _, name = task.rpartition("/")
+    spec = _workflow(file, workflow, name)
+    moment = _moment(date, spec.timezone)
+    trial = Trial(Plan.of(spec), name, moment, parse_parameters(parameter or ()), os.environ)
+    rendered = trial.rendered
+    if not as_json:
+        _show(rendered, spec, moment)
+    if dry_run:
+        _conclude(rendered, None, as_json)
+        return
+    tried = _run(trial, as_json)
+    _conclude(rendered, tried, as_json)
+    if tried.exit_code:
+        raise typer.Exit(Exit.FAILED)
+
+
+def _workflow(file: Path, workflow: str, task: str) -> "WorkflowSpec":
+    """Return the workflow of a file that has the task. Raises NotFound, InvalidDefinition."""
+    from shoal.client.cli.workflows.apply import show_problems
+    from shoal.client.errors import NotFound
+    from shoal.client.sources.definitions import load_definitions
+    from shoal.core.checks.workflow import InvalidDefinition
+    from shoal.core.hints import Hints
+
+    try:
+        loaded = load_definitions([file])
+    except InvalidDefinition as invalid:
+        show_problems(invalid.problems, "nothing was run")
+        raise typer.Exit(Exit.USAGE) from None
+    specs = [one.spec for one in loaded.definitions if workflow in ("", one.spec.name)]
+    found = [spec for spec in specs if any(each.name == task for each in spec.tasks)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        choices = ", ".join(f"{spec.name}/{task}" for spec in found)
+        raise NotFound(f"several workflows of {file} have a task {task!r}: say which, {choices}")
+    if workflow and not specs:
+        names = [one.spec.name for one in loaded.definitions]
+        raise NotFound(f"{file} has no workflow {workflow!r}{Hints().of(workflow, names)}")
+    names = [each.name for spec in specs for each in spec.tasks]
+    raise NotFound(f"{file} has no task {task!r}{Hints().of(task, names)}")
+
+
+def _moment(text: str | None, timezone: str) -> datetime:
+    from zoneinfo import ZoneInfo
+
+    zone = ZoneInfo(timezone)
+    if text is None:
+        return datetime.now(UTC).astimezone(zone)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is no time; write 2026-11-21, 2026-11-21T06:00 or 2026-11-21T06:00+01:00",
+            param_hint="--date",
+        ) from None
+    return moment.replace(tzinfo=zone) if moment.tzinfo is None else moment
+
+
+def _run(trial: "Trial", as_json: bool) -> "Tried":
+    """Run the task; what it writes goes to standard output, with ``--json`` to standard error."""
+    stream = sys.stderr.buffer if as_json else sys.stdout.buffer
+
+    def write(part: bytes) -> None:
+        stream.write(part)
+        stream.flush()
+
+    return asyncio.run(trial.run(write))
+
+
+def _show(rendered: "Rendered", spec: "WorkflowSpec", moment: datetime) -> None:
+    """Show what the task gets, on standard error: its output is the result."""
+    import json
+
+    from rich.text import Text
+
+    from shoal.client.cli.terminal.output import err
+
+    head = Text.assemble(
+        (f"{spec.project}/{spec.name}/", "dim"),
+        (rendered.task, "bold"),
+        f"  {rendered.type}  for {moment.isoformat(timespec='seconds')} ({spec.timezone})",
+    )
+    err().print(head, soft_wrap=True)
+    for title, values in (("parameters", rendered.parameters), ("params", rendered.params)):
+        err().print(Text(title, "dim"))
+        for name, value in values.items():
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            lines = text.splitlines() or [""]
+            shown = lines[0] if len(lines) == 1 else "".join(f"\n      {line}" for line in lines)
+            err().print(Text.assemble("  ", (name, "cyan"), f" = {shown}"), soft_wrap=True)
+        if not values:
+            err().print(Text("  none", "dim"))
+
+    for name in _unfilled(rendered):
+        err().print(Text(f"nothing fills ${{{name}}}; give it with -p {name}=…", "yellow"))
+
+
+def _unfilled(rendered: "Rendered") -> list[str]:
+    """Return the names that placeholders of the parameters ask for in vain."""
+    import re
+
+    texts = " ".join(rendered.parameters.values())
+    return sorted(set(re.findall(r"\$\{([A-Za-z_][A-Za-z0-9_.]*)\}", texts)))
+
+
+def _conclude(rendered: "Rendered", tried: "Tried | None", as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from shoal.client.cli.terminal.output import print_json, say
+
+    if as_json:
+        result = None if tried is None else asdict(tried)
+        print_json({**asdict(rendered), "result": result})
+    elif tried is None:
+        say("not run")
+    elif tried.exit_code:
+        say(f"FAILED: {tried.reason}", "red")
+    else:
+        for name, value in tried.outputs.items():
+            say(f"output {name} = {value}")
+        say("SUCCEEDED", "green")

@@ -1,0 +1,255 @@
+"""One task, run here and now: rendered as a master would, worked on as a worker would.
+
+There is no cluster: no claim, no lease, no record. What a task gets, and in which environment it
+runs, is made by the same code as on a worker.
+"""
+
+import asyncio
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from shoal.core.definition.parameters import RESERVED_PATTERN, launch
+from shoal.core.errors import ShoalError
+from shoal.core.macros.placeholders import escape
+from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.core.task_types import Exit, TaskType
+from shoal.master.dispatch.payloads import ProjectSecrets, payload
+from shoal.proto import shoal_pb2 as pb
+from shoal.runtime.plugins import load_task_type
+from shoal.runtime.vault import Vault
+from shoal.worker.execution.context import AttemptContext, prepare
+from shoal.worker.execution.secret_forms import forms
+from shoal.worker.supervisor.shim.masking import Masker
+from shoal.worker.supervisor.shim.outputs import BadOutput, collect
+
+KILL_GRACE_S = 10.0
+_VARIABLE = "SHOAL_SECRET_"  # before the name of a secret
+_CHUNK = 1 << 16  # bytes of output passed on at once
+
+
+class NoSecretGiven(ShoalError):
+    """The task uses a secret that the caller has not given."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the task uses the secret {name}; a trial takes it from the environment: set "
+            f"{_VARIABLE}{name}"
+        )
+
+
+class NotForTrial(ShoalError):
+    """The task cannot be tried."""
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """What the task would get. Secrets are masked."""
+
+    task: str
+    type: str
+    parameters: Mapping[str, str]
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """How the task ended. ``reason`` is empty if it succeeded."""
+
+    exit_code: int
+    reason: str = ""
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+
+class _GivenSecrets(ProjectSecrets):
+    """Secrets from the caller's environment."""
+
+    def __init__(self, project: str, environment: Mapping[str, str]) -> None:
+        super().__init__(Vault(Path(os.devnull)), project, {})
+        self._environment = environment
+
+    def __call__(self, name: str) -> str:
+        try:
+            self.used[name] = self._environment[_VARIABLE + name]
+        except KeyError:
+            raise NoSecretGiven(name) from None
+        return self.used[name]
+
+
+class Trial:
+    """One task of a definition, with everything rendered."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        task: str,
+        logical_time: datetime,
+        given: Mapping[str, str],
+        environment: Mapping[str, str],
+    ) -> None:
+        """``given`` are parameters by name, also those of the project and of tasks upstream.
+
+        Raises NotForTrial, InvalidMacro, NoSecretGiven.
+        """
+        kind = load_task_type(plan.tasks[task].type)
+        if not issubclass(kind, TaskType):
+            raise NotForTrial(
+                f"{task} is of the type {plan.tasks[task].type}, which masters run: it starts, "
+                "finds or chooses among other tasks; use `shoal run` on a cluster"
+            )
+        self._kind = kind
+        self._environment = environment
+        attempt = Attempt(task, 1, TaskState.CLAIMED, id=1)
+        self._payload = _payload(plan, attempt, logical_time, given, environment)
+        self._masker = Masker(forms(self._payload.secrets.values()))
+
+    @property
+    def rendered(self) -> Rendered:
+        """What the task gets."""
+        made = self._payload
+        params = self._kind.Params.model_validate_json(made.params_json)
+        return Rendered(
+            task=made.task,
+            type=made.type,
+            parameters={n: self._masker.mask(v) for n, v in sorted(made.parameters.items())},
+            params=_masked(params.model_dump(mode="json", exclude_unset=True), self._masker),
+        )
+
+    async def run(self, on_output: Callable[[bytes], None]) -> Tried:
+        """Run the task in a folder of its own, which is removed afterwards.
+
+        ``on_output`` gets what it writes, secrets masked. Cancelling ends the task's processes.
+        """
+        with tempfile.TemporaryDirectory(prefix="shoal-test-") as folder:
+            prepared = prepare(self._payload, Path(folder) / "task", self._environment, ())
+
+            async def run(argv: Sequence[str], env: Mapping[str, str], stdin: str | None) -> Exit:
+                emit = self._masking(on_output)
+                return await _run_process(argv, env, stdin, prepared.work_dir, emit)
+
+            task_type = self._kind()
+            params = self._kind.Params.model_validate_json(self._payload.params_json)
+            timeout_s = self._payload.timeout_s or None
+            try:
+                async with asyncio.timeout(timeout_s):
+                    ended = await task_type.run(
+                        AttemptContext(self._payload, prepared, run), params
+                    )
+            except TimeoutError:
+                return Tried(1, f"timed out after {timeout_s:g} s")
+            except ShoalError as error:
+                return Tried(1, str(error))
+            return self._tried(ended, task_type, prepared.work_dir, prepared.output_file)
+
+    def _tried(self, ended: Exit, task_type: TaskType[Any], folder: Path, outputs: Path) -> Tried:
+        if ended.signal is not None:
+            return Tried(128 + ended.signal, f"ended by signal {ended.signal}")
+        if ended.code:
+            reason = task_type.failure(folder) or f"exit code {ended.code}"
+            return Tried(ended.code, self._masker.mask(reason))
+        try:
+            found = collect(str(outputs), None, RESERVED_PATTERN)
+        except (BadOutput, OSError) as error:
+            return Tried(1, f"its outputs cannot be used: {error}")
+        return Tried(0, outputs={name: self._masker.mask(text) for name, text in found.items()})
+
+    def _masking(self, on_output: Callable[[bytes], None]) -> Callable[[bytes], None]:
+        if not self._payload.secrets:
+            return on_output
+        return lambda part: on_output(self._masker.mask(part.decode("utf-8", "replace")).encode())
+
+
+def _payload(
+    plan: Plan,
+    attempt: Attempt,
+    logical_time: datetime,
+    given: Mapping[str, str],
+    environment: Mapping[str, str],
+) -> pb.Payload:
+    declared = {name: text for name, text in given.items() if name in plan.spec.parameters}
+    others = {name: escape(text) for name, text in given.items() if name not in declared}
+    try:
+        launched = launch(plan.spec.parameters, others, declared)
+    except ValueError as error:
+        raise NotForTrial(f"the parameters do not fit: {error}") from error
+    run = Run(
+        id=1,
+        plan=plan,
+        state=WorkflowState.RUNNING,
+        partition=0,
+        attempts={attempt.task: attempt},
+        created_at=datetime.now(UTC),
+        logical_time=logical_time,
+        parameters=launched.parameters,
+        timezone=plan.spec.timezone,
+        started_at=datetime.now(UTC),
+        startup=launched.startup,
+    )
+    return payload(run, attempt, 0, _GivenSecrets(plan.spec.project, environment))
+
+
+def _masked(value: Any, masker: Masker) -> Any:
+    if isinstance(value, str):
+        return masker.mask(value)
+    if isinstance(value, Mapping):
+        return {name: _masked(item, masker) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_masked(item, masker) for item in value]
+    return value
+
+
+async def _run_process(
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    stdin: str | None,
+    folder: Path,
+    on_output: Callable[[bytes], None],
+) -> Exit:
+    """Run a program. Cancelled, it ends what runs in the program's session."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            env=dict(env),
+            cwd=folder,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise NotForTrial(f"cannot run {argv[0]!r}: {error.strerror}") from error
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        with suppress(BrokenPipeError, ConnectionResetError):
+            process.stdin.write((stdin or "").encode())
+            await process.stdin.drain()
+        process.stdin.close()
+        while part := await process.stdout.read(_CHUNK):
+            on_output(part)
+        code = await process.wait()
+    except BaseException:
+        await _end(process)
+        raise
+    finally:
+        _signal(process, signal.SIGKILL)  # what it has left behind in its session
+    return Exit(None, -code) if code < 0 else Exit(code)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    _signal(process, signal.SIGTERM)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(KILL_GRACE_S):
+            await process.wait()
+
+
+def _signal(process: asyncio.subprocess.Process, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)

@@ -1,0 +1,142 @@
+"""``shoal test``: one task, here, without a cluster."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.waiting import DEADLINE_S
+
+DEFINITION = """\
+name: daily
+project: flights
+timezone: Europe/Berlin
+parameters:
+  city: Paris
+tasks:
+  - name: hello
+    type: SHELL
+    parameters: {day: "$[yyyy-MM-dd-1]", where: "${city}/${key}"}
+    params:
+      script: |
+        echo "$city on $day at $where"
+        echo "secret $SHOAL_SECRET_token"
+        echo "size=3" >> "$SHOAL_OUTPUT"
+        exit ${code:-0}
+  - name: choose
+    type: SWITCH
+    depends_on: hello
+    params: {cases: [{when: "1 == 1", then: slow}]}
+  - name: slow
+    type: SHELL
+    depends_on: choose
+    timeout: 1m
+    params: {script: "echo $$ > '%s'; sleep 1000"}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "wf.yaml").write_text(DEFINITION % (tmp_path / "pid"))
+    return tmp_path
+
+
+def shoal(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run ``shoal test`` there."""
+    return subprocess.run(
+        [sys.executable, "-m", "shoal.client.cli", "test", *arguments, "-f", "wf.yaml"],
+        cwd=folder,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+
+
+def test_task_runs_and_every_value_is_shown(folder: Path) -> None:
+    date = ("--date", "2026-11-23")
+    done = shoal(folder, "hello", *date, "-p", "key=x", SHOAL_SECRET_token="sesame")
+    assert (done.returncode, done.stdout) == (0, "Paris on 2026-11-22 at Paris/x\nsecret ***\n")
+    assert done.stderr.splitlines() == [
+        "flights/daily/hello  SHELL  for 2026-11-23T00:00:00+01:00 (Europe/Berlin)",
+        "parameters",
+        "  city = Paris",
+        "  day = 2026-11-22",
+        "  key = x",
+        "  where = Paris/x",
+        "params",
+        "  script = ",
+        '      echo "$city on $day at $where"',
+        '      echo "secret $SHOAL_SECRET_token"',
+        '      echo "size=3" >> "$SHOAL_OUTPUT"',
+        "      exit ${code:-0}",
+        "output size = 3",
+        "SUCCEEDED",
+    ]
+
+
+def test_failure_is_the_exit_status_and_in_the_json(folder: Path) -> None:
+    given = ("-p", "code=7", "-p", "city=Rome", "--json")
+    done = shoal(folder, "daily/hello", *given, SHOAL_SECRET_token="sesame")
+    assert done.returncode == 1
+    answer = json.loads(done.stdout)
+    assert answer["parameters"]["city"] == "Rome"
+    assert answer["result"] == {"exit_code": 7, "reason": "exit code 7", "outputs": {}}
+    assert "sesame" not in done.stdout + done.stderr
+
+
+def test_dry_run_only_shows(folder: Path) -> None:
+    done = shoal(folder, "hello", "--dry-run", SHOAL_SECRET_token="sesame")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.endswith("nothing fills ${key}; give it with -p key=…\nnot run\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("hello",), 1, "the task uses the secret token; a trial takes it from the environment"),
+        (("helo",), 3, "wf.yaml has no task 'helo'; did you mean 'hello'?"),
+        (("dayly/hello",), 3, "wf.yaml has no workflow 'dayly'; did you mean 'daily'?"),
+        (("choose",), 1, "choose is of the type SWITCH, which masters run"),
+        (("hello", "--date", "soon"), 2, "'soon' is no time"),
+        (("hello", "-p", "city"), 2, "'city' is not KEY=VALUE"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    folder: Path, arguments: tuple[str, ...], status: int, message: str
+) -> None:
+    done = shoal(folder, *arguments)
+    assert done.returncode == status, done.stderr
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_wrong_definition_is_shown_with_its_line(folder: Path) -> None:
+    (folder / "wf.yaml").write_text("name: daily\ntasks: [{name: a, type: SHEL}]\n")
+    done = shoal(folder, "a")
+    assert done.returncode == 2
+    assert "wf.yaml:2: tasks[0].type: unknown task type 'SHEL'" in done.stderr
+    assert "nothing was run" in done.stderr
+
+
+def test_interrupt_ends_the_task(folder: Path) -> None:
+    command = [sys.executable, "-m", "shoal.client.cli", "test", "slow", "-f", "wf.yaml"]
+    running = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE)
+    try:
+        deadline = time.monotonic() + DEADLINE_S
+        while not (folder / "pid").exists() or not (folder / "pid").read_text().strip():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        assert running.wait(DEADLINE_S) == 130
+    finally:
+        running.kill()
+        running.communicate()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((folder / "pid").read_text()), 0)
