@@ -8,6 +8,7 @@ Usable as a library on its own; asyncio on the outside, kazoo's connection threa
 - ``notifications``: wake a partition's owner. ``queue.TaskQueue``: tasks that wait for a worker.
 - ``assignors``: who should own which partition, as Kafka's assignors decide it.
 - ``group.Group``: share partitions with other processes, by Kafka's group protocol.
+- ``fair_share.FairShare``: own what the group assigns: group and ownership together.
 - ``election.Election``: one of several processes leads. ``fence``: transactions that are refused
   once another process has taken over.
 - ``cluster_clock.ClusterClock``: what time it is, even if this node's clock is wrong.
@@ -57,6 +58,7 @@ from shoal.coordination.group import (
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.queue.entry import Claim, Entry
 from shoal.coordination.recipes.election import Election, ElectionListener, Leader, leader_of
+from shoal.coordination.recipes.fair_share import FairShare
 from shoal.coordination.recipes.fence import raise_fence
 from shoal.coordination.recipes.jobs import BalancedJobs
 from shoal.coordination.session.nodes import (
@@ -88,6 +90,7 @@ __all__ = [
     "ElectionListener",
     "Entry",
     "EventKind",
+    "FairShare",
     "Group",
     "GroupListener",
     "GroupMetadata",

@@ -16,15 +16,12 @@ import structlog
 
 from shoal.coordination import (
     ClusterClock,
-    Group,
-    GroupSettings,
     Members,
     Membership,
     Notifications,
     TaskQueue,
     ZkSession,
 )
-from shoal.coordination.assignors import cooperative_sticky
 from shoal.coordination.cluster import layout
 from shoal.master.background import Background
 from shoal.master.dispatch.revoking import Revoker
@@ -59,9 +56,6 @@ from shoal.sql import Database
 log = structlog.get_logger()
 
 _STOP_GRACE_S = 5.0
-
-GROUP = "masters"  # in which masters share the partitions
-TOPIC = "partitions"
 
 
 @dataclass(frozen=True)
@@ -194,7 +188,8 @@ def _keeper(
         address,
         engine,
         notifications,
-        opened.settings.takeover_delay_s,
+        opened.partitions,
+        opened.settings,
     )
 
 
@@ -216,7 +211,7 @@ async def _run(
             loops.create_task(health.run(), name="database health")
             for service in services:
                 loops.create_task(service.run(), name=service.name)
-            async with keeper.ownership, membership, participation:
+            async with membership, keeper.share, participation:
                 loops.create_task(participation.run(), name="participation")
                 log.info("master ready", master=opened.master_id, address=address)
                 await stop.wait()
@@ -230,7 +225,7 @@ async def _run(
 def _membership(
     opened: Opened, health: DatabaseHealth, keeper: PartitionKeeper, address: str
 ) -> tuple[Membership, Participation]:
-    """Return the master's node in the cluster, and its part in the group of masters."""
+    """Return the master's node in the cluster, and what decides when it shares partitions."""
     about: dict[str, Any] = {
         "address": address,
         "host": socket.gethostname(),
@@ -240,7 +235,7 @@ def _membership(
     data = {**about, "database": health.state.as_data()}
     membership = Membership(opened.session, layout.MASTERS, opened.master_id, data)
     participation = Participation(
-        lambda: _group(opened, keeper),
+        keeper.share,
         membership,
         Members(opened.session, layout.MASTERS),
         about,
@@ -249,22 +244,6 @@ def _membership(
         opened.cluster.session_timeout_s,
     )
     return membership, participation
-
-
-def _group(opened: Opened, keeper: PartitionKeeper) -> Group:
-    settings = opened.settings
-    return Group(
-        opened.session,
-        GROUP,
-        topics={TOPIC: opened.partitions},
-        listener=keeper,
-        assignors=[cooperative_sticky],
-        settings=GroupSettings(
-            rebalance_timeout_s=settings.rebalance_timeout_s,
-            initial_rebalance_delay_s=settings.initial_rebalance_delay_s,
-        ),
-        client_id=opened.master_id,
-    )
 
 
 class _Stopped(Exception):

@@ -15,7 +15,7 @@ from shoal.coordination.cluster import layout, quarantine
 from shoal.coordination.errors import NodeExists, NoNode, PathError
 from shoal.coordination.group import GroupState
 from shoal.core.runs.states import WorkflowState
-from shoal.master.composition import GROUP
+from shoal.master.membership.partitions import GROUP
 from shoal.worker.main import run_worker
 from shoal.worker.settings import WorkerSettings
 from tests.integration.coordination.conftest import connect

@@ -9,13 +9,14 @@ import pytest
 from shoal.coordination import Notifications, Partition, ZkSession, prepare
 from shoal.coordination.cluster import layout
 from shoal.master.engine.engine import Engine
-from shoal.master.membership.partitions import PartitionKeeper
+from shoal.master.membership.partitions import TOPIC, PartitionKeeper
+from shoal.master.settings import MasterSettings
 from shoal.sql import Database
 from tests.support.clock import utc_now
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S
 
-ZERO = frozenset({Partition("partitions", 0)})
+ZERO = frozenset({Partition(TOPIC, 0)})
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -33,11 +34,13 @@ class Master:
     ) -> None:
         self.session, self.database = session, database
         self.engine = Engine(database, lambda _: asyncio.sleep(0), utc_now, 500)
-        self.keeper = PartitionKeeper(session, "m", "host:1", self.engine, notifications, 0.0)
+        settings = MasterSettings(initial_rebalance_delay_s=0.0)
+        self.keeper = PartitionKeeper(
+            session, "m", "host:1", self.engine, notifications, 1, settings
+        )
 
     async def own(self) -> int:
-        """Own partition 0; return the epoch."""
-        await self.keeper.on_assigned(ZERO)
+        """Return the epoch once partition 0, which the group gives to this master, is owned."""
         await until(lambda: 0 in self.engine.epochs)
         return self.engine.epochs[0]
 
@@ -64,7 +67,7 @@ async def running(session: ZkSession, database: Database) -> AsyncIterator[Maste
         master = Master(session, database, notifications)
         work = asyncio.create_task(master.keeper.run())
         try:
-            async with master.keeper.ownership:
+            async with master.keeper.share:
                 yield master
             assert not work.done(), work
         finally:
@@ -84,7 +87,7 @@ async def master(zk_chroot: str, database: Database) -> AsyncIterator[Master]:
 async def test_revoked_partition_is_free_when_its_revocation_returns(master: Master) -> None:
     await master.own()
     async with master.engine._lock:  # a batch is being decided
-        revoking = asyncio.create_task(master.keeper.on_revoked(ZERO))
+        revoking = asyncio.create_task(master.keeper.share.on_revoked(ZERO))
         for _ in range(20):
             await master.session.sync("/")
         assert not revoking.done()
@@ -124,9 +127,9 @@ async def test_epoch_of_a_living_successor_is_not_superseded(
         successor = await theirs.create(layout.owner(0), b"{}", ephemeral=True)
         await master.raise_epoch(epoch + 200)
         with monkeypatch.context() as patch:  # the ownership has not heard of it yet
-            patch.setattr(master.keeper.ownership, "owned", lambda: {0: epoch})
+            patch.setattr(master.keeper.share._ownership, "owned", lambda: {0: epoch})
             assert await master.keeper._supersede({0}, won) == {}
         # And letting go of what we have not noticed to have lost does not harm them.
         async with asyncio.timeout(DEADLINE_S):
-            await master.keeper.on_revoked(ZERO)
+            await master.keeper.share.on_revoked(ZERO)
         assert (await theirs.get(layout.owner(0))).stat.czxid == successor.czxid

@@ -9,7 +9,7 @@ from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.owners import OwnerInfo
 from shoal.coordination.group import Delete, decide
 from shoal.coordination.group.codec import encode
-from shoal.master.composition import GROUP
+from shoal.master.membership.partitions import GROUP
 from tests.integration.master.conftest import Bench
 from tests.support.waiting import DEADLINE_S
 

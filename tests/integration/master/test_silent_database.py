@@ -10,7 +10,7 @@ from sqlalchemy import make_url
 
 from shoal.coordination import Members, read_group
 from shoal.coordination.cluster import layout
-from shoal.master.composition import GROUP
+from shoal.master.membership.partitions import GROUP
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.integration.master.test_master import DIAMOND

@@ -10,6 +10,7 @@ _ENDING = "core/shoal/core/decide/ending.py"
 _SWEEP = "master/shoal/master/services/sweep.py"
 _FENCES = "tests/integration/master/test_fences.py"
 _KEEPER = "master/shoal/master/membership/partitions.py"
+_SHARE = "coordination/shoal/coordination/recipes/fair_share.py"
 _TESTS = "tests/integration/master"
 _KEEPS = f"{_TESTS}/test_keeper.py"
 _CORE = "tests/unit/core/test_decide.py"
@@ -70,29 +71,32 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a revocation returns before the partition is free",
         Promise.FENCED_OWNERSHIP,
-        _KEEPER,
-        ("await self.ownership.released(revoked)", "pass"),
+        _SHARE,
+        ("await self._ownership.released(self._numbers(partitions))", "pass"),
         (f"{_KEEPS}::test_revoked_partition_is_free_when_its_revocation_returns",),
     ),
     mutation(
         "the engine works on while its partition is given up",
         Promise.FENCED_OWNERSHIP,
         _KEEPER,
-        ("await self._engine.drop([partition])", "pass"),
+        ("await self._drop([partition.index])", "pass"),
         (f"{_KEEPS}::test_revoked_partition_is_free_when_its_revocation_returns",),
     ),
     mutation(
         "the engine works on without a proven session",
         Promise.SELF_FENCE,
         _KEEPER,
-        ("await self._engine.drop(partitions)", "pass"),
+        ("await self._drop([partition.index for partition in partitions])", "pass"),
         (f"{_KEEPS}::test_partition_is_dropped_when_the_session_cannot_be_proven",),
     ),
     mutation(
         "the epoch of a living successor is superseded",
         Promise.FENCED_OWNERSHIP,
-        _KEEPER,
-        ("ours = [p for p in fenced if await self._is_ours(p)]", "ours = list(fenced)"),
+        "coordination/shoal/coordination/cluster/ownership.py",
+        (
+            "if stat is not None and stat.czxid == epochs.get(partition)",
+            "if stat is not None and partition in epochs",
+        ),
         (f"{_KEEPS}::test_epoch_of_a_living_successor_is_not_superseded",),
     ),
     mutation(

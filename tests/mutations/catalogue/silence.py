@@ -54,8 +54,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.PROGRESS,
         _PARTICIPATION,
         (
-            "elif (self._group is None) != await self._others_can():",
-            "elif self._group is not None:",
+            "elif self._share.has_joined == await self._others_can():",
+            "elif self._share.has_joined:",
         ),
         (f"{_MASTERS}::test_database_that_is_away_from_all_moves_nothing[postgresql]",),
     ),

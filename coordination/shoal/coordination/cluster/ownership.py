@@ -144,6 +144,22 @@ class Ownership:
             raise NotOwner(partition, self.owner_id)
         return epoch
 
+    async def confirmed(self, partitions: Iterable[int]) -> Mapping[int, int]:
+        """Return the epochs of those of ``partitions`` whose owner nodes, read now, are ours.
+
+        Unlike ``owned`` it sees a node that was replaced, if no watch has fired yet. Raises
+        ConnectionLoss, SessionLost.
+        """
+        named = list(partitions)
+        await self._session.sync()
+        stats = await asyncio.gather(*(self._session.exists(self._owner_path(p)) for p in named))
+        epochs = self.owned()
+        return {
+            partition: stat.czxid
+            for partition, stat in zip(named, stats, strict=True)
+            if stat is not None and stat.czxid == epochs.get(partition)
+        }
+
     async def _run(self) -> None:
         while True:
             await self._session.proven()

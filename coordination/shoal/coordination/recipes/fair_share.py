@@ -2,21 +2,30 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
-from types import TracebackType
-from typing import Self
+from functools import partial
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
+
+import structlog
 
 from shoal.coordination.assignors import Partition
 from shoal.coordination.cluster.ownership import Ownership
 from shoal.coordination.group import Group, GroupListener, GroupSettings
 from shoal.coordination.session.session import ZkSession
 
+log = structlog.get_logger()
+
 
 class FairShare(GroupListener):
     """Take part in the group for the life of the block, and own what it assigns to us.
 
-    The callbacks are those of ``Ownership``, with the same promises: a partition has one owner at
-    a time, each ownership has a higher epoch, and what is to move is released before another
-    member acquires it. ``owner_path`` says where the owner node of a partition is.
+    The assignment is the *desired* one; the ephemeral owner nodes decide. The callbacks are those
+    of ``Ownership``, with the same promises: a partition has one owner at a time, each ownership
+    has a higher epoch, and what is to move is released before another member acquires it.
+    ``owner_path`` says where the owner node of a partition is; ``data`` (JSON) is written into it,
+    for those that look for the owner. ``takeover_delay_s``: see ``Ownership``.
+
+    A member that cannot do its work for a while can ``leave`` and ``join`` within the block.
     """
 
     def __init__(
@@ -31,24 +40,35 @@ class FairShare(GroupListener):
         on_released: Callable[[Partition], Awaitable[None]],
         on_lost: Callable[[frozenset[Partition]], Awaitable[None]],
         settings: GroupSettings | None = None,
+        data: Mapping[str, Any] = MappingProxyType({}),
+        takeover_delay_s: float = 0.0,
     ) -> None:
         # Ownership counts its partitions; so do we, for it.
         every = [
             Partition(topic, index) for topic, n in sorted(topics.items()) for index in range(n)
         ]
-        number_of = {partition: number for number, partition in enumerate(every)}
-        self._number_of = number_of
-        self._wanted: frozenset[Partition] = frozenset()
-        self.group = Group(
-            session, group, topics=topics, listener=self, settings=settings, client_id=member_id
+        self._every = every
+        self._number_of = {partition: number for number, partition in enumerate(every)}
+        self._desired: frozenset[Partition] = frozenset()
+        self._make_group = partial(
+            Group,
+            session,
+            group,
+            topics=topics,
+            listener=self,
+            settings=settings,
+            client_id=member_id,
         )
+        self.group = self._make_group()  # our part in it; after ``leave``, the one that has ended
+        self._has_joined = False
         self._ownership = Ownership(
             session,
             member_id,
-            {},
+            data,
             on_acquired=lambda number, epoch: on_acquired(every[number], epoch),
             on_released=lambda number: on_released(every[number]),
             on_lost=lambda numbers: on_lost(frozenset(every[number] for number in numbers)),
+            takeover_delay_s=takeover_delay_s,
             owner_path=lambda number: owner_path(every[number]),
         )
         self._blocks = AsyncExitStack()
@@ -57,7 +77,8 @@ class FairShare(GroupListener):
         """Raises what ``Group`` raises at entering."""
         async with AsyncExitStack() as blocks:
             await blocks.enter_async_context(self._ownership)
-            await blocks.enter_async_context(self.group)
+            await self.join()
+            blocks.push_async_callback(self.leave)
             self._blocks = blocks.pop_all()
         return self
 
@@ -70,21 +91,68 @@ class FairShare(GroupListener):
         """Release everything, then leave the group."""
         await self._blocks.__aexit__(kind, error, traceback)
 
+    @property
+    def has_joined(self) -> bool:
+        """Whether we take part: false between ``leave`` and ``join``."""
+        return self._has_joined
+
+    async def join(self) -> None:
+        """Take part again after ``leave``. Raises what ``Group`` raises at entering.
+
+        Only one ``join`` or ``leave`` at a time, within the block.
+        """
+        if self._has_joined:
+            return
+        group = self._make_group()
+        await group.__aenter__()
+        self.group, self._has_joined = group, True
+
+    async def leave(self) -> None:
+        """Release everything and leave the group; the partitions go to the others."""
+        if self._has_joined:
+            self._has_joined = False
+            await self.group.__aexit__(None, None, None)
+
+    def owned(self) -> Mapping[Partition, int]:
+        """Return the epoch of each partition that we own and can prove to own at this moment.
+
+        Partitions whose ``on_acquired`` is still running are among them.
+        """
+        return self._named(self._ownership.owned())
+
+    async def confirmed(self, partitions: Iterable[Partition]) -> Mapping[Partition, int]:
+        """Return the epochs of those of ``partitions`` whose owner nodes, read now, are ours.
+
+        Raises ConnectionLoss, SessionLost.
+        """
+        return self._named(await self._ownership.confirmed(self._numbers(partitions)))
+
+    # ------------------------------------------------------------------ what the group says
+
     async def on_assigned(self, partitions: frozenset[Partition]) -> None:
-        self._want(self._wanted | partitions)
+        """Desire more partitions."""
+        self._desire(self._desired | partitions)
 
     async def on_revoked(self, partitions: frozenset[Partition]) -> None:
-        self._want(self._wanted - partitions)
+        """Release partitions; return when another member can have them."""
+        self._desire(self._desired - partitions)
         await self._ownership.released(self._numbers(partitions))
 
     async def on_lost(self, partitions: frozenset[Partition]) -> None:
-        # If only the group has given us up, and the session is alive, we still own them: they
-        # are released in order, and the next owner waits for that.
-        self._want(self._wanted - partitions)
+        """The group goes on without us, or the session does not go on.
 
-    def _want(self, partitions: frozenset[Partition]) -> None:
-        self._wanted = partitions
+        Our nodes still count: as long as they stand no other member is the owner, so we release
+        in order. If the session is over, the ownership finds that out itself.
+        """
+        self._desire(self._desired - partitions)
+
+    def _desire(self, partitions: frozenset[Partition]) -> None:
+        self._desired = partitions
+        log.info("partitions desired", group=self.group.name, count=len(partitions))
         self._ownership.set_wanted(self._numbers(partitions))
 
     def _numbers(self, partitions: Iterable[Partition]) -> list[int]:
         return [self._number_of[partition] for partition in partitions]
+
+    def _named(self, epochs: Mapping[int, int]) -> Mapping[Partition, int]:
+        return {self._every[number]: epoch for number, epoch in epochs.items()}

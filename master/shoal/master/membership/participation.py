@@ -15,13 +15,13 @@ it is as good as any other.
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
 import structlog
 
-from shoal.coordination import CoordinationError, Group, Members, Membership
+from shoal.coordination import CoordinationError, FairShare, Members, Membership
 from shoal.master.membership.database_health import DatabaseHealth, says_it_answers
 from shoal.runtime.breaker import BreakerState
 from shoal.sql import Database
@@ -36,11 +36,11 @@ _FORGIVEN = 60.0  # after so long in the group, what was before does not count
 
 
 class Participation:
-    """In the group, or not, for the life of an ``async with`` block."""
+    """Leaves the group and joins it again, for the life of an ``async with`` block."""
 
     def __init__(
         self,
-        make_group: Callable[[], Group],
+        share: FairShare,
         membership: Membership,
         members: Members,
         about: Mapping[str, Any],
@@ -48,12 +48,14 @@ class Participation:
         health: DatabaseHealth,
         session_timeout_s: float,
     ) -> None:
-        """``about`` is what the master says of itself besides; ``members`` are the masters."""
-        self._make_group = make_group
+        """``share`` is entered before this is, and left after it.
+
+        ``about`` is what the master says of itself besides; ``members`` are the masters.
+        """
+        self._share = share
         self._membership, self._members, self._about = membership, members, about
         self._database, self._health = database, health
         self._timeout_s = session_timeout_s
-        self._group: Group | None = None
         self._changing = asyncio.Lock()  # joining or leaving
         self._over = False
         self._reported: dict[str, Any] | None = None
@@ -61,7 +63,7 @@ class Participation:
         self._left_times = 0  # not long ago
 
     async def __aenter__(self) -> Self:
-        await self._join()
+        self._joined_s = time.monotonic()
         return self
 
     async def __aexit__(
@@ -72,14 +74,13 @@ class Participation:
     ) -> None:
         self._over = True
         async with self._changing:
-            await self._leave()
+            pass  # what has begun is ended
 
     async def run(self) -> None:
         """Run until the block is left. Raises what has ended the group."""
         while not self._over:
             await asyncio.sleep(_INTERVAL * self._timeout_s)
-            if self._group is not None:
-                self._group.raise_failure()
+            self._share.group.raise_failure()
             await self._report()
             try:
                 await self._reconsider()
@@ -88,7 +89,7 @@ class Participation:
 
     async def _report(self) -> None:
         """Report the state of the database to the other masters, if it has changed."""
-        data = {**self._health.state.as_data(), "shares": self._group is not None}
+        data = {**self._health.state.as_data(), "shares": self._share.has_joined}
         if data != self._reported:
             self._reported = data
             await self._membership.update({**self._about, "database": data})
@@ -96,10 +97,10 @@ class Participation:
     async def _reconsider(self) -> None:
         if self._health.state.breaker is BreakerState.CLOSED:
             is_back = time.monotonic() - self._health.closed_s >= self._stay_s()
-            if self._group is None and is_back:
+            if is_back and not self._share.has_joined:
                 await self._change(joins=True)
-        elif (self._group is None) != await self._others_can():
-            await self._change(joins=self._group is None)
+        elif self._share.has_joined == await self._others_can():
+            await self._change(joins=not self._share.has_joined)
 
     def _stay_s(self) -> float:
         doubled = _FIRST_STAY * (1 << min(max(self._left_times - 1, 0), 10))
@@ -120,21 +121,12 @@ class Participation:
             if joins:
                 log.info("sharing the partitions again")
                 self._database.resume()
-                await self._join()
+                await self._share.join()
+                self._joined_s = time.monotonic()
                 return
             log.warning("the database answers others, not us: giving the partitions up")
             if time.monotonic() - self._joined_s > _FORGIVEN * self._timeout_s:
                 self._left_times = 0
             self._left_times += 1
             self._database.suspend("the database does not answer this master; others have its work")
-            await self._leave()
-
-    async def _join(self) -> None:
-        group = self._make_group()
-        await group.__aenter__()
-        self._group, self._joined_s = group, time.monotonic()
-
-    async def _leave(self) -> None:
-        group, self._group = self._group, None
-        if group is not None:
-            await group.__aexit__(None, None, None)
+            await self._share.leave()

@@ -1,31 +1,34 @@
 """Which partitions this master owns, and what follows from a change.
 
-The masters share the partitions out as a group. Its assignment is the *desired* one; the ephemeral
-owner znodes say which master really owns what. The engine holds a partition only while its znode is
-ours: taken after the znode is, dropped before it goes. A partition is revoked when the engine has
-dropped it and its znode is gone, so its next owner finds it free.
+The masters share the partitions out by ``FairShare``: their group assigns, owner znodes decide. The
+engine holds a partition only while its znode is ours: taken after the znode is, dropped before it
+goes. So the next owner finds a partition free, and nothing is decided in it any more.
 """
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 import structlog
 
-from shoal.coordination import GroupListener, NoNode, Notifications, Ownership, Partition, ZkSession
+from shoal.coordination import FairShare, GroupSettings, Notifications, Partition, ZkSession
 from shoal.coordination.cluster import layout
 from shoal.core.errors import ShoalError
 from shoal.master.engine.engine import LEAVING, Engine
 from shoal.master.errors import NotStored
+from shoal.master.settings import MasterSettings
 from shoal.sql.errors import Fenced
 
 log = structlog.get_logger()
+
+GROUP = "masters"
+TOPIC = "partitions"
 
 # Partitions won in ZooKeeper, each with its epoch and a future that ends when it is taken.
 Won = dict[int, tuple[int, asyncio.Future[None]]]
 
 
-class PartitionKeeper(GroupListener):
-    """Keeps desired assignment, ownership, notifications and engine in step for one master."""
+class PartitionKeeper:
+    """Keeps ownership, notifications and engine in step for one master."""
 
     def __init__(
         self,
@@ -34,53 +37,33 @@ class PartitionKeeper(GroupListener):
         address: str,
         engine: Engine,
         notifications: Notifications,
-        takeover_delay_s: float,
+        partitions: int,
+        settings: MasterSettings,
     ) -> None:
-        self._session = session
+        """``partitions``: how many the cluster has."""
         self._master_id = master_id
-        self._desired: frozenset[int] = frozenset()
         self._engine = engine
         self._notifications = notifications
         # Won in ZooKeeper, not yet taken by the engine.
         self._won: Won = {}
         self._news = asyncio.Event()
         self._over = False  # nothing that is won is taken any more
-        self.ownership = Ownership(
+        self.share = FairShare(
             session,
-            owner_id=master_id,
-            data={"address": address},
+            GROUP,
+            master_id,
+            {TOPIC: partitions},
+            lambda partition: layout.owner(partition.index),
             on_acquired=self._acquired,
             on_released=self._released,
             on_lost=self._lost,
-            takeover_delay_s=takeover_delay_s,
+            settings=GroupSettings(
+                rebalance_timeout_s=settings.rebalance_timeout_s,
+                initial_rebalance_delay_s=settings.initial_rebalance_delay_s,
+            ),
+            data={"address": address},
+            takeover_delay_s=settings.takeover_delay_s,
         )
-
-    # -- what the group says -----------------------------------------------------------------
-
-    async def on_assigned(self, partitions: frozenset[Partition]) -> None:
-        """Desire more partitions."""
-        self._desire(self._desired | _indices(partitions))
-
-    async def on_revoked(self, partitions: frozenset[Partition]) -> None:
-        """Release partitions; return when another master can have them."""
-        revoked = _indices(partitions)
-        self._desire(self._desired - revoked)
-        await self.ownership.released(revoked)
-
-    async def on_lost(self, partitions: frozenset[Partition]) -> None:
-        """The group goes on without us, or the session does not go on.
-
-        Our znodes still count: as long as they stand no other master is the owner, so we release
-        in order. If the session is over, the ownership finds that out itself.
-        """
-        self._desire(self._desired - _indices(partitions))
-
-    def _desire(self, partitions: frozenset[int]) -> None:
-        self._desired = partitions
-        log.info("partitions desired", count=len(partitions))
-        self.ownership.set_wanted(partitions)
-
-    # -- what the owner znodes say -----------------------------------------------------------
 
     async def run(self) -> None:
         """Take what was won, many partitions in one transaction. Runs for ever."""
@@ -134,45 +117,38 @@ class PartitionKeeper(GroupListener):
         with that, taking it raises Fenced again.
         """
         try:
-            stored = await self._engine.stored_epochs(fenced)  # read before the znode is
-            await self._session.sync(layout.PARTITIONS)
-            ours = [p for p in fenced if await self._is_ours(p)]
+            stored = await self._engine.stored_epochs(fenced)  # read before the znodes are
+            ours = await self.share.confirmed(Partition(TOPIC, index) for index in fenced)
         except ShoalError as error:
             log.warning("ownership not checked", error=str(error))
             return {}
         # An epoch that was superseded already and is fenced again has really been overtaken.
-        epochs = self.ownership.owned()
-        found = {p: stored[p] + 1 for p in ours if won[p][0] == epochs.get(p)}
+        found = {
+            partition.index: stored[partition.index] + 1
+            for partition, epoch in ours.items()
+            if won[partition.index][0] == epoch
+        }
         if found:
             log.warning("epochs of a lost ZooKeeper tree superseded", partitions=sorted(found))
         return found
 
-    async def _is_ours(self, partition: int) -> bool:
-        try:
-            node = await self._session.get(layout.owner(partition))
-        except NoNode:
-            return False
-        return node.stat.session_id == self._session.session_id
-
-    async def _acquired(self, partition: int, epoch: int) -> None:
+    async def _acquired(self, partition: Partition, epoch: int) -> None:
         if self._over:
             raise NotStored(LEAVING)
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._won[partition] = (epoch, done)
+        self._won[partition.index] = (epoch, done)
         self._news.set()
         await done
 
-    async def _released(self, partition: int) -> None:
-        await self._engine.drop([partition])
-        self._notifications.subscribe(self._engine.epochs)
+    async def _released(self, partition: Partition) -> None:
+        await self._drop([partition.index])
 
-    async def _lost(self, partitions: Collection[int]) -> None:
+    async def _lost(self, partitions: Collection[Partition]) -> None:
+        await self._drop([partition.index for partition in partitions])
+
+    async def _drop(self, partitions: Collection[int]) -> None:
         await self._engine.drop(partitions)
         self._notifications.subscribe(self._engine.epochs)
-
-
-def _indices(partitions: Iterable[Partition]) -> frozenset[int]:
-    return frozenset(partition.index for partition in partitions)
 
 
 def _finish(done: asyncio.Future[None], error: ShoalError | None) -> None:
