@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 import psycopg
 
-from shoal.coordination import NoNode, ZkSession
+from shoal.coordination import NoNode, ZkSession, znodes
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import CoordinationError
 from shoal.coordination.session.nodes import Node
@@ -209,7 +209,7 @@ class Observer:
             *(self._session.get(f"{parent}/{name}") for name in names), return_exceptions=True
         )
         return [
-            Member(layout.decode_name(name), json.loads(node.data)["pid"], node.stat.session_id)
+            Member(znodes.decode_name(name), json.loads(node.data)["pid"], node.stat.session_id)
             for name, node in zip(names, _nodes(nodes), strict=True)
             if node is not None
         ]

@@ -1,21 +1,25 @@
-"""Everything ZooKeeper: sessions, groups, membership, partition ownership, the priority queue.
+"""Everything ZooKeeper: a library for any program, and Shoal's own use of it.
 
-Usable as a library on its own; asyncio on the outside, kazoo's connection thread inside.
+asyncio on the outside, kazoo's connection thread inside. The library:
 
 - ``session.ZkSession``: pipelined calls, watches, and a proof of being alive.
-- ``membership``: announce a member, follow the others.
-- ``ownership.Ownership``: hold partitions, with an epoch for each; ``owners.Owners`` reads them.
-- ``notifications``: wake a partition's owner. ``queue.TaskQueue``: tasks that wait for a worker.
 - ``assignors``: who should own which partition, as Kafka's assignors decide it.
 - ``group.Group``: share partitions with other processes, by Kafka's group protocol.
-- ``fair_share.FairShare``: own what the group assigns: group and ownership together.
-- ``election.Election``: one of several processes leads. ``fence``: transactions that are refused
-  once another process has taken over.
-- ``cluster_clock.ClusterClock``: what time it is, even if this node's clock is wrong.
-- ``jobs.BalancedJobs``: each of a list of jobs in one of several processes.
+- ``recipes``: ``Ownership`` holds partitions, with an epoch for each; ``FairShare`` owns what a
+  group assigns; ``Election`` has one of several processes lead; ``BalancedJobs`` runs each of a
+  list of jobs in one of several processes; ``fence``: transactions that are refused once another
+  process has taken over.
 - ``messages``: messages with acknowledgements. ``autoscale``: as many workers as are needed.
-- ``layout``: every path, and ``prepare`` to create the tree; ``tree`` keeps it there.
-  ``quarantine``: what was found where it cannot be. ``keys``: key to partition.
+- ``znodes``: where all of these have their znodes. ``quarantine``: what was found where it cannot
+  be. ``keys``: key to partition.
+
+Shoal's own, which the library does not import:
+
+- ``cluster``: ``layout`` has every path and ``prepare`` to create the tree, ``tree`` keeps it
+  there; ``membership`` announces a member and follows the others; ``owners`` reads who owns a
+  partition, ``notifications`` wakes that owner; ``cluster_clock`` tells what time it is, even if
+  this node's clock is wrong.
+- ``queue.TaskQueue``: tasks that wait for a worker.
 
 Rules of the house: decide only by a successful create, multi or versioned set; a watch is a hint
 and something re-reads now and then; a reply can be lost, so recognise your own work; stop acting
@@ -25,12 +29,10 @@ after the session is lost, its Party never rejoins, its queues lose items.
 
 from shoal.coordination.assignors import Partition
 from shoal.coordination.cluster.cluster_clock import ClusterClock
-from shoal.coordination.cluster.keys import partition_of
 from shoal.coordination.cluster.layout import prepare
 from shoal.coordination.cluster.membership import MemberInfo, Members, Membership
 from shoal.coordination.cluster.notifications import Notifications, notify
 from shoal.coordination.cluster.owners import OwnerInfo, Owners
-from shoal.coordination.cluster.ownership import Ownership
 from shoal.coordination.cluster.tree import TreeKeeper
 from shoal.coordination.errors import (
     CannotConnect,
@@ -55,12 +57,14 @@ from shoal.coordination.group import (
     delete_group,
     read_group,
 )
+from shoal.coordination.keys import partition_of
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.queue.entry import Claim, Entry
 from shoal.coordination.recipes.election import Election, ElectionListener, Leader, leader_of
 from shoal.coordination.recipes.fair_share import FairShare
 from shoal.coordination.recipes.fence import raise_fence
 from shoal.coordination.recipes.jobs import BalancedJobs
+from shoal.coordination.recipes.ownership import Ownership
 from shoal.coordination.session.nodes import (
     Check,
     Create,

@@ -3,6 +3,7 @@
 import asyncio
 from typing import ClassVar
 
+from shoal.coordination import znodes
 from shoal.coordination.cluster import layout
 from tests.chaos.cluster.cluster import Cluster
 from tests.chaos.faults.fault import Fault, Skipped, effects, moved
@@ -74,7 +75,7 @@ class DeleteMembers(_Intrusion):
     name = "delete-members"
 
     async def paths(self, cluster: Cluster) -> list[str]:
-        folders = [layout.MASTERS, layout.WORKERS, f"{layout.GROUPS}/masters/members"]
+        folders = [layout.MASTERS, layout.WORKERS, f"{znodes.GROUPS}/masters/members"]
         return await cluster.observer.below(folders)
 
 
@@ -84,11 +85,11 @@ class WriteJunk(_Intrusion):
     name = "junk-znodes"
 
     async def paths(self, cluster: Cluster) -> list[str]:
-        folders = [layout.MASTERS, layout.WORKERS, f"{layout.GROUPS}/masters/members"]
+        folders = [layout.MASTERS, layout.WORKERS, f"{znodes.GROUPS}/masters/members"]
         nodes = await cluster.observer.below(folders)
         nodes += [layout.owner(number) for number in self.before.owners]
         nodes += [layout.notification(number) for number in self.before.owners]
-        return [f"{layout.GROUPS}/masters", *self.dice.sample(nodes, min(len(nodes), 8))]
+        return [f"{znodes.GROUPS}/masters", *self.dice.sample(nodes, min(len(nodes), 8))]
 
     async def strike(self, cluster: Cluster, paths: list[str]) -> int:
         junk = {path: self.dice.choice(_JUNK) for path in paths}

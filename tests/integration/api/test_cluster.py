@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, closing
 import pytest
 
 from shoal.api.services import Services
+from shoal.coordination import znodes
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.cluster_clock import read_clocks
 from shoal.coordination.cluster.membership import Membership
@@ -214,7 +215,7 @@ async def partitions_are(api: Api, *, ok: bool) -> dict[str, str]:
 
 async def test_damaged_znodes_are_shown_and_hide_nothing_else(api: Api) -> None:
     session = api.services.session
-    await session.create(layout.group("masters"), b"\xff\x00 not json", makepath=True)
+    await session.create(znodes.group("masters"), b"\xff\x00 not json", makepath=True)
     junk = f"{layout.WORKERS}/junk"
     await session.create(junk, b"{}")  # no session holds it: nobody's registration
     async with asyncio.timeout(DEADLINE_S):

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shoal.api.services import Services
-from shoal.coordination.cluster.keys import partition_of
 from shoal.coordination.cluster.notifications import Notifications
+from shoal.coordination.keys import partition_of
 from shoal.sql import UnitOfWork
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, fields_of, problem_of
 from tests.support.waiting import DEADLINE_S

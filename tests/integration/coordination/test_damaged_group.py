@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from shoal.coordination import Group, ZkSession
-from shoal.coordination.cluster import layout, quarantine
+from shoal.coordination import Group, ZkSession, quarantine, znodes
 from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.group_bench import QUICK
 from tests.support.waiting import eventually
@@ -56,7 +55,7 @@ DAMAGE: dict[str, Damage] = {
 async def test_impossible_state_is_quarantined(
     session: ZkSession, zk_chroot: str, damage: Damage
 ) -> None:
-    path = layout.group("g")
+    path = znodes.group("g")
     async with (
         connect(zk_chroot) as other,
         Group(session, "g", topics={"t": 4}, settings=QUICK, client_id="a") as a,

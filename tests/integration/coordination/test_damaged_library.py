@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from shoal.coordination import Election, ElectionListener, ZkSession, leader_of, raise_fence
-from shoal.coordination.cluster import layout
+from shoal.coordination import Election, ElectionListener, ZkSession, leader_of, raise_fence, znodes
 from shoal.coordination.messages import Consumer, Producer
 from shoal.coordination.messages.paths import PartitionPaths
 from tests.integration.coordination.group_bench import QUICK
@@ -26,7 +25,7 @@ async def test_fence_that_is_damaged_shuts_nobody_out_for_ever(
 
 
 async def test_leader_whose_node_is_overwritten_is_found_again(session: ZkSession) -> None:
-    path = f"{layout.election('e')}/leader"
+    path = f"{znodes.election('e')}/leader"
     async with Election(session, "e", "me", ElectionListener()) as election:
         await eventually(lambda: election.epoch)
         for junk in JUNK:

@@ -5,8 +5,7 @@ import struct
 
 import pytest
 
-from shoal.coordination import Group, GroupSettings, ZkSession, read_group
-from shoal.coordination.cluster import layout
+from shoal.coordination import Group, GroupSettings, ZkSession, read_group, znodes
 from tests.integration.coordination.conftest import eventually
 from tests.support.proxy import TcpProxy
 
@@ -15,8 +14,8 @@ async def test_cancelled_entering_leaves_no_member_behind(
     session: ZkSession, proxied: ZkSession, zk_proxy: TcpProxy, zk_proxied: str
 ) -> None:
     settings = GroupSettings(initial_rebalance_delay_s=0.0)
-    await session.ensure(layout.group_members("g"))
-    full = f"/{zk_proxied.partition('/')[2]}{layout.group('g')}".encode()
+    await session.ensure(znodes.group_members("g"))
+    full = f"/{zk_proxied.partition('/')[2]}{znodes.group('g')}".encode()
     zk_proxy.swallow_from = struct.pack(">ii", 5, len(full)) + full  # a write of the group itself
     entering = asyncio.create_task(
         Group(proxied, "g", topics={"t": 4}, settings=settings).__aenter__()
@@ -30,4 +29,4 @@ async def test_cancelled_entering_leaves_no_member_behind(
     group = await read_group(session, "g")
     assert not group.members
     assert not group.pending
-    assert not (await session.children(layout.group_members("g"))).names
+    assert not (await session.children(znodes.group_members("g"))).names

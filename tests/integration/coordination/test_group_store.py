@@ -3,8 +3,7 @@ without members can be deleted."""
 
 import pytest
 
-from shoal.coordination import Group, ZkSession, delete_group, read_group
-from shoal.coordination.cluster import layout
+from shoal.coordination import Group, ZkSession, delete_group, read_group, znodes
 from shoal.coordination.errors import BadVersion, GroupNotEmpty
 from shoal.coordination.group.model import GroupMetadata
 from shoal.coordination.group.store import GroupStore
@@ -34,9 +33,9 @@ async def test_a_group_is_deleted_once_its_members_have_left(session: ZkSession)
             await delete_group(session, "a/b")
         assert refused.value.members == [group.member_id]
         assert group.member_id in (await read_group(session, "a/b")).members
-    assert (await session.children(layout.GROUPS)).names
+    assert (await session.children(znodes.GROUPS)).names
     await delete_group(session, "a/b")
-    assert (await session.children(layout.GROUPS)).names == []
+    assert (await session.children(znodes.GROUPS)).names == []
     await delete_group(session, "a/b")  # it is no more: that is what we want
     async with Group(session, "a/b", topics={"t": 2}, settings=QUICK) as group:
         assert group.member_id in (await read_group(session, "a/b")).members
@@ -51,16 +50,16 @@ async def test_a_group_whose_last_member_died_or_never_came_can_be_deleted(
     await store.write(GroupMetadata("g", 3.0, pending=frozenset(["one"])), view.version)
     await store.deregister("one")
     await delete_group(session, "g")
-    await session.create(layout.group("half"))  # who was to join has died at the first step
+    await session.create(znodes.group("half"))  # who was to join has died at the first step
     await delete_group(session, "half")
-    assert (await session.children(layout.GROUPS)).names == []
+    assert (await session.children(znodes.GROUPS)).names == []
 
 
 async def test_registration_that_lasts_goes_each_time_that_it_comes(session: ZkSession) -> None:
     """Of one name, too: what was removed is not taken for known."""
     store = GroupStore(session, "g", 3.0)
     await store.register("member", {})
-    path = f"{layout.group_members('g')}/junk"
+    path = f"{znodes.group_members('g')}/junk"
     for _ in range(3):
         await session.create(path)
         await store.remove_lasting(await store.read())

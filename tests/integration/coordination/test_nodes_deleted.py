@@ -7,8 +7,18 @@ from functools import partial
 
 import pytest
 
-from shoal.coordination import Create, Delete, Group, Membership, TaskQueue, ZkSession, read_group
-from shoal.coordination.cluster import layout, ownership
+from shoal.coordination import (
+    Create,
+    Delete,
+    Group,
+    Membership,
+    TaskQueue,
+    ZkSession,
+    read_group,
+    znodes,
+)
+from shoal.coordination.cluster import layout
+from shoal.coordination.recipes import ownership
 from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.group_bench import QUICK
 from tests.integration.coordination.test_ownership import owner
@@ -140,7 +150,7 @@ async def test_member_of_a_group_whose_registration_is_deleted_joins_anew(
         await eventually(lambda: len(a.owned) == len(b.owned) == 2)
         for _ in range(3):
             before = a.member_id
-            await delete(other, [layout.member(layout.group_members("g"), before)])
+            await delete(other, [znodes.member(znodes.group_members("g"), before)])
             await eventually(partial(is_another, a, before))
             await eventually(lambda: len(a.owned) == len(b.owned) == 2)
         assert set((await read_group(session, "g")).members) == {a.member_id, b.member_id}
@@ -155,11 +165,11 @@ async def test_a_group_that_is_deleted_under_its_only_member_begins_anew(
     ):
         await eventually(lambda: len(group.owned) == 4)
         before = group.member_id
-        await other.delete(layout.member(layout.group_members("g"), before))
+        await other.delete(znodes.member(znodes.group_members("g"), before))
         await eventually(lambda: group.member_id != before and len(group.owned) == 4)
         before = group.member_id
-        members = layout.group_members("g")
-        await other.delete(layout.member(members, before))
+        members = znodes.group_members("g")
+        await other.delete(znodes.member(members, before))
         await eventually(lambda: group.member_id != before and len(group.owned) == 4)
 
 

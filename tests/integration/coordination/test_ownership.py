@@ -11,6 +11,7 @@ import pytest
 
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import NotOwner, Owners, Ownership, SessionState, ZkSession, prepare
+from shoal.coordination.cluster import layout
 from tests.integration.coordination.conftest import appears, connect
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, eventually
@@ -31,6 +32,7 @@ class Recorder:
             on_acquired=self._acquired,
             on_released=self._released,
             on_lost=self._lost,
+            owner_path=layout.owner,
             **options,
         )
 

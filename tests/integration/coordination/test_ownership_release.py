@@ -34,6 +34,7 @@ class Notes:
             on_acquired=self.on_acquired,
             on_released=self.on_released,
             on_lost=self.on_lost,
+            owner_path=layout.owner,
             reread_s=0.01,
         )
 

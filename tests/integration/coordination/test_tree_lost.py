@@ -24,6 +24,7 @@ from shoal.coordination import (
     ZkSession,
     notify,
     prepare,
+    znodes,
 )
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import CoordinationError, Mismatch
@@ -126,7 +127,7 @@ async def test_everybody_goes_on_after_the_ensemble_was_wiped(
             await goes_through(queue, 2)
             await eventually(lambda: len(group.owned) == len(second.owned) == 2)
             async with asyncio.timeout(DEADLINE_S):
-                while not await session.exists(layout.member(layout.WORKERS, "w")):
+                while not await session.exists(znodes.member(layout.WORKERS, "w")):
                     await asyncio.sleep(0.05)
             assert await prepare(other, 99) == 4
             notified.clear()
@@ -166,7 +167,7 @@ async def test_everybody_goes_on_after_the_tree_was_deleted(
         await eventually(lambda: group.member_id != before and len(group.owned) == 4)
         await goes_through(queue, 2)
         async with asyncio.timeout(DEADLINE_S):
-            while not await session.exists(layout.member(layout.WORKERS, "w")):
+            while not await session.exists(znodes.member(layout.WORKERS, "w")):
                 await asyncio.sleep(0.05)
 
 
@@ -217,7 +218,7 @@ async def test_a_tree_that_is_not_ours_is_left_alone(session: ZkSession) -> None
         await prepare(session, 4)
     assert await session.exists("/config/topics")
     with pytest.raises(NoNode):
-        await session.get(layout.QUARANTINE)
+        await session.get(znodes.QUARANTINE)
 
 
 async def test_ownership_alone_makes_its_place_anew(session: ZkSession) -> None:

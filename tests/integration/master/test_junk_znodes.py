@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from shoal.coordination import Members, Mismatch, Owners, ZkSession, read_group
-from shoal.coordination.cluster import layout, quarantine
+from shoal.coordination import Members, Mismatch, Owners, ZkSession, quarantine, read_group, znodes
+from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NodeExists, NoNode, PathError
 from shoal.coordination.group import GroupState
 from shoal.core.runs.states import WorkflowState
@@ -73,8 +73,8 @@ async def _problem(session: ZkSession) -> str:
     try:
         if (group := await read_group(session, GROUP)).state is not GroupState.STABLE:
             return f"the group is {group.state}"
-        registered = (await session.children(layout.group_members(GROUP))).names
-        if set(map(layout.decode_name, registered)) != group.members.keys():
+        registered = (await session.children(znodes.group_members(GROUP))).names
+        if set(map(znodes.decode_name, registered)) != group.members.keys():
             return f"{registered} are registered"
         for place in (layout.MASTERS, layout.WORKERS):
             members = [await session.get(f"{place}/{name}") for name in await names(session, place)]
@@ -221,9 +221,9 @@ async def vandalise(session: ZkSession, rng: random.Random) -> None:
     """Write one piece of junk somewhere: into what is there, or beside it."""
     overwritten = [
         layout.CONFIG,
-        layout.group(GROUP),
-        layout.group(GROUP),
-        layout.group_members(GROUP),
+        znodes.group(GROUP),
+        znodes.group(GROUP),
+        znodes.group_members(GROUP),
         layout.owner(rng.randrange(PARTITIONS)),
         layout.notification(rng.randrange(PARTITIONS)),
         layout.partition(rng.randrange(PARTITIONS)),
@@ -231,10 +231,10 @@ async def vandalise(session: ZkSession, rng: random.Random) -> None:
         layout.claim_bucket(rng.randrange(256)),
         *[f"{p}/{n}" for p in (layout.MASTERS, layout.WORKERS) for n in await names(session, p)],
         *[
-            f"{layout.group_members(GROUP)}/{n}"
-            for n in await names(session, layout.group_members(GROUP))
+            f"{znodes.group_members(GROUP)}/{n}"
+            for n in await names(session, znodes.group_members(GROUP))
         ],
-        layout.QUARANTINE,
+        znodes.QUARANTINE,
     ]
     beside = [
         layout.MASTERS,
@@ -248,15 +248,15 @@ async def vandalise(session: ZkSession, rng: random.Random) -> None:
         layout.CLAIMS,
         layout.claim_bucket(7),
         layout.claimers("default"),
-        layout.group_members(GROUP),
-        layout.GROUPS,
-        layout.QUARANTINE,
+        znodes.group_members(GROUP),
+        znodes.GROUPS,
+        znodes.QUARANTINE,
     ]
     with suppress(PathError):
         if rng.random() < 0.6:
             path = rng.choice(overwritten)
             data = (await session.get(path)).data
-            kinds = (*JUNK, other_state, other_state) if path == layout.group(GROUP) else JUNK
+            kinds = (*JUNK, other_state, other_state) if path == znodes.group(GROUP) else JUNK
             await session.set(path, rng.choice(kinds)(rng, data))
         else:
             path = f"{rng.choice(beside)}/{rng.choice(NAMES)}"
@@ -285,7 +285,7 @@ async def test_twelve_bytes_in_the_masters_group_stop_nobody(bench: Bench) -> No
     workflow = await bench.publish({"a": {}})
     async with working(bench) as roles:
         before = (await read_group(bench.session, GROUP)).generation
-        await bench.session.set(layout.group(GROUP), b"\xff\x00 not json")
+        await bench.session.set(znodes.group(GROUP), b"\xff\x00 not json")
         await whole(bench, roles)
         await run(bench, workflow, "after")
         assert (await read_group(bench.session, GROUP)).generation > before
@@ -293,7 +293,7 @@ async def test_twelve_bytes_in_the_masters_group_stop_nobody(bench: Bench) -> No
             while not (records := await quarantine.records(bench.session)):
                 await asyncio.sleep(0.02)  # the repair comes first, then the record
         (record,) = records
-        assert record.path == layout.group(GROUP)
+        assert record.path == znodes.group(GROUP)
         assert record.data == b"\xff\x00 not json"
 
 

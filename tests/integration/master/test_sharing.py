@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 
-from shoal.coordination import GroupMetadata, Members, Owners, read_group
+from shoal.coordination import GroupMetadata, Members, Owners, read_group, znodes
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.owners import OwnerInfo
 from shoal.coordination.group import Delete, decide
@@ -81,4 +81,4 @@ async def test_masters_whose_group_was_marked_as_deleted_begin_it_anew(bench: Be
 async def delete_group(bench: Bench) -> None:
     """Mark the masters' group as deleted, whatever its masters write meanwhile."""
     group: GroupMetadata = decide(await read_group(bench.session, GROUP), Delete(), 0.0).group
-    await bench.session.set(layout.group(GROUP), encode(group))
+    await bench.session.set(znodes.group(GROUP), encode(group))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from shoal.coordination import znodes
 from shoal.coordination.cluster import layout
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
@@ -193,7 +194,7 @@ async def change_session(
     zk_proxy.cut()
     await master.unclaimed(number)
     zk_proxy.heal()
-    path = layout.member(layout.WORKERS, before.id)
+    path = znodes.member(layout.WORKERS, before.id)
     async with asyncio.timeout(DEADLINE_S):
         while not worker.task.done():
             stat = await master.session.exists(path)

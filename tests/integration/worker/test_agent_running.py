@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from shoal.coordination import znodes
 from shoal.coordination.cluster import layout
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.intake import claims
@@ -116,7 +117,7 @@ async def test_member_tells_where_it_is_and_how_busy(
     await master.submit("SHELL", {"script": "sleep 100"})
 
     async def running() -> int:
-        node = await master.session.get(layout.member(layout.WORKERS, member.id))
+        node = await master.session.get(znodes.member(layout.WORKERS, member.id))
         return 1 if b'"running": 1' in node.data else 0
 
     async with asyncio.timeout(DEADLINE_S):

@@ -2,7 +2,7 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
-_OWNERSHIP = "coordination/shoal/coordination/cluster/ownership.py"
+_OWNERSHIP = "coordination/shoal/coordination/recipes/ownership.py"
 _SESSION = "coordination/shoal/coordination/session/session.py"
 _QUEUE = "coordination/shoal/coordination/queue/claiming.py"
 _FENCE = "coordination/shoal/coordination/recipes/fence.py"

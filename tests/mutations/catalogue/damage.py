@@ -3,7 +3,7 @@
 from tests.mutations.mutation import Mutation, Promise, mutation
 
 _COORDINATION = "coordination/shoal/coordination"
-_OWNERSHIP = f"{_COORDINATION}/cluster/ownership.py"
+_OWNERSHIP = f"{_COORDINATION}/recipes/ownership.py"
 _STORE = f"{_COORDINATION}/group/store.py"
 _SERVER = "client/shoal/client/local/zookeeper.py"
 _TESTS = "tests/integration/coordination"

@@ -92,7 +92,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "the epoch of a living successor is superseded",
         Promise.FENCED_OWNERSHIP,
-        "coordination/shoal/coordination/cluster/ownership.py",
+        "coordination/shoal/coordination/recipes/ownership.py",
         (
             "if stat is not None and stat.czxid == epochs.get(partition)",
             "if stat is not None and partition in epochs",
@@ -102,7 +102,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a master that releases deletes the node of a successor",
         Promise.FENCED_OWNERSHIP,
-        "coordination/shoal/coordination/cluster/ownership.py",
+        "coordination/shoal/coordination/recipes/ownership.py",
         (
             "            if node.stat.session_id == self._session.session_id:\n",
             "            if True:\n",

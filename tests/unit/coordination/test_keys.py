@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.coordination.cluster.keys import partition_of
+from shoal.coordination.keys import partition_of
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.coordination import znodes
 from shoal.coordination.cluster import layout
 from shoal.coordination.queue.entry import Entry, parse
 
@@ -81,13 +82,13 @@ def test_a_million_entries_make_short_lists() -> None:
 
 @given(st.text(min_size=1, alphabet=st.characters(exclude_categories=["Cs"])))
 def test_any_name_can_be_a_path_element(name: str) -> None:
-    element = layout.encode_name(name)
+    element = znodes.encode_name(name)
     assert "/" not in element
     assert element not in (".", "..")
     assert "\0" not in element
-    assert layout.decode_name(element) == name
+    assert znodes.decode_name(element) == name
 
 
 def test_empty_name_is_refused() -> None:
     with pytest.raises(ValueError, match="empty"):
-        layout.encode_name("")
+        znodes.encode_name("")

@@ -27,8 +27,7 @@ from shoal.api.schemas.cluster import (
 )
 from shoal.api.services import Services, Shoal
 from shoal.api.web.route import strict_router
-from shoal.coordination import GroupMetadata, Mismatch, read_group
-from shoal.coordination.cluster import quarantine
+from shoal.coordination import GroupMetadata, Mismatch, quarantine, read_group
 from shoal.coordination.cluster.membership import MemberInfo
 from shoal.coordination.cluster.owners import OwnerInfo
 from shoal.core.errors import ShoalError

@@ -11,7 +11,7 @@ from shoal.api.schemas.health import Check, Checks, ClockDifference, Health, Liv
 from shoal.api.services import Services, Shoal
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
-from shoal.coordination.cluster import quarantine
+from shoal.coordination import quarantine
 from shoal.coordination.errors import CoordinationError
 from shoal.coordination.session.nodes import SessionState
 from shoal.core.errors import ShoalError

@@ -1,4 +1,5 @@
-"""Shoal's own tree in ZooKeeper: its layout, members, owners of partitions.
+"""Shoal's own use of ZooKeeper: its tree, its members, notifications, the cluster's clock.
 
-Start with ``layout`` and ``ownership``.
+The library (sessions, groups, recipes, messages, autoscale) does not import this package, nor
+``queue``. Start with ``layout``.
 """

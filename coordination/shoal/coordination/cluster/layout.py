@@ -1,4 +1,4 @@
-"""Every path of Shoal's tree in ZooKeeper, and its first preparation.
+"""Every path of Shoal's own tree in ZooKeeper, and its first preparation.
 
 ::
 
@@ -7,17 +7,12 @@
     /partitions/<NNN>/owner          the master that owns the partition (ephemeral, JSON)
     /partitions/<NNN>/bell           its data is set to notify the owner
     /queue/<group>/…                 waiting tasks of a worker group: see queue/entry.py, put_log.py
-    /groups/<name>                   a group: its state, one JSON document (see group/codec.py)
-    /groups/<name>/members/<id>      a member's registration (ephemeral, JSON)
     /claims/<xx>/<task instance id>  a worker runs this (ephemeral; data: the worker's id)
     /claimers/<group>/<session>      who claims from that queue (ephemeral, no data)
     /clock                           set to learn the ensemble's time; no data
-    /elections/<name>/…              who leads: see election.py
-    /jobs/<name>/…                   who has which job: see jobs.py
-    /messages/<topic>/…              messages and their consumers: see messages/paths.py
-    /quarantine/<number>             what was found where it cannot be: see quarantine.py
 
-All paths are below the session's chroot.
+Beside them stand those of the library's parts, the masters' group among them: see
+``znodes``. All paths are below the session's chroot.
 """
 
 import asyncio
@@ -25,9 +20,8 @@ import json
 from collections.abc import Set
 from contextlib import suppress
 from functools import lru_cache
-from urllib.parse import quote, unquote
 
-from shoal.coordination.cluster import quarantine
+from shoal.coordination import quarantine, znodes
 from shoal.coordination.errors import Mismatch, NodeExists, NoNode, TransactionFailed
 from shoal.coordination.session.documents import read_object
 from shoal.coordination.session.nodes import Create, Operation
@@ -40,23 +34,13 @@ PARTITIONS = "/partitions"
 QUEUE = "/queue"
 CLAIMS = "/claims"
 CLAIMERS = "/claimers"  # made when the first claimer comes
-# Made when they are first used:
-CLOCK = "/clock"
-GROUPS = "/groups"
-ELECTIONS = "/elections"
-JOBS = "/jobs"
-MESSAGES = "/messages"
-QUARANTINE = quarantine.ROOT
+CLOCK = "/clock"  # made when it is first used
 
 LAYOUT_VERSION = 1
 DEFAULT_PARTITIONS = 128
 MOST_PARTITIONS = 1000  # three digits
 CLAIM_BUCKETS = 256  # so 100,000 running tasks make lists of 400 names
 BATCH = 250  # operations in one multi: some 20 kB, far from the server's limit of 1 MB
-
-
-def member(parent: str, member_id: str) -> str:
-    return f"{parent}/{encode_name(member_id)}"
 
 
 def partition(number: int) -> str:
@@ -72,7 +56,7 @@ def notification(number: int) -> str:
 
 
 def queue(group: str) -> str:
-    return f"{QUEUE}/{encode_name(group)}"
+    return f"{QUEUE}/{znodes.encode_name(group)}"
 
 
 def claim_bucket(number: int) -> str:
@@ -84,41 +68,7 @@ def claim(task_instance_id: int) -> str:
 
 
 def claimers(group: str) -> str:
-    return f"{CLAIMERS}/{encode_name(group)}"
-
-
-def group(name: str) -> str:
-    return f"{GROUPS}/{encode_name(name)}"
-
-
-def group_members(name: str) -> str:
-    return f"{group(name)}/members"
-
-
-def election(name: str) -> str:
-    return f"{ELECTIONS}/{encode_name(name)}"
-
-
-def jobs(name: str) -> str:
-    return f"{JOBS}/{encode_name(name)}"
-
-
-def messages(topic: str) -> str:
-    return f"{MESSAGES}/{encode_name(topic)}"
-
-
-@lru_cache(maxsize=1000)  # the same few names stand in the paths of a million entries
-def encode_name(name: str) -> str:
-    """Return ``name`` as one path element: any text can name a group or a member."""
-    if not name:
-        raise ValueError("a name in ZooKeeper cannot be empty")
-    if name.strip(".") == "":
-        return name.replace(".", "%2E")  # "." and ".." are not allowed as elements
-    return quote(name, safe=" ")
-
-
-def decode_name(element: str) -> str:
-    return unquote(element)
+    return f"{CLAIMERS}/{znodes.encode_name(group)}"
 
 
 async def prepare(session: ZkSession, partitions: int = DEFAULT_PARTITIONS) -> int:

@@ -11,8 +11,7 @@ from typing import Any, Self
 
 import structlog
 
-from shoal.coordination import background
-from shoal.coordination.cluster import layout, quarantine
+from shoal.coordination import background, quarantine, znodes
 from shoal.coordination.cluster.own_clock import OwnClock
 from shoal.coordination.errors import CoordinationError, NodeExists, NoNode
 from shoal.coordination.session.documents import read_object
@@ -47,7 +46,7 @@ class Membership:
         clock: OwnClock | None = None,
     ) -> None:
         self._session, self.member_id = session, member_id
-        self._path = layout.member(parent_path, member_id)
+        self._path = znodes.member(parent_path, member_id)
         self._data = dict(data)
         self._incarnation = uuid.uuid4().hex
         self._reread_s = reread_s
@@ -211,7 +210,7 @@ class Members:
     async def lookup(self, member_id: str) -> MemberInfo | None:
         """Return a member as of this call or later, None if there is none of this id."""
         sync = self._session.sync(self._path)  # our server may lag behind
-        read = self._session.get(layout.member(self._path, member_id))
+        read = self._session.get(znodes.member(self._path, member_id))
         try:
             _, node = await asyncio.gather(sync, read)
         except NoNode:
@@ -270,7 +269,7 @@ class Members:
                 path = f"{self._path}/{name}"
                 await quarantine.isolate(self._session, path, node, "no member: it lasts")
             elif isinstance(node, Node):
-                member_id = layout.decode_name(name)
+                member_id = znodes.decode_name(name)
                 view[member_id] = _member(member_id, node)
             elif not isinstance(node, NoNode):
                 raise node

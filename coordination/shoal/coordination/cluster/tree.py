@@ -12,8 +12,8 @@ from typing import Any, Self
 
 import structlog
 
-from shoal.coordination import background
-from shoal.coordination.cluster import layout, quarantine
+from shoal.coordination import background, quarantine
+from shoal.coordination.cluster import layout
 from shoal.coordination.errors import CoordinationError, Mismatch, NoNode
 from shoal.coordination.session.nodes import Children, Node, SessionState, WatchEvent
 from shoal.coordination.session.session import ZkSession

@@ -55,7 +55,7 @@ class Group:
     assignors, so all of them must be of one kind (ValueError). ``instance_id`` makes the member
     static: a process that begins again under it in time gets the same partitions, and no other
     member notices. ``client_id`` and ``data`` (JSON) are for observers, by
-    ``read_group(session, name)`` and ``Members(session, layout.group_members(name))``.
+    ``read_group(session, name)`` and ``Members(session, znodes.group_members(name))``.
 
     Entering returns when the group has taken the member in; its partitions come later. Leaving
     lets ``on_revoked`` finish, and then leaves; it takes 0.9 of the rebalance timeout and one

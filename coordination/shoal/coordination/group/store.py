@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from shoal.coordination.cluster import layout, quarantine
+from shoal.coordination import quarantine, znodes
 from shoal.coordination.errors import (
     GroupNotEmpty,
     Mismatch,
@@ -71,10 +71,10 @@ class GroupStore:
         """
         # Sent in this order and answered in this order.
         node, members = await asyncio.gather(
-            self._session.get(layout.group(self._name), watch=watch),
-            self._session.children(layout.group_members(self._name), watch=watch),
+            self._session.get(znodes.group(self._name), watch=watch),
+            self._session.children(znodes.group_members(self._name), watch=watch),
         )
-        registered = frozenset(map(layout.decode_name, members.names))
+        registered = frozenset(map(znodes.decode_name, members.names))
         if self._last is None or self._last[0] != node.stat.mzxid:
             try:
                 group = decode(node.data, self._name, self._initial_rebalance_delay_s)
@@ -92,7 +92,7 @@ class GroupStore:
         # Every generation is a write at least, so the version is not below what was lost.
         generation = max(self._newest_generation, node.stat.version) + 1
         empty = GroupMetadata(self._name, generation=generation)
-        path = layout.group(self._name)
+        path = znodes.group(self._name)
         await quarantine.isolate(self._session, path, node, problem, put=encode(empty))
         raise Unreadable(f"the state of group {self._name!r} was quarantined: {problem}")
 
@@ -103,7 +103,7 @@ class GroupStore:
     async def remove_lasting(self, view: View) -> None:
         """Quarantine registrations that no session holds: no member would ever end them."""
         known = view.names & self._of_sessions
-        paths = {n: f"{layout.group_members(self._name)}/{n}" for n in view.names - known}
+        paths = {n: f"{znodes.group_members(self._name)}/{n}" for n in view.names - known}
         stats = await asyncio.gather(*(self._session.exists(path) for path in paths.values()))
         of_sessions = {name for name, stat in zip(paths, stats, strict=True) if _is_held(stat)}
         # What is quarantined is not known: it may be there again at once.
@@ -115,7 +115,7 @@ class GroupStore:
 
     async def write(self, metadata: GroupMetadata, version: int) -> None:
         """Raises BadVersion if another member was quicker, and NoNode."""
-        path = layout.group(self._name)
+        path = znodes.group(self._name)
         self.clock.take(await self._session.set(path, encode(metadata), version=version))
 
     async def register(self, member_id: str, data: Mapping[str, Any]) -> None:
@@ -140,7 +140,7 @@ class GroupStore:
         await self._session.retry(lambda: self._session.delete(path, missing_ok=True))
 
     def _path(self, member_id: str) -> str:
-        return layout.member(layout.group_members(self._name), member_id)
+        return znodes.member(znodes.group_members(self._name), member_id)
 
 
 async def read_group(session: ZkSession, name: str) -> GroupMetadata:
@@ -150,7 +150,7 @@ async def read_group(session: ZkSession, name: str) -> GroupMetadata:
     """
     delay_s = 0.0  # a setting of each member
     try:
-        node = await session.get(layout.group(name))
+        node = await session.get(znodes.group(name))
     except NoNode:
         return GroupMetadata(name, delay_s)
     return decode(node.data, name, delay_s)
@@ -166,7 +166,7 @@ async def delete_group(session: ZkSession, name: str) -> None:
 
 
 async def _delete(session: ZkSession, name: str) -> None:
-    group, members = layout.group(name), layout.group_members(name)
+    group, members = znodes.group(name), znodes.group_members(name)
     delete = [Delete(members), Delete(group)]
     try:
         registered = (await session.children(members)).names
@@ -174,7 +174,7 @@ async def _delete(session: ZkSession, name: str) -> None:
         registered = []
         del delete[0]
     if registered:
-        raise GroupNotEmpty(name, sorted(map(layout.decode_name, registered)))
+        raise GroupNotEmpty(name, sorted(map(znodes.decode_name, registered)))
     try:
         await session.multi(delete)  # as one: it fails if a member has registered since
     except TransactionFailed as error:

@@ -18,7 +18,7 @@ and goes when all of them are dealt with; so no znode has more than about a thou
 import hashlib
 from dataclasses import dataclass
 
-from shoal.coordination.cluster import layout
+from shoal.coordination import znodes
 
 BUCKET = 1000
 ID_BUCKETS = 64
@@ -33,7 +33,7 @@ class PartitionPaths:
 
     @property
     def root(self) -> str:
-        return f"{layout.messages(self.topic)}/{self.partition:03d}"
+        return f"{znodes.messages(self.topic)}/{self.partition:03d}"
 
     @property
     def owner(self) -> str:

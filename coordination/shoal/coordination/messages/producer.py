@@ -7,8 +7,6 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from shoal.coordination.cluster import layout
-from shoal.coordination.cluster.keys import partition_of
 from shoal.coordination.errors import (
     NoNode,
     NotEmpty,
@@ -16,6 +14,7 @@ from shoal.coordination.errors import (
     SessionLost,
     TransactionFailed,
 )
+from shoal.coordination.keys import partition_of
 from shoal.coordination.messages.errors import MessageTooLarge
 from shoal.coordination.messages.message import Message, encode
 from shoal.coordination.messages.paths import PartitionPaths, parent
@@ -116,9 +115,7 @@ class Producer:
                 except SessionLost:
                     continue  # it may be stored or not; the next session finds out
         if begins:
-            task = asyncio.create_task(
-                tail.forget_ids(), name=f"ids of {layout.messages(self.topic)}"
-            )
+            task = asyncio.create_task(tail.forget_ids(), name=f"ids of topic {self.topic}")
             self._forgetting.add(task)
             task.add_done_callback(self._forgetting.discard)
 

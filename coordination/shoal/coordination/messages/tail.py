@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import structlog
 
-from shoal.coordination.cluster import quarantine
+from shoal.coordination import quarantine
 from shoal.coordination.errors import (
     BadVersion,
     CoordinationError,

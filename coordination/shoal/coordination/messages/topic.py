@@ -5,7 +5,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from shoal.coordination.cluster import layout
+from shoal.coordination import znodes
 from shoal.coordination.errors import Mismatch, NodeExists, NoNode
 from shoal.coordination.messages.message import Message, decode
 from shoal.coordination.messages.paths import PartitionPaths
@@ -34,7 +34,7 @@ async def open_topic(session: ZkSession, topic: str, partitions: int = DEFAULT_P
     """
     if not 1 <= partitions <= MOST_PARTITIONS:
         raise ValueError(f"partitions must be 1 to {MOST_PARTITIONS}, not {partitions}")
-    path = layout.messages(topic)
+    path = znodes.messages(topic)
     config = json.dumps({"version": VERSION, "partitions": partitions}).encode()
 
     async def create_or_read() -> bytes:
@@ -90,7 +90,7 @@ async def dead_letters(session: ZkSession, topic: str) -> list[DeadLetter]:
 async def _partitions(session: ZkSession, topic: str) -> list[PartitionPaths]:
     """Return those partitions that were ever used."""
     try:
-        names = (await session.children(layout.messages(topic))).names
+        names = (await session.children(znodes.messages(topic))).names
     except NoNode:
         return []
     return [PartitionPaths(topic, int(name)) for name in sorted(names) if _NAME.fullmatch(name)]

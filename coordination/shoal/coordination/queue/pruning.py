@@ -8,8 +8,8 @@ from typing import Any
 
 import structlog
 
-from shoal.coordination import background
-from shoal.coordination.cluster import layout, quarantine
+from shoal.coordination import background, quarantine
+from shoal.coordination.cluster import layout
 from shoal.coordination.errors import CoordinationError, NoNode
 from shoal.coordination.queue.entry import Entry
 from shoal.coordination.session.nodes import Delete

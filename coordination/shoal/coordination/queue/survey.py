@@ -9,6 +9,7 @@ import re
 from collections.abc import Awaitable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
+from shoal.coordination import znodes
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NoNode
 from shoal.coordination.queue.entry import Entry, parse
@@ -104,7 +105,7 @@ async def page(session: ZkSession, after: Position, most: int) -> tuple[list[Ent
     for element in sorted(await _names(session, layout.QUEUE)):
         if element < after.group:
             continue
-        group = layout.decode_name(element)
+        group = znodes.decode_name(element)
         root = layout.queue(group)
         for outer in sorted(await _names(session, root)):
             if (element, outer) < after[:2]:

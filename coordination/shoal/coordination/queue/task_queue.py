@@ -39,6 +39,7 @@ from typing import Any, TypeVar
 
 import structlog
 
+from shoal.coordination import znodes
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import (
     CoordinationError,
@@ -267,7 +268,7 @@ class TaskQueue:
     async def groups(self) -> list[str]:
         """Return the groups that ever had an entry, sorted."""
         names = await self._names(layout.QUEUE)
-        return sorted(layout.decode_name(name) for name in names)
+        return sorted(znodes.decode_name(name) for name in names)
 
     async def depth(self, group: str) -> int:
         """Return how many entries wait.

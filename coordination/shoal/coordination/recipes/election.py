@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
-from shoal.coordination.cluster import layout
-from shoal.coordination.cluster.ownership import Ownership
+from shoal.coordination import znodes
 from shoal.coordination.errors import NoNode, NotLeader
 from shoal.coordination.recipes.fence import raise_fence
+from shoal.coordination.recipes.ownership import Ownership
 from shoal.coordination.session.documents import read_object
 from shoal.coordination.session.nodes import Check
 from shoal.coordination.session.session import ZkSession
@@ -119,7 +119,7 @@ class Election:
         return self._fence
 
     async def _acquired(self, _: int, epoch: int) -> None:
-        path = f"{layout.election(self.name)}/fence"
+        path = f"{znodes.election(self.name)}/fence"
         self._fence = await raise_fence(self._session, path, epoch)
         await self._listener.on_elected(epoch)
 
@@ -146,4 +146,4 @@ async def leader_of(session: ZkSession, name: str) -> Leader | None:
 
 
 def _leader_path(name: str) -> str:
-    return f"{layout.election(name)}/leader"
+    return f"{znodes.election(name)}/leader"

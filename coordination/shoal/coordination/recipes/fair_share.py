@@ -9,8 +9,8 @@ from typing import Any, Self
 import structlog
 
 from shoal.coordination.assignors import Partition
-from shoal.coordination.cluster.ownership import Ownership
 from shoal.coordination.group import Group, GroupListener, GroupSettings
+from shoal.coordination.recipes.ownership import Ownership
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()

@@ -7,7 +7,7 @@ however late it arrives.
 
 from contextlib import suppress
 
-from shoal.coordination.cluster import quarantine
+from shoal.coordination import quarantine
 from shoal.coordination.errors import BadVersion, NodeExists, NoNode, StaleEpoch
 from shoal.coordination.session.nodes import Check
 from shoal.coordination.session.session import ZkSession

@@ -12,9 +12,8 @@ from typing import Self
 
 import structlog
 
-from shoal.coordination import background
+from shoal.coordination import background, znodes
 from shoal.coordination.assignors import Partition
-from shoal.coordination.cluster import layout
 from shoal.coordination.group import GroupSettings
 from shoal.coordination.recipes.fair_share import FairShare
 from shoal.coordination.session.session import ZkSession
@@ -55,7 +54,7 @@ class BalancedJobs:
             f"jobs: {name}",
             member_id,
             dict.fromkeys(jobs, 1),
-            lambda partition: f"{layout.jobs(name)}/{layout.encode_name(partition.topic)}/owner",
+            lambda partition: f"{znodes.jobs(name)}/{znodes.encode_name(partition.topic)}/owner",
             on_acquired=self._begin,
             on_released=self._end,
             on_lost=self._lose,

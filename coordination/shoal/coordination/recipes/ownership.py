@@ -15,8 +15,7 @@ from typing import Any, Self
 
 import structlog
 
-from shoal.coordination import background
-from shoal.coordination.cluster import layout, quarantine
+from shoal.coordination import background, quarantine
 from shoal.coordination.errors import (
     CoordinationError,
     NodeExists,
@@ -71,9 +70,9 @@ class Ownership:
         on_acquired: Callable[[int, int], Awaitable[None]],
         on_released: Callable[[int], Awaitable[None]],
         on_lost: Callable[[frozenset[int]], Awaitable[None]],
+        owner_path: Callable[[int], str],
         takeover_delay_s: float = 0.0,
         reread_s: float = REREAD_S,
-        owner_path: Callable[[int], str] = layout.owner,
     ) -> None:
         self._session, self.owner_id = session, owner_id
         self._owner_path = owner_path

@@ -23,10 +23,10 @@ from shoal.coordination.errors import BadVersion, CoordinationError, NoNode, Not
 from shoal.coordination.session.documents import read_object
 from shoal.coordination.session.nodes import Node
 from shoal.coordination.session.session import ZkSession
+from shoal.coordination.znodes import QUARANTINE
 
 log = structlog.get_logger()
 
-ROOT = "/quarantine"
 MOST = 50  # records
 SHOWN_BYTES = 2048  # of the data of a znode; of its path and the reason as many characters
 DEEPEST = 8  # levels below a znode that are removed with it
@@ -78,22 +78,22 @@ async def isolate_name(session: ZkSession, path: str, reason: str) -> bool:
 
 async def count(session: ZkSession) -> int:
     """Return how many records there are. Raises ConnectionLoss."""
-    stat = await session.exists(ROOT)
+    stat = await session.exists(QUARANTINE)
     return stat.children if stat else 0
 
 
 async def records(session: ZkSession) -> list[IsolatedZnode]:
     """Return the records, the oldest first. Raises ConnectionLoss."""
     found: list[IsolatedZnode] = []
-    for name in await _names(session, ROOT):
+    for name in await _names(session, QUARANTINE):
         try:
-            node = await session.get(f"{ROOT}/{name}")
+            node = await session.get(f"{QUARANTINE}/{name}")
         except NoNode:
             continue
         fields = read_object(node.data) or {}
         found.append(
             IsolatedZnode(
-                path=str(fields.get("path", f"{ROOT}/{name}"))[:SHOWN_BYTES],
+                path=str(fields.get("path", f"{QUARANTINE}/{name}"))[:SHOWN_BYTES],
                 reason=str(fields.get("reason", "unreadable record"))[:SHOWN_BYTES],
                 size=size if isinstance(size := fields.get("size"), int) else len(node.data),
                 at=_instant(fields.get("at")),
@@ -111,12 +111,14 @@ async def _record(session: ZkSession, path: str, data: bytes, reason: str) -> No
         "at": datetime.now(UTC).isoformat(),
         "data": base64.b64encode(data[:SHOWN_BYTES]).decode("ascii"),
     }
-    await session.create(f"{ROOT}/n", json.dumps(record).encode(), sequential=True, makepath=True)
-    names = await _names(session, ROOT)
+    await session.create(
+        f"{QUARANTINE}/n", json.dumps(record).encode(), sequential=True, makepath=True
+    )
+    names = await _names(session, QUARANTINE)
     strangers = [name for name in names if not _NAME.fullmatch(name)]
     ours = [name for name in names if _NAME.fullmatch(name)]
     for name in strangers + ours[:-MOST]:
-        await _remove(session, f"{ROOT}/{name}", -1)
+        await _remove(session, f"{QUARANTINE}/{name}", -1)
 
 
 async def _remove(session: ZkSession, path: str, version: int, depth: int = 0) -> None:
