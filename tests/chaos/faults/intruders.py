@@ -75,7 +75,7 @@ class DeleteMembers(_Intrusion):
     name = "delete-members"
 
     async def paths(self, cluster: Cluster) -> list[str]:
-        folders = [layout.MASTERS, layout.WORKERS, f"{znodes.GROUPS}/masters/members"]
+        folders = [layout.MASTERS, layout.WORKERS, znodes.group_members(layout.MASTERS_GROUP)]
         return await cluster.observer.below(folders)
 
 
@@ -85,11 +85,11 @@ class WriteJunk(_Intrusion):
     name = "junk-znodes"
 
     async def paths(self, cluster: Cluster) -> list[str]:
-        folders = [layout.MASTERS, layout.WORKERS, f"{znodes.GROUPS}/masters/members"]
+        folders = [layout.MASTERS, layout.WORKERS, znodes.group_members(layout.MASTERS_GROUP)]
         nodes = await cluster.observer.below(folders)
         nodes += [layout.owner(number) for number in self.before.owners]
         nodes += [layout.notification(number) for number in self.before.owners]
-        return [f"{znodes.GROUPS}/masters", *self.dice.sample(nodes, min(len(nodes), 8))]
+        return [znodes.group(layout.MASTERS_GROUP), *self.dice.sample(nodes, min(len(nodes), 8))]
 
     async def strike(self, cluster: Cluster, paths: list[str]) -> int:
         junk = {path: self.dice.choice(_JUNK) for path in paths}

@@ -15,13 +15,14 @@ from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NodeExists, NoNode, PathError
 from shoal.coordination.group import GroupState
 from shoal.core.runs.states import WorkflowState
-from shoal.master.membership.partitions import GROUP
 from shoal.worker.main import run_worker
 from shoal.worker.settings import WorkerSettings
 from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.test_tree_lost import delete_all
 from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.support.waiting import DEADLINE_S
+
+GROUP = layout.MASTERS_GROUP
 
 SEEDS = (1, 2, 3)
 ROUNDS = 6

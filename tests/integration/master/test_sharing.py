@@ -9,9 +9,10 @@ from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.owners import OwnerInfo
 from shoal.coordination.group import Delete, decide
 from shoal.coordination.group.codec import encode
-from shoal.master.membership.partitions import GROUP
 from tests.integration.master.conftest import Bench
 from tests.support.waiting import DEADLINE_S
+
+GROUP = layout.MASTERS_GROUP
 
 
 async def owned(bench: Bench, good: Callable[[dict[int, OwnerInfo]], bool]) -> dict[int, OwnerInfo]:

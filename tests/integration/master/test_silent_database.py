@@ -10,13 +10,14 @@ from sqlalchemy import make_url
 
 from shoal.coordination import Members, read_group
 from shoal.coordination.cluster import layout
-from shoal.master.membership.partitions import GROUP
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.integration.master.test_master import DIAMOND
 from tests.integration.master.test_outages import all_succeed, working
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S
+
+GROUP = layout.MASTERS_GROUP
 
 pytestmark = pytest.mark.parametrize("bench", ["postgresql"], indirect=True)
 

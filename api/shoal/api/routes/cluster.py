@@ -28,6 +28,7 @@ from shoal.api.schemas.cluster import (
 from shoal.api.services import Services, Shoal
 from shoal.api.web.route import strict_router
 from shoal.coordination import GroupMetadata, Mismatch, quarantine, read_group
+from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.membership import MemberInfo
 from shoal.coordination.cluster.owners import OwnerInfo
 from shoal.core.errors import ShoalError
@@ -40,7 +41,6 @@ router = strict_router("cluster")
 log = structlog.get_logger()
 
 DEADLINE_S = 3.0  # for the database
-MASTERS = "masters"  # the name of the group in which they share the partitions
 
 
 @router.get("/cluster", summary="Show the cluster")
@@ -84,10 +84,10 @@ async def cluster(shoal: Shoal) -> ClusterOut:
 async def _group(shoal: Services) -> GroupMetadata:
     """Return the masters' group; an empty one while its state is damaged: they repair that."""
     try:
-        return await read_group(shoal.session, MASTERS)
+        return await read_group(shoal.session, layout.MASTERS_GROUP)
     except Mismatch as error:
         log.warning("group of the masters unreadable", error=str(error))
-        return GroupMetadata(MASTERS)
+        return GroupMetadata(layout.MASTERS_GROUP)
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,11 @@ from functools import lru_cache
 from shoal.coordination import quarantine, znodes
 from shoal.coordination.errors import Mismatch, NodeExists, NoNode, TransactionFailed
 from shoal.coordination.session.documents import read_object
+from shoal.coordination.session.habits import BATCH
 from shoal.coordination.session.nodes import Create, Operation
 from shoal.coordination.session.session import ZkSession
+
+MASTERS_GROUP = "masters"  # the group in which masters share the partitions
 
 CONFIG = "/config"
 MASTERS = "/masters"
@@ -40,7 +43,6 @@ LAYOUT_VERSION = 1
 DEFAULT_PARTITIONS = 128
 MOST_PARTITIONS = 1000  # three digits
 CLAIM_BUCKETS = 256  # so 100,000 running tasks make lists of 400 names
-BATCH = 250  # operations in one multi: some 20 kB, far from the server's limit of 1 MB
 
 
 def partition(number: int) -> str:

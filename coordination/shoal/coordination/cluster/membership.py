@@ -15,12 +15,12 @@ from shoal.coordination import background, quarantine, znodes
 from shoal.coordination.cluster.own_clock import OwnClock
 from shoal.coordination.errors import CoordinationError, NodeExists, NoNode
 from shoal.coordination.session.documents import read_object
+from shoal.coordination.session.habits import REREAD_S
 from shoal.coordination.session.nodes import Node, WatchEvent
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
 
-REREAD_S = 5.0  # watches are hints: read at least this often
 INCARNATION = "incarnation"  # key in the data: which life of the member wrote it
 CLOCK_AHEAD_S = "clock_ahead_s"  # key in the data: see OwnClock; only while its clock is off
 

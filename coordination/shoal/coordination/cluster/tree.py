@@ -15,14 +15,13 @@ import structlog
 from shoal.coordination import background, quarantine
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import CoordinationError, Mismatch, NoNode
+from shoal.coordination.session.habits import REREAD_S, RETRY_S
 from shoal.coordination.session.nodes import Children, Node, SessionState, WatchEvent
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
 
-REREAD_S = 5.0  # watches are hints: check at least this often
 SETTLE_S = 0.1  # after something was missing: now there is something to watch
-RETRY_S = 1.0  # pause after the server refused something
 _PARTITION = re.compile(r"[0-9]{3}", re.ASCII)
 
 

@@ -32,11 +32,10 @@ from shoal.coordination.group.model import GroupMetadata
 from shoal.coordination.group.participant import Participant
 from shoal.coordination.group.settings import GroupSettings
 from shoal.coordination.group.store import GroupStore
+from shoal.coordination.session.habits import RETRY_S
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
-
-RETRY_S = 1.0  # pause after the server refused something
 
 
 class Group:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from shoal.coordination.session.habits import REREAD_S
+
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
@@ -28,7 +30,7 @@ class GroupSettings:
     # an orderly stop, a session timeout later after a crash.
     static_grace_s: float | None = None
     # Watches are hints: the group is read at least this often.
-    reread_s: float = 5.0
+    reread_s: float = REREAD_S
 
     def __post_init__(self) -> None:
         positive = {

@@ -25,6 +25,7 @@ from shoal.coordination.messages.paths import BUCKET, PartitionPaths, parent
 from shoal.coordination.messages.tail import numbers_in, read_tail
 from shoal.coordination.recipes.fence import raise_fence
 from shoal.coordination.session.documents import read_json
+from shoal.coordination.session.habits import REREAD_S, RETRY_S
 from shoal.coordination.session.nodes import (
     Check,
     Create,
@@ -40,8 +41,6 @@ log = structlog.get_logger()
 
 LOOK_AHEAD = 1000  # messages of a partition that are known at a time
 AT_ONCE = 100  # messages that are read in one go
-REREAD_S = 5.0  # watches are hints: read at least this often
-RETRY_S = 1.0  # pause after the server refused something
 
 
 class OwnedPartition:

@@ -22,13 +22,13 @@ from shoal.coordination.errors import (
 )
 from shoal.coordination.queue.entry import Claim, Entry
 from shoal.coordination.queue.head import Head
+from shoal.coordination.session.habits import BATCH
 from shoal.coordination.session.nodes import Create, Created, Delete, Node, Operation
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.session.wire import Stat
 
 log = structlog.get_logger()
 
-MOST = 250  # entries in one multi
 RACES = 6  # that one claim loses before it gives up for now
 
 
@@ -106,7 +106,7 @@ class Claiming:
     async def _claim(self, head: Head, count: int, worker_id: str, claims: list[Claim]) -> None:
         """Add to ``claims`` what is claimed."""
         races = 0
-        while races < RACES and (wanted := min(count - len(claims), MOST)):
+        while races < RACES and (wanted := min(count - len(claims), BATCH)):
             choice, fresh = await head.choose(wanted)
             entries = choice.entries
             if not entries or (claims and not choice.ours):

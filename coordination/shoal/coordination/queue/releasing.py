@@ -14,10 +14,9 @@ from shoal.coordination.errors import NodeExists, NoNode, TransactionFailed
 from shoal.coordination.queue.claiming import Claiming
 from shoal.coordination.queue.entry import Claim
 from shoal.coordination.queue.putting import Putter
+from shoal.coordination.session.habits import BATCH
 from shoal.coordination.session.nodes import Create, Delete
 from shoal.coordination.session.session import ZkSession
-
-BATCH = 250  # claims in one multi
 
 
 class Releasing:

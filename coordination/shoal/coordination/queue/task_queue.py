@@ -55,13 +55,13 @@ from shoal.coordination.queue.putting import Putter
 from shoal.coordination.queue.releasing import Releasing
 from shoal.coordination.queue.survey import Position
 from shoal.coordination.queue.transfer import ClaimTransfer, Moves
+from shoal.coordination.session.habits import BATCH
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
 
 T = TypeVar("T")
 
-BATCH = 250  # entries in one multi
 BATCHES_AT_ONCE = 8
 AT_ONCE = 500  # single requests in flight; entries that are compared without a turn for others
 TIMER_S = 0.001  # a timer may fire this much too early

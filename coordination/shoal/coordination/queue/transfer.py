@@ -23,12 +23,12 @@ from shoal.coordination.errors import (
 )
 from shoal.coordination.queue.claiming import Claiming
 from shoal.coordination.queue.entry import Claim
+from shoal.coordination.session.habits import BATCH
 from shoal.coordination.session.nodes import Create, Created, Delete, Operation
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
 
-MOST = 250  # operations in one multi, unless a single claim becomes more
 PAUSE_S = 0.05  # between repetitions, while a claim that we are to have is not free
 
 Moves = Mapping[Claim, Sequence[Claim]]  # which claim becomes which; the new have no epoch yet
@@ -156,12 +156,12 @@ def _operations(moves: Moves) -> list[Operation]:
 
 
 def _parted(moves: Moves) -> list[Moves]:
-    """Return ``moves`` in parts that fit into one multi each."""
+    """Return ``moves`` in parts for one multi each: a batch, or a claim that becomes more."""
     parts: list[Moves] = []
     part: dict[Claim, Sequence[Claim]] = {}
-    size = MOST
+    size = BATCH
     for old, new in moves.items():
-        if size + 1 + len(new) > MOST:
+        if size + 1 + len(new) > BATCH:
             part, size = {}, 0
             parts.append(part)
         part[old] = new

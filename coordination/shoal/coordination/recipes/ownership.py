@@ -23,14 +23,12 @@ from shoal.coordination.errors import (
     NotOwner,
     TransactionFailed,
 )
+from shoal.coordination.session.habits import REREAD_S, RETRY_S
 from shoal.coordination.session.nodes import Create, Created, Delete, Operation, SetData, WatchEvent
 from shoal.coordination.session.session import ZkSession
 from shoal.core.errors import ShoalError
 
 log = structlog.get_logger()
-
-REREAD_S = 5.0  # watches are hints: read at least this often
-RETRY_S = 1.0  # pause after on_acquired failed, or the server refused
 
 
 class Ownership:

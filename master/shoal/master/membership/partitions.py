@@ -20,7 +20,6 @@ from shoal.sql.errors import Fenced
 
 log = structlog.get_logger()
 
-GROUP = "masters"
 TOPIC = "partitions"
 
 # Partitions won in ZooKeeper, each with its epoch and a future that ends when it is taken.
@@ -50,7 +49,7 @@ class PartitionKeeper:
         self._over = False  # nothing that is won is taken any more
         self.share = FairShare(
             session,
-            GROUP,
+            layout.MASTERS_GROUP,
             master_id,
             {TOPIC: partitions},
             lambda partition: layout.owner(partition.index),

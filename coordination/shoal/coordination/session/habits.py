@@ -1,0 +1,10 @@
+"""How everything above a session treats the servers: one value for all."""
+
+# A watch is a hint, and may be lost or late: what is watched is read again at least this often. It
+# bounds how long a damaged or deleted znode goes unnoticed, for a request each.
+REREAD_S = 5.0
+# Pause after the server refused something: another try does not help soon, and nobody waits.
+RETRY_S = 1.0
+# Operations in one transaction: some 20 kB, far from the server's limit of 1 MB, and no server is
+# busy with one for long.
+BATCH = 250
