@@ -114,7 +114,8 @@ async def open_services(
     masters = await stack.enter_async_context(Members(session, layout.MASTERS))
     workers = await stack.enter_async_context(Members(session, layout.WORKERS))
     owners = Owners(session)
-    unowned = await stack.enter_async_context(Unowned(owners, partitions))
+    unowned = Unowned(owners, partitions, cluster.session_timeout_s)
+    await stack.enter_async_context(unowned)
     channels = await stack.enter_async_context(Channels(tls))
     intake = await stack.enter_async_context(Intake(database, session, clock))
     return Services(

@@ -8,7 +8,7 @@ import structlog
 
 log = structlog.get_logger()
 
-RESTART_S = 1.0
+RESTART_S = 1.0  # so that a loop that fails at once fills no log
 
 
 def start(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:

@@ -55,7 +55,7 @@ from shoal.sql import Database
 
 log = structlog.get_logger()
 
-_STOP_GRACE_S = 5.0
+_STOP_GRACE_S = 5.0  # for calls of workers under way at the end; they repeat what was cut off
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from shoal.sql.statements.reading import reason_of
 log = structlog.get_logger()
 
 _MOST_CALLS = 10  # of a trace
+# Short at first, as most errors pass; a database that is back is noticed within ten seconds.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 10.0
 # No row causes these, and no retry gets over them.
 _FINAL = (SchemaMissing, SchemaTooNew, DatabaseDamaged)

@@ -176,7 +176,11 @@ async def test_cluster_is_shown_without_the_database(
     assert found["zookeeper"]["state"] == "CONNECTED"
 
 
-async def test_partitions_without_an_owner_for_long_degrade_the_cluster(api: Api) -> None:
+async def test_partitions_without_an_owner_for_long_degrade_the_cluster(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The sessions of these tests live long, so the time without an owner would be long as well.
+    monkeypatch.setattr(api.services.unowned, "_timeout_s", 1.0)
     session = api.services.session
     about = {"address": "127.0.0.1:1"}
     async with (

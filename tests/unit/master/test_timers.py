@@ -17,7 +17,7 @@ class Woken:
     def __init__(self) -> None:
         self.now = START
         self.instances: list[int] = []
-        self.timers = Timers(lambda: self.now, self._wake)
+        self.timers = Timers(lambda: self.now, self._wake, kill_retry_s=2.0)
         self._news = asyncio.Event()
 
     def _wake(self, instance_id: int) -> None:

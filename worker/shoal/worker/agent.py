@@ -37,9 +37,7 @@ LEASE_STEP_S = 0.05  # less is not worth a message to the launcher
 PATIENCE = 1 / 10  # of it; the proof ends at 0.7, others take over at 1
 FETCH_PATIENCE = 1 / 2  # of the session timeout
 LOAD_EVERY_S = 1.0  # how often the member's data may change
-CLAIMS_CHECK_S = (
-    2.0  # between checks whether the claims that we hold still stand: two requests each
-)
+CLAIMS_CHECK_S = 2.0  # between checks whether our claims still stand: two requests each
 RELEASE_PAUSE_S = 0.1  # a finished task's claim is not waited for: those of a while go together
 LAST_REPORTS_S = 5.0  # to hand over results before leaving; the rest waits in the spool
 STOPPED = "the worker was stopped"

@@ -16,6 +16,8 @@ from shoal.proto.errors import PeerRefused, PeerUnavailable
 
 log = structlog.get_logger()
 
+# A master may be storing the ends of thousands of tasks. A connection on which nothing comes is
+# found sooner, by probes (intake/reachability.py).
 CALL_TIMEOUT_S = 10.0
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.05, 2.0  # between repetitions
 

@@ -19,6 +19,7 @@ from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
 
 _T, _W = TaskState, WorkflowState
+# Counted or listed for an answer, at most:
 _MOST_AHEAD = 10_000
 _MOST_HOLDERS = 5
 _MOST_WAITERS = 1_000

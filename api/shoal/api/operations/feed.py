@@ -19,7 +19,7 @@ log = structlog.get_logger()
 # Pauses between two reads of the table: short after an event, longer and longer without.
 SHORTEST_PAUSE_S = 0.02
 LONGEST_PAUSE_S = 0.25
-PAUSE_AFTER_ERROR_S = 1.0
+PAUSE_AFTER_ERROR_S = 1.0  # listeners keep their position meanwhile
 
 
 class Subscription:

@@ -22,7 +22,7 @@ from shoal.sql import Database
 
 log = structlog.get_logger()
 
-_MOST_TOGETHER = 500
+_MOST_TOGETHER = 500  # commands of one transaction; the others are in the next
 
 Stored = tuple[Command, bool]  # False: its idempotency key was there before
 

@@ -35,12 +35,12 @@ from shoal.sql import Database
 log = structlog.get_logger()
 
 MOST_BYTES = 1024 * 1024  # of one view; what a worker returns at most
-CALL_TIMEOUT_S = 10.0
+CALL_TIMEOUT_S = 10.0  # a part of a log from a slow disk
 # How often a quiet follower makes sure that the worker is still a member.
 LOOK_S = 5.0
 # Pauses between two reads of the row of an attempt that no worker has yet.
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
-PAUSE_BEFORE_RETRY_S = 0.2
+PAUSE_BEFORE_RETRY_S = 0.2  # after a stream broke
 
 
 @dataclass(frozen=True)

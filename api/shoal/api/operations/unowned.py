@@ -13,15 +13,18 @@ from shoal.coordination.errors import CoordinationError
 
 log = structlog.get_logger()
 
-LOOK_S = 2.5
-LONG_S = 10.0  # without an owner: a change of hands takes less
+# In parts of the session timeout:
+LOOK = 0.25  # between two looks
+# Without an owner for so long: a change of hands takes less, even if a member dies meanwhile.
+LONG = 1.0
 
 
 class Unowned:
     """Poll the partitions' owners, for the life of the ``async with`` block."""
 
-    def __init__(self, owners: Owners, partitions: int, *, look_s: float = LOOK_S) -> None:
-        self._owners, self._partitions, self._look_s = owners, partitions, look_s
+    def __init__(self, owners: Owners, partitions: int, session_timeout_s: float) -> None:
+        self._owners, self._partitions = owners, partitions
+        self._timeout_s = session_timeout_s
         self._since: dict[int, float] = {}  # partition -> when it was first seen without an owner
         self._task: asyncio.Task[None] | None = None
 
@@ -37,9 +40,14 @@ class Unowned:
     ) -> None:
         await background.stop(self._task)
 
-    def for_long(self, long_s: float = LONG_S) -> list[int]:
-        """Return the partitions that have had no owner for ``long_s`` and more, sorted."""
-        until = time.monotonic() - long_s
+    @property
+    def long_s(self) -> float:
+        """How long a partition has no owner before ``for_long`` names it."""
+        return LONG * self._timeout_s
+
+    def for_long(self) -> list[int]:
+        """Return the partitions that have had no owner for ``long_s`` or more, sorted."""
+        until = time.monotonic() - self.long_s
         return sorted(partition for partition, since in self._since.items() if since <= until)
 
     async def _run(self) -> None:
@@ -55,4 +63,4 @@ class Unowned:
                     for partition in range(self._partitions)
                     if partition not in owned
                 }
-            await asyncio.sleep(self._look_s)
+            await asyncio.sleep(LOOK * self._timeout_s)

@@ -11,6 +11,7 @@ import structlog
 
 from shoal.api.operations.clocks import member_ahead_s
 from shoal.api.operations.master_database import database_trouble
+from shoal.api.routes.health import ANSWER_S
 from shoal.api.schemas.cluster import (
     BacklogOut,
     ClusterOut,
@@ -39,8 +40,6 @@ from shoal.runtime.plugins import load_task_type, task_type_names
 router = strict_router("cluster")
 
 log = structlog.get_logger()
-
-DEADLINE_S = 3.0  # for the database
 
 
 @router.get("/cluster", summary="Show the cluster")
@@ -104,7 +103,7 @@ async def _work(shoal: Services) -> _Work | None:
     """Return what there is to do; None while the database is away: the rest is still of use."""
     try:
         async with (
-            asyncio.timeout(DEADLINE_S),
+            asyncio.timeout(ANSWER_S),
             shoal.database.unit_of_work(read_only=True) as uow,
         ):
             return _Work(

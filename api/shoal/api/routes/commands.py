@@ -29,7 +29,7 @@ IdempotencyKey = Annotated[
         description="The same key never starts anything twice; a repetition returns the first.",
     ),
 ]
-LONGEST_WAIT_S = 30
+LONGEST_WAIT_S = 30  # below the minute after which proxies usually end a quiet request
 # Pauses between two reads of a pending command: most are handled within milliseconds.
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.1
 

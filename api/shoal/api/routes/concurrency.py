@@ -28,7 +28,7 @@ log = structlog.get_logger()
 router = strict_router("concurrency groups")
 
 GroupName = Annotated[str, Path(max_length=100, examples=["warehouse"])]
-NOTIFY_TIMEOUT_S = 2.0
+NOTIFY_TIMEOUT_S = 2.0  # the answer does not wait longer: owners poll besides
 
 
 @router.get(

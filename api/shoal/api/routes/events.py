@@ -17,8 +17,8 @@ from shoal.core.runs.records import ChangeEvent
 
 router = strict_router("events")
 
-REPLAY_AT_ONCE = 500
-SOUGHT_AT_ONCE = 5_000
+REPLAY_AT_ONCE = 500  # events read with one query
+SOUGHT_AT_ONCE = 5_000  # ids that one query looks through for those of a project
 
 
 @router.get(

@@ -6,7 +6,6 @@ from fastapi import APIRouter, Response
 
 from shoal.api.operations.clocks import differences
 from shoal.api.operations.master_database import troubles
-from shoal.api.operations.unowned import LONG_S
 from shoal.api.schemas.health import Check, Checks, ClockDifference, Health, Live
 from shoal.api.services import Services, Shoal
 from shoal.api.web.problems import documented
@@ -16,7 +15,7 @@ from shoal.coordination.errors import CoordinationError
 from shoal.coordination.session.nodes import SessionState
 from shoal.core.errors import ShoalError
 
-DEADLINE_S = 3.0
+ANSWER_S = 3.0  # for the database or ZooKeeper: these pages show what is known without it
 NAMED = 10  # partitions
 
 # The only route without a token: it says nothing but that the process answers.
@@ -84,10 +83,10 @@ async def _look(shoal: Services) -> Health:
 async def _database(shoal: Services) -> Check:
     kind = shoal.database.kind
     try:
-        async with asyncio.timeout(DEADLINE_S):
+        async with asyncio.timeout(ANSWER_S):
             await shoal.database.ping()
     except TimeoutError:
-        return Check(ok=False, detail=f"{kind} did not answer within {DEADLINE_S:g} s")
+        return Check(ok=False, detail=f"{kind} did not answer within {ANSWER_S:g} s")
     except ShoalError as error:
         return Check(ok=False, detail=f"{kind}: {error}")
     return Check(ok=True, detail=f"{kind} answers")
@@ -96,7 +95,7 @@ async def _database(shoal: Services) -> Check:
 async def _quarantined(shoal: Services) -> int:
     try:
         async with (
-            asyncio.timeout(DEADLINE_S),
+            asyncio.timeout(ANSWER_S),
             shoal.database.unit_of_work(read_only=True) as uow,
         ):
             return await uow.quarantine.count()
@@ -117,14 +116,14 @@ def _partitions(shoal: Services) -> Check:
     named = ", ".join(map(str, unowned[:NAMED])) + (", …" if len(unowned) > NAMED else "")
     return Check(
         ok=False,
-        detail=f"{len(unowned)} of {total} partitions have had no owner for {LONG_S:g} s "
-        f"or more: {named}",
+        detail=f"{len(unowned)} of {total} partitions have had no owner for "
+        f"{shoal.unowned.long_s:g} s or more: {named}",
     )
 
 
 async def _damaged_znodes(shoal: Services) -> int | None:
     try:
-        async with asyncio.timeout(DEADLINE_S):
+        async with asyncio.timeout(ANSWER_S):
             return await quarantine.count(shoal.session)
     except (CoordinationError, TimeoutError):
         return None

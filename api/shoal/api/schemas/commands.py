@@ -23,8 +23,9 @@ RequestType = Literal[
     CommandType.KILL_TASK,
     CommandType.FORCE_SUCCESS,
 ]
+# Of one request, for the row that it becomes:
 MAX_NAMED_TASKS = 1_000
-LONGEST_REASON = 1_000
+LONGEST_REASON = 1_000  # characters
 MOST_PARAMETERS = 10_000
 
 

@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from shoal.api.web.errors import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, NotJson
 from shoal.core.errors import shortened
 
-MAX_BODY_BYTES = 8 * 1024 * 1024
+MAX_BODY_BYTES = 8 * 1024 * 1024  # 10,000 tasks of some 800 bytes
 _INLINE_BYTES = 64 * 1024  # larger bodies are parsed and validated in a thread
 _INT64 = 2**63
 

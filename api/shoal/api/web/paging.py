@@ -11,7 +11,7 @@ from shoal.api.web.errors import FieldError, InvalidRequest
 
 T = TypeVar("T")
 
-MOST_ITEMS = 500
+MOST_ITEMS = 500  # of a page: what one answer makes of rows in one go
 MAX_ID = 2**63 - 1
 
 Limit = Annotated[

@@ -42,7 +42,7 @@ from shoal.sql.errors import (
 log = structlog.get_logger()
 
 MEDIA_TYPE = "application/problem+json"
-RETRY_AFTER_S = 1
+RETRY_AFTER_S = 1  # the header of answers that another try may better
 MOST_ERRORS = 1000  # listed in one document
 
 

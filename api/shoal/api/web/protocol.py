@@ -2,7 +2,7 @@
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-MOST_UNREAD_BYTES = 64 * 1024
+MOST_UNREAD_BYTES = 64 * 1024  # a token and the usual headers are far below
 
 
 class BoundedProtocol(HttpToolsProtocol):

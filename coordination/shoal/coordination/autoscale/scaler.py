@@ -20,7 +20,7 @@ from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
 
-INTERVAL_S = 30.0
+INTERVAL_S = 30.0  # between decisions: a worker takes seconds to start, a backlog minutes
 
 
 class Target(Protocol):

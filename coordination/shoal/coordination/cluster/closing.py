@@ -16,7 +16,7 @@ from shoal.coordination.session.session import ZkSession
 log = structlog.get_logger()
 
 MARK = "/.closed"  # made when all that was there had been closed
-AT_ONCE = 1000
+AT_ONCE = 1000  # requests in flight
 
 
 async def close_tree(hosts: str, credential: str, administrator: str) -> None:

@@ -19,7 +19,7 @@ from shoal.core.timing.cluster_time import ClusterTime, Shown
 
 log = structlog.get_logger()
 
-COMPARE_EVERY_S = 10.0
+COMPARE_EVERY_S = 10.0  # a write to ZooKeeper each; a clock that was set counts until then
 SUSPICIOUS_EVERY_S = 2.0  # while clocks differ
 ANSWER_S = 2.0  # a clock that takes longer to answer is left out
 

@@ -23,9 +23,9 @@ from shoal.coordination.messages.topic import DEFAULT_PARTITIONS, DeadLetter, op
 from shoal.coordination.session.nodes import Delete, Operation
 from shoal.coordination.session.session import ZkSession
 
-MAX_BYTES = 64 * 1024
+MAX_BYTES = 64 * 1024  # of a message, unless the producer says otherwise
 MOST_BYTES = 512 * 1024  # ZooKeeper takes no packet above 1 MB
-ID_WINDOW_S = 300.0
+ID_WINDOW_S = 300.0  # in which a repeated id adds nothing
 
 
 class Producer:

@@ -38,7 +38,7 @@ from shoal.runtime import failpoints
 
 log = structlog.get_logger()
 
-TIMEOUT_S = 5.0
+TIMEOUT_S = 5.0  # for the answer of a worker; without one the next sweep asks again
 LAST_TIMEOUT_S = 2.0  # for the answer of a worker that is no member: as a rule there is none
 MOST = 5_000  # attempts in one call; the next sweep asks for the rest
 REMEMBER_S = 60.0  # addresses of workers that have left

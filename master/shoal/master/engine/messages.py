@@ -21,7 +21,7 @@ from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
 
-DEEPEST = 20
+DEEPEST = 20  # levels of sub-workflows; deeper ones are taken for a workflow that runs itself
 REQUESTED_BY = "sub-workflow"
 
 Change = tuple[Run, Decision]

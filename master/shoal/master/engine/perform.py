@@ -22,7 +22,7 @@ from shoal.runtime import failpoints
 
 log = structlog.get_logger()
 
-_KILL_TIMEOUT_S = 5.0
+_KILL_TIMEOUT_S = 5.0  # a kill that was not heard is repeated by a timer anyway
 
 
 def queue_entry(run: Run, attempt: Attempt) -> Entry:

@@ -25,8 +25,8 @@ from shoal.sql.statements.reading import reason_of
 
 log = structlog.get_logger()
 
-_LONGEST_PAUSE_S = 600.0  # between two tries
-_STORE_AGAIN_S = 1.0
+_LONGEST_PAUSE_S = 600.0  # between two tries: a repair is noticed within ten minutes
+_STORE_AGAIN_S = 1.0  # pause after the list of what is quarantined could not be stored
 
 _Key = tuple[Kind, str]
 
@@ -46,7 +46,7 @@ class Quarantine:
         database: Database,
         clock: Callable[[], datetime],
         epochs: Mapping[int, int],
-        first_retry_s: float = 10.0,
+        first_retry_s: float,
         on_retry: Callable[[QuarantinedItem], None] = lambda _: None,
     ) -> None:
         """``epochs``: of the partitions held, at any time.

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-_TURN_S = 0.01
+_TURN_S = 0.01  # heartbeats and calls wait for it
 
 
 class Yielding:

@@ -30,7 +30,9 @@ from shoal.sql.repositories.runs.admission import supersede_key
 log = structlog.get_logger()
 
 REQUESTED_BY = "overlap"
-POLL_INTERVAL_S = 30.0
+# Regular polls of the scanner between two of this service: every end admits at once, a poll only
+# finds what was lost on the way.
+_SCANS_PER_POLL = 6
 
 
 @dataclass
@@ -149,7 +151,8 @@ class Admission(PeriodicService):
     name = "admission"
 
     def __init__(self, context: MasterContext) -> None:
-        super().__init__(POLL_INTERVAL_S, first_s=POLL_INTERVAL_S)
+        self._interval_s = _SCANS_PER_POLL * context.settings.scan_interval_s
+        super().__init__(self._interval_s, first_s=self._interval_s)
         self._database, self._engine = context.database, context.engine
         self._clock, self._notify_owners = context.clock, context.notify_owners
 
@@ -184,7 +187,7 @@ class Admission(PeriodicService):
     async def _repeat(self, waiting: Collection[int]) -> None:
         """Send ADMIT to those that were admitted long ago if the message is not there."""
         now = self._clock()
-        before = now - timedelta(seconds=POLL_INTERVAL_S)
+        before = now - timedelta(seconds=self._interval_s)
         async with self._database.unit_of_work(read_only=True) as uow:
             homes = await uow.admission.not_begun(waiting, before)
         if not homes:

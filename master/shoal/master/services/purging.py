@@ -36,7 +36,9 @@ HOME = 0  # the partition whose owner purges what belongs to none
 
 _WINDOW = 500  # rows read with one query
 _ROWS_AT_ONCE = 1_000  # of events, of commands; and of attempts, unless one instance has more
-_LONGEST_PAUSE_S = 30.0
+_LONGEST_PAUSE_S = 30.0  # however long a batch took: the database may have stood still
+# A request is a few rows, and no rule of its own: long enough to see who has purged what. None
+# takes as long.
 _KEEP_REQUESTS = timedelta(days=30)
 _MOST_COUNTED = 1_000_000  # events, in a rehearsal
 # A request goes round again while its rows wait for rows of other owners to go first.

@@ -26,7 +26,7 @@ from shoal.sql.errors import Fenced, UnreadableRow
 
 log = structlog.get_logger()
 
-_SCHEDULES_PER_POLL = 5_000
+_SCHEDULES_PER_POLL = 5_000  # the next poll takes the rest
 _SCHEDULES_AT_ONCE = 500  # in one transaction
 _FIRES_AT_ONCE = 2_000  # in one transaction, plus those of the last schedule in it
 # Missed fire times may be many: a poll makes up for so many of all schedules and of one.

@@ -22,9 +22,7 @@ class Timers(PeriodicService):
 
     name = "timers"
 
-    def __init__(
-        self, clock: Clock, on_due: Callable[[int], None], kill_retry_s: float = 2.0
-    ) -> None:
+    def __init__(self, clock: Clock, on_due: Callable[[int], None], kill_retry_s: float) -> None:
         """``kill_retry_s``: an instance is woken so long after a kill, to repeat it."""
         super().__init__(LONGEST_SLEEP_S)
         self._clock, self._on_due = clock, on_due

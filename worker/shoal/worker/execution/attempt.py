@@ -41,7 +41,7 @@ class LaunchRequest:
     stdin_path: Path | None = None  # an empty standard input if None
     stdin: str | None = field(default=None, repr=False)  # what is read there, instead of a file
     timeout_s: float | None = None
-    timeout_grace_s: float = 10.0
+    timeout_grace_s: float = 0.0
     context: Mapping[str, Any] = field(default_factory=dict)
     output_path: Path | None = None
     refused_outputs: str = ""

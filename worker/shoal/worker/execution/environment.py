@@ -29,7 +29,7 @@ INHERITED = (
     "SSL_CERT_DIR",
 )
 LONGEST_VALUE = 100 * 1024  # bytes; Linux refuses a variable above 128 KiB
-MOST_SECRET_BYTES = 256 * 1024
+MOST_SECRET_BYTES = 256 * 1024  # of all secrets, which are in no file
 MOST_BYTES = 1024 * 1024  # of all parameters; Linux refuses some 2 MB of arguments and variables
 # A parameter of such a name would steer the programs that see it instead of informing them.
 STEERING_PREFIXES = ("PYTHON", "JAVA_", "_JAVA_", "JDK_", "SPARK_", "PYSPARK_", "HADOOP_", "YARN_")

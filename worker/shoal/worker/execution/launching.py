@@ -41,7 +41,7 @@ from shoal.worker.supervisor.shim.descriptors import LIMIT_VARIABLE
 from shoal.worker.supervisor.watchdog import kill_children
 
 LAUNCHER_MAIN = Path(__file__).parents[1] / "supervisor" / "main.py"
-START_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 30.0  # of an interpreter, on a machine that is busy with other things
 WATCHDOGS_TIMEOUT_S = 5.0  # then we kill what they should
 SHORTEST_PATIENCE_S = 0.25  # a sound launcher kills hundreds of processes in less
 FIRST_RETRY_S, LAST_RETRY_S = 0.1, 5.0  # between attempts to replace a dead launcher

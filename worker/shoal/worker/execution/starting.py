@@ -15,7 +15,7 @@ from shoal.worker.execution.launching import Launcher, LauncherUnavailable
 
 log = structlog.get_logger()
 
-TRY_EVERY_S = 1.0
+TRY_EVERY_S = 1.0  # one process, to see whether it can be started
 ENOUGH = 64  # starts in a row after which there is no limit
 
 

@@ -14,7 +14,7 @@ import structlog
 
 log = structlog.get_logger()
 
-CHECK_EVERY_S = 1.0
+CHECK_EVERY_S = 1.0  # two system calls a folder
 MIB = 1 << 20
 FEWEST_FILES = 1000  # that can still be created
 # What must be free to begin again, as a multiple of what must be free to go on: no flickering.

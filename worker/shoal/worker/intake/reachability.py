@@ -18,7 +18,7 @@ from shoal.worker.masters import Masters
 log = structlog.get_logger()
 
 FAILURES = 2  # in a row; the first one starts the probes, so the second follows at once
-PROBE_EVERY_S = 1.0
+PROBE_EVERY_S = 1.0  # an empty request each; its tasks are with other workers meanwhile
 PROBE_TIMEOUT_S = 2.0  # a sound master answers an empty request within milliseconds
 
 

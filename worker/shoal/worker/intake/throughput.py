@@ -6,7 +6,7 @@ from collections import deque
 WINDOW_S = 0.1  # what ended within this time is likely to be matched in the next
 SHORT_S = 0.25  # an attempt that takes longer says nothing about the next moment
 MOST = 64  # attempts ahead, unless the settings say otherwise
-MOST_OF_A_SLOT = 8
+MOST_OF_A_SLOT = 8  # a task that turns out long keeps so many waiting at most
 
 
 class Throughput:

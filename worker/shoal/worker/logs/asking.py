@@ -8,7 +8,7 @@ from shoal.proto.errors import PeerUnavailable, RpcError
 from shoal.worker.logs.keeping import Standing
 from shoal.worker.masters import Masters
 
-_TRIES = 3
+_TRIES = 3  # with other masters each time: an owner may have changed since it was read
 
 
 class Asking:

@@ -33,7 +33,7 @@ SWEEP_EVERY_S = 3_600.0  # through all logs
 LOW, ENOUGH = 2.0, 2.5
 # An instance that a master does not know has been purged: its logs cannot be asked for any more.
 UNKNOWN_FOR_S = DAY_S
-CORRUPT_FOR_S = 7 * DAY_S
+CORRUPT_FOR_S = 7 * DAY_S  # records that could not be read stay for people to see
 LEFT_FOR_S = 3_600.0  # work folders that could not be removed are tried again after this long
 PAUSE_IN_VAIN_S = 60.0  # when nothing could go
 _TOGETHER = 200  # instances that a master is asked about at once

@@ -20,9 +20,9 @@ from shoal.worker.attempts import Attempt, Attempts
 
 log = structlog.get_logger()
 
-CHECK_EVERY_S = 0.25  # …
-LOGS_EACH_S = 10_000  # … but at so many logs a second, and more often while one grows fast
-SHORTEST_CHECK_S = 0.02
+# All logs are checked every CHECK_EVERY_S, but at most LOGS_EACH_S of them a second; one that grows
+# fast more often, at the shortest after SHORTEST_CHECK_S.
+CHECK_EVERY_S, LOGS_EACH_S, SHORTEST_CHECK_S = 0.25, 10_000, 0.02
 MIB = 1 << 20
 
 

@@ -22,7 +22,7 @@ from shoal.worker.results.spool import Spool
 from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
 from shoal.worker.supervisor.shim.outputs import BadOutput, collect
 
-LONGEST_REASON = 2000  # characters
+LONGEST_REASON = 2000  # characters: a sentence with the end of an error, for tables and pages
 
 _KINDS = {
     Outcome.SUCCEEDED: pb.SUCCEEDED,
