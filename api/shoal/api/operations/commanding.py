@@ -4,6 +4,7 @@ import asyncio
 import secrets
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from shoal.api.schemas.commands import CommandIn
 from shoal.api.web.errors import FieldError, InvalidRequest, NotNewestAttempt
@@ -14,6 +15,7 @@ from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.errors import shortened
 from shoal.core.hints import MOST_MISTAKES, Hints
 from shoal.core.runs.commands import Command, CommandType, NewCommand
+from shoal.core.runs.records import Instance
 from shoal.sql import UnitOfWork
 
 REQUESTED_BY = "api"
@@ -102,15 +104,7 @@ async def new_command(uow: UnitOfWork, body: CommandIn, key: str, partitions: in
     if selection is not None:
         version = await uow.workflows.version(instance.workflow_id, instance.version)
         await asyncio.to_thread(check_tasks, version.spec, selection)
-    return NewCommand(
-        type=body.type,
-        partition=instance.partition,
-        idempotency_key=key,
-        workflow_id=instance.workflow_id,
-        instance_id=instance.id,
-        requested_by=REQUESTED_BY,
-        selection=selection,
-    )
+    return replace(_about(instance, body, key), selection=selection)
 
 
 async def _start(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) -> NewCommand:
@@ -151,6 +145,11 @@ async def _about_task(uow: UnitOfWork, body: CommandIn, key: str) -> NewCommand:
             f"task instance {body.task_instance_id} is over: attempt {newest.attempt} of {task}, "
             f"task instance {newest.id}, came after it"
         )
+    detail = {} if body.reason is None else {"reason": body.reason}
+    return replace(_about(instance, body, key), task=task, detail=detail)
+
+
+def _about(instance: Instance, body: CommandIn, key: str) -> NewCommand:
     return NewCommand(
         type=body.type,
         partition=instance.partition,
@@ -158,8 +157,6 @@ async def _about_task(uow: UnitOfWork, body: CommandIn, key: str) -> NewCommand:
         workflow_id=instance.workflow_id,
         instance_id=instance.id,
         requested_by=REQUESTED_BY,
-        task=task,
-        detail={} if body.reason is None else {"reason": body.reason},
     )
 
 

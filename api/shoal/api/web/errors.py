@@ -1,19 +1,21 @@
-"""Errors of the API; each class is one kind of problem document (RFC 9457).
+"""Errors of the API, and the kinds of problem documents (RFC 9457) that they become.
 
 ::
 
     ShoalError
-    └── ApiError
-        ├── MalformedBody          400  the body is no JSON
-        ├── Unauthorized           401  no token, or a wrong one
-        ├── NoSuchThing            404  an object that the request names does not exist
-        ├── KeyReused              409  the idempotency key belongs to another request
-        ├── NotNewestAttempt       409  another attempt of the task has followed the named one
-        ├── BodyTooLarge           413
-        ├── NotJson                415  the body is of another media type
-        ├── RangeNotSatisfiable    416
-        ├── InvalidRequest         422  fields with unusable values; ``errors`` names each
-        ├── LogUnavailable         503  the worker that holds a log is not there (retriable)
+    ├── ApiError                   an answer to a request
+    │   ├── MalformedBody          400  the body is no JSON
+    │   ├── Unauthorized           401  no token, or a wrong one
+    │   ├── NoSuchThing            404  an object that the request names does not exist
+    │   │   └── LogDeleted         404  the worker has deleted the log
+    │   ├── KeyReused              409  the idempotency key belongs to another request
+    │   ├── NotNewestAttempt       409  another attempt of the task has followed the named one
+    │   ├── BodyTooLarge           413
+    │   ├── NotJson                415  the body is of another media type
+    │   ├── RangeNotSatisfiable    416
+    │   ├── InvalidRequest         422  fields with unusable values; ``errors`` names each
+    │   └── LogUnavailable         503  the worker that holds a log is not there (retriable)
+    └── CannotServe                the API does not start
         ├── NotLoopback            the address would open the API to the network
         ├── AddressInUse           another program has the port
         └── BadToken               the token file cannot be used
@@ -28,6 +30,23 @@ from shoal.core.errors import ShoalError
 
 
 @dataclass(frozen=True)
+class Kind:
+    """A kind of problem. ``slug`` is its name for programs, ``title`` the same in words."""
+
+    status: HTTPStatus
+    slug: str
+    title: str
+    detail: str | None = None  # None: the error's own text may be shown
+
+
+INTERNAL = Kind(HTTPStatus.INTERNAL_SERVER_ERROR, "internal-error", "Internal error")
+NOT_FOUND = Kind(HTTPStatus.NOT_FOUND, "not-found", "Not found")
+UNUSABLE = Kind(
+    HTTPStatus.UNPROCESSABLE_ENTITY, "invalid-request", "The request has unusable values"
+)
+
+
+@dataclass(frozen=True)
 class FieldError:
     """What is wrong with one field of a request. ``field`` is empty for the whole."""
 
@@ -37,11 +56,9 @@ class FieldError:
 
 
 class ApiError(ShoalError):
-    """Base of this branch. The text becomes the problem's detail, so it never holds a secret."""
+    """An answer. The text becomes the problem's detail, so it never holds a secret."""
 
-    status: ClassVar[int] = HTTPStatus.INTERNAL_SERVER_ERROR
-    slug: ClassVar[str] = "internal-error"
-    title: ClassVar[str] = "Internal error"
+    kind: ClassVar[Kind] = INTERNAL
 
     def __init__(
         self,
@@ -55,15 +72,15 @@ class ApiError(ShoalError):
 
 
 class MalformedBody(ApiError):
-    status, slug, title = HTTPStatus.BAD_REQUEST, "malformed-json", "The body is no JSON"
+    kind = Kind(HTTPStatus.BAD_REQUEST, "malformed-json", "The body is no JSON")
 
 
 class Unauthorized(ApiError):
-    status, slug, title = HTTPStatus.UNAUTHORIZED, "unauthorized", "A token is needed"
+    kind = Kind(HTTPStatus.UNAUTHORIZED, "unauthorized", "A token is needed")
 
 
 class NoSuchThing(ApiError):
-    status, slug, title = HTTPStatus.NOT_FOUND, "not-found", "Not found"
+    kind = NOT_FOUND
 
 
 class LogDeleted(NoSuchThing):
@@ -71,33 +88,39 @@ class LogDeleted(NoSuchThing):
 
 
 class KeyReused(ApiError):
-    status = HTTPStatus.CONFLICT
-    slug, title = "idempotency-key-reused", "The idempotency key belongs to another request"
+    kind = Kind(
+        HTTPStatus.CONFLICT,
+        "idempotency-key-reused",
+        "The idempotency key belongs to another request",
+    )
 
 
 class NotNewestAttempt(ApiError):
-    status = HTTPStatus.CONFLICT
-    slug, title = "not-newest-attempt", "Another attempt of the task has followed"
+    kind = Kind(
+        HTTPStatus.CONFLICT, "not-newest-attempt", "Another attempt of the task has followed"
+    )
 
 
 class BodyTooLarge(ApiError):
-    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    slug, title = "body-too-large", "The body is too large"
+    kind = Kind(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body-too-large", "The body is too large")
 
 
 class NotJson(ApiError):
-    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
-    slug, title = "unsupported-media-type", "The body must be JSON"
+    kind = Kind(
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "The body must be JSON"
+    )
 
 
 class RangeNotSatisfiable(ApiError):
-    status = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
-    slug, title = "range-not-satisfiable", "There are no such bytes"
+    kind = Kind(
+        HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+        "range-not-satisfiable",
+        "There are no such bytes",
+    )
 
 
 class InvalidRequest(ApiError):
-    status = HTTPStatus.UNPROCESSABLE_ENTITY
-    slug, title = "invalid-request", "The request has unusable values"
+    kind = UNUSABLE
 
     def __init__(self, errors: Sequence[FieldError]) -> None:
         text = "; ".join(f"{e.field}: {e.message}" if e.field else e.message for e in errors)
@@ -105,12 +128,19 @@ class InvalidRequest(ApiError):
 
 
 class LogUnavailable(ApiError):
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-    slug, title = "log-unavailable", "The worker that holds the log is not there"
+    kind = Kind(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "log-unavailable",
+        "The worker that holds the log is not there",
+    )
     retriable: ClassVar[bool] = True
 
 
-class NotLoopback(ApiError):
+class CannotServe(ShoalError):
+    """Base of what keeps the API from starting."""
+
+
+class NotLoopback(CannotServe):
     """The API must not be reachable from other machines yet."""
 
     def __init__(self, host: str) -> None:
@@ -120,7 +150,7 @@ class NotLoopback(ApiError):
         )
 
 
-class AddressInUse(ApiError):
+class AddressInUse(CannotServe):
     """The address cannot be listened on."""
 
     def __init__(self, host: str, port: int, reason: str) -> None:
@@ -130,5 +160,5 @@ class AddressInUse(ApiError):
         )
 
 
-class BadToken(ApiError):
+class BadToken(CannotServe):
     """The file with the API's token is unusable."""

@@ -6,7 +6,7 @@ also stands in the log; its text and its traceback stay there.
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from http import HTTPStatus
 from itertools import islice
 from typing import Any
@@ -18,7 +18,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from shoal.api.web.errors import ApiError, FieldError
+from shoal.api.web.errors import INTERNAL, NOT_FOUND, UNUSABLE, ApiError, FieldError, Kind
 from shoal.coordination.errors import CannotConnect, ConnectionLoss, SessionLost
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.errors import ShoalError
@@ -80,50 +80,41 @@ class Problem(BaseModel):
     errors: list[ProblemField] = Field(default=[], description="Each field that is wrong.")
 
 
-@dataclass(frozen=True)
-class _Kind:
-    status: HTTPStatus
-    slug: str
-    title: str
-    detail: str | None = None  # None: the error's own text may be shown
-
-
-_DATABASE = _Kind(
+_DATABASE = Kind(
     HTTPStatus.SERVICE_UNAVAILABLE,
     "database-unavailable",
     "The database does not answer",
     "the database did not carry this out in time; send the request again",
 )
-_ZOOKEEPER = _Kind(
+_ZOOKEEPER = Kind(
     HTTPStatus.SERVICE_UNAVAILABLE,
     "zookeeper-unavailable",
     "ZooKeeper does not answer",
     "this answer needs ZooKeeper, which could not be reached; send the request again",
 )
-_KINDS: Mapping[type[ShoalError], _Kind] = {
-    NotFound: _Kind(HTTPStatus.NOT_FOUND, "not-found", "Not found"),
-    OpenInstances: _Kind(HTTPStatus.CONFLICT, "open-instances", "Instances are still open"),
-    CalendarInUse: _Kind(HTTPStatus.CONFLICT, "calendar-in-use", "Schedules use the calendar"),
-    ConcurrencyGroupInUse: _Kind(
-        HTTPStatus.CONFLICT, "concurrency-group-in-use", "Somebody needs the concurrency group"
+_CONFLICT = Kind(HTTPStatus.CONFLICT, "conflict", "Another request was quicker")
+_DEFINITION = Kind(
+    HTTPStatus.UNPROCESSABLE_ENTITY, "invalid-definition", "The workflow definition is invalid"
+)
+_KINDS: Mapping[type[ShoalError], Kind] = {
+    NotFound: NOT_FOUND,
+    OpenInstances: Kind(HTTPStatus.CONFLICT, "open-instances", "Instances are still open"),
+    CalendarInUse: Kind(HTTPStatus.CONFLICT, "calendar-in-use", "Schedules use the calendar"),
+    ConcurrencyGroupInUse: Kind(
+        HTTPStatus.CONFLICT, "concurrency-group-in-use", "The concurrency group is in use"
     ),
-    IntegrityViolated: _Kind(
-        HTTPStatus.CONFLICT,
-        "conflict",
-        "Somebody else was quicker",
-        "the change contradicts one made at the same time; read again, then decide",
+    IntegrityViolated: replace(
+        _CONFLICT,
+        detail="the change contradicts one made at the same time; read again, then decide",
     ),
-    StaleRow: _Kind(HTTPStatus.CONFLICT, "conflict", "Somebody else was quicker"),
-    InvalidValue: _Kind(
-        HTTPStatus.UNPROCESSABLE_ENTITY,
-        "invalid-request",
-        "The request has unusable values",
-        "the database cannot store one of the values: too long, too large, or a NUL character",
+    StaleRow: _CONFLICT,
+    InvalidValue: replace(
+        UNUSABLE,
+        detail="the database cannot store one of the values: too long, too large, or a NUL "
+        "character",
     ),
-    UnreadableRow: _Kind(
-        HTTPStatus.CONFLICT, "unreadable", "What is stored is beyond this version"
-    ),
-    PartitionsMissing: _Kind(
+    UnreadableRow: Kind(HTTPStatus.CONFLICT, "unreadable", "What is stored is beyond this version"),
+    PartitionsMissing: Kind(
         HTTPStatus.SERVICE_UNAVAILABLE, "not-ready", "The cluster was never started"
     ),
     DatabaseUnavailable: _DATABASE,
@@ -131,13 +122,13 @@ _KINDS: Mapping[type[ShoalError], _Kind] = {
     ConnectionLoss: _ZOOKEEPER,
     CannotConnect: _ZOOKEEPER,
     SessionLost: _ZOOKEEPER,
-    VaultError: _Kind(
+    VaultError: Kind(
         HTTPStatus.SERVICE_UNAVAILABLE, "no-secrets-key", "Secrets cannot be encrypted"
     ),
-    PeerUnavailable: _Kind(
+    PeerUnavailable: Kind(
         HTTPStatus.SERVICE_UNAVAILABLE, "peer-unavailable", "A process of the cluster is silent"
     ),
-    PeerRefused: _Kind(
+    PeerRefused: Kind(
         HTTPStatus.BAD_GATEWAY, "peer-refused", "A process of the cluster refused the request"
     ),
 }
@@ -153,23 +144,20 @@ class ProblemResponse(JSONResponse):
 
 def problem_response(
     request: Request,
-    *,
-    status: int,
-    slug: str,
-    title: str,
+    kind: Kind,
     detail: str,
     errors: Sequence[FieldError] = (),
     headers: Mapping[str, str] | None = None,
 ) -> ProblemResponse:
-    """Build the response. The type is the slug below /problems/."""
+    """Build the response. The type is the kind's slug below /problems/."""
     fields = [
         ProblemField(field=error.field, message=error.message, line=error.line)
         for error in errors[:MOST_ERRORS]
     ]
     document = Problem(
-        type=f"/problems/{slug}",
-        title=title,
-        status=int(status),
+        type=f"/problems/{kind.slug}",
+        title=kind.title,
+        status=int(kind.status),
         detail=detail,
         instance=request.url.path,
         errors=fields,
@@ -178,9 +166,9 @@ def problem_response(
         if field["line"] is None:
             del field["line"]
     given = dict(headers or {})
-    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+    if kind.status == HTTPStatus.SERVICE_UNAVAILABLE:
         given.setdefault("Retry-After", str(RETRY_AFTER_S))
-    return ProblemResponse(document, int(status), given)
+    return ProblemResponse(document, int(kind.status), given)
 
 
 def install(app: FastAPI) -> None:
@@ -193,15 +181,7 @@ def install(app: FastAPI) -> None:
 async def _shoal_error(request: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, ShoalError)
     if isinstance(error, ApiError):
-        return problem_response(
-            request,
-            status=error.status,
-            slug=error.slug,
-            title=error.title,
-            detail=str(error),
-            errors=error.errors,
-            headers=error.headers,
-        )
+        return problem_response(request, error.kind, str(error), error.errors, error.headers)
     if isinstance(error, InvalidDefinition):
         return _invalid_definition(request, error)
     kind = next((_KINDS[cls] for cls in type(error).__mro__ if cls in _KINDS), None)
@@ -209,40 +189,22 @@ async def _shoal_error(request: Request, error: Exception) -> ProblemResponse:
         return unexpected(request, error)
     if kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.warning("request failed", path=request.url.path, error=str(error))
-    return problem_response(
-        request,
-        status=kind.status,
-        slug=kind.slug,
-        title=kind.title,
-        detail=kind.detail or str(error),
-    )
+    return problem_response(request, kind, kind.detail or str(error))
 
 
 def _invalid_definition(request: Request, error: InvalidDefinition) -> ProblemResponse:
     found = [FieldError(p.field, p.message, p.line) for p in error.problems]
     count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
-    return problem_response(
-        request,
-        status=HTTPStatus.UNPROCESSABLE_ENTITY,
-        slug="invalid-definition",
-        title="The workflow definition is invalid",
-        detail=f"{count} in the definition; nothing was stored",
-        errors=found,
-    )
+    detail = f"{count} in the definition; nothing was stored"
+    return problem_response(request, _DEFINITION, detail, found)
 
 
 async def _validation_error(request: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, RequestValidationError)
     told = islice(error.errors(), MOST_MISTAKES)
     found = [FieldError(_field(item["loc"]), _message(item)) for item in told]
-    return problem_response(
-        request,
-        status=HTTPStatus.UNPROCESSABLE_ENTITY,
-        slug="invalid-request",
-        title="The request has unusable values",
-        detail="; ".join(f"{e.field}: {e.message}" for e in found[:5]),
-        errors=found,
-    )
+    detail = "; ".join(f"{e.field}: {e.message}" for e in found[:5])
+    return problem_response(request, UNUSABLE, detail, found)
 
 
 def _field(loc: Sequence[str | int]) -> str:
@@ -269,19 +231,14 @@ def _message(item: Mapping[str, Any]) -> str:
 async def _http_error(request: Request, error: Exception) -> ProblemResponse:
     """Errors of the framework: unknown routes, methods that a route does not have."""
     assert isinstance(error, HTTPException)
-    title = HTTPStatus(error.status_code).phrase
+    status = HTTPStatus(error.status_code)
+    slug = _HTTP_SLUGS.get(status, status.phrase.lower().replace(" ", "-"))
     detail = {
         404: f"there is nothing at {request.url.path}; see /api/v1/openapi.json",
         405: f"{request.url.path} does not allow {request.method}",
     }.get(error.status_code, str(error.detail))
-    return problem_response(
-        request,
-        status=error.status_code,
-        slug=_HTTP_SLUGS.get(error.status_code, title.lower().replace(" ", "-")),
-        title=title,
-        detail=detail,
-        headers=_allowed(request) if error.status_code == 405 else error.headers,
-    )
+    headers = _allowed(request) if status == HTTPStatus.METHOD_NOT_ALLOWED else error.headers
+    return problem_response(request, Kind(status, slug, status.phrase), detail, headers=headers)
 
 
 def _allowed(request: Request) -> dict[str, str]:
@@ -307,13 +264,8 @@ def unexpected(request: Request, error: Exception) -> ProblemResponse:
         path=request.url.path,
         exc_info=error,
     )
-    return problem_response(
-        request,
-        status=HTTPStatus.INTERNAL_SERVER_ERROR,
-        slug="internal-error",
-        title="Internal error",
-        detail=f"an unexpected error; the log of the API holds it under the id {error_id}",
-    )
+    detail = f"an unexpected error; the log of the API holds it under the id {error_id}"
+    return problem_response(request, INTERNAL, detail)
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
