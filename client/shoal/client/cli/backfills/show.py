@@ -5,16 +5,15 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.client.cli.terminal.options import Data, Json, Project
+from shoal.client.cli.backfills.options import Wait
+from shoal.client.cli.terminal.listing import Limit, States, page_of, read_states
+from shoal.client.cli.terminal.options import Data, Json, Project, workflow_filter
 
 group = typer.Typer(
     name="backfills", help="Backfills and how far they have come.", invoke_without_command=True
 )
 
 BackfillId = Annotated[int, typer.Argument(metavar="ID", min=1, help="Id of a backfill.")]
-Wait = Annotated[
-    bool, typer.Option("--wait", "-w", help="Follow it to its end; exit 0 if it succeeds.")
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -29,11 +28,8 @@ def backfills(
         str | None,
         typer.Option(metavar="NAME", help="Only those of this workflow, also PROJECT/NAME."),
     ] = None,
-    state: Annotated[
-        list[str] | None,
-        typer.Option(metavar="STATE", help="Only in this state, such as RUNNING; repeatable."),
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at most.")] = 20,
+    state: States = None,
+    limit: Limit = 20,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
@@ -44,13 +40,13 @@ def backfills(
     from shoal.client.cli.backfills.view import backfills_table
     from shoal.client.cli.terminal.output import out, print_json, say
     from shoal.client.rest.client import ShoalClient
+    from shoal.core.backfill.request import BackfillState
 
-    states = [_state(text) for text in state or ()]
-    if workflow and "/" in workflow:
-        project, workflow = workflow.split("/", 1)
+    states = read_states(state, BackfillState)
+    project, workflow = workflow_filter(workflow, project)
     with ShoalClient.connect(data) as client:
         listed = client.backfills(
-            project=project, workflow=workflow, states=states, page=min(limit, 500)
+            project=project, workflow=workflow, states=states, page=page_of(limit)
         )
         found = list(islice(listed, limit))
     if as_json:
@@ -59,15 +55,6 @@ def backfills(
         say("no backfills; start one with `shoal backfill NAME --from DATE --to DATE`")
     else:
         out().print(backfills_table(found, out().width))
-
-
-def _state(text: str) -> str:
-    from shoal.core.backfill.request import BackfillState
-
-    if text.upper() not in BackfillState.__members__:
-        known = ", ".join(BackfillState.__members__)
-        raise typer.BadParameter(f"{text} is no state; there are {known}", param_hint="--state")
-    return text.upper()
 
 
 @group.command()
@@ -86,7 +73,7 @@ def show(
 
     with ShoalClient.connect(data) as client:
         found = client.backfill(backfill_id)
-        runs = list(islice(client.backfill_runs(backfill_id, page=min(limit, 500)), limit))
+        runs = list(islice(client.backfill_runs(backfill_id, page=page_of(limit)), limit))
     if as_json:
         print_json({**found, "runs": runs})
         return
@@ -131,7 +118,7 @@ def _request(
 ) -> None:
     from shoal.client.cli.backfills.start import follow
     from shoal.client.cli.runs.following import require_done
-    from shoal.client.cli.terminal.output import out, print_json, say
+    from shoal.client.cli.terminal.output import print_result, say
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -141,7 +128,5 @@ def _request(
         if wait:
             say(text)
             follow(client, backfill_id, as_json)
-        elif as_json:
-            print_json(outcome)
         else:
-            out().print(text)
+            print_result(text, outcome, as_json=as_json)

@@ -1,12 +1,33 @@
 """``shoal backfill``: run a workflow for many dates."""
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from shoal.client.cli.backfills.options import (
+    By,
+    Dates,
+    Dependents,
+    Descending,
+    DryRun,
+    Failed,
+    First,
+    Last,
+    Missing,
+    OnFailure,
+    Parallel,
+    Priority,
+    Reprocess,
+    Version,
+    Wait,
+    check_dates,
+    parse_on_failure,
+)
 from shoal.client.cli.terminal.options import Data, Json, Project, WorkflowName, find_workflow
 from shoal.client.cli.terminal.selecting import Downstream, Only, Tasks, Upstream, selection_mode
+from shoal.client.cli.terminal.starting import Parameters, parse_parameters, parse_priority
 
 if TYPE_CHECKING:
     from shoal.client.rest.backfills import BackfillJson, PlanJson
@@ -14,7 +35,6 @@ if TYPE_CHECKING:
 
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
 _LOOK_S = 0.3  # between two reads of a backfill
-_PATIENCE_S = 120.0  # an API that is started again comes back within this
 _MANY_DATES = 20  # that failed, listed at the end
 
 
@@ -25,81 +45,34 @@ def register(app: typer.Typer) -> None:
 
 def backfill(
     name: WorkflowName,
-    first: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="DATE",
-            help="First date, such as 2026-01-01 or 2026-01-01T06:00; without an offset in the "
-            "workflow's time zone.",
-        ),
-    ] = None,
-    last: Annotated[
-        str | None, typer.Option("--to", metavar="DATE", help="Last date, included.")
-    ] = None,
-    date: Annotated[
-        list[str] | None,
-        typer.Option("--date", metavar="DATE", help="Exactly this date; repeatable."),
-    ] = None,
-    by: Annotated[
-        Literal["schedule", "day"] | None,
-        typer.Option(help="The fire times, or the midnights. Default: by schedule if it has one."),
-    ] = None,
-    missing: Annotated[bool, typer.Option("--missing", help="Dates that never ran.")] = False,
-    failed: Annotated[
-        bool, typer.Option("--failed", help="Dates that ran, and not once with success.")
-    ] = False,
-    reprocess: Annotated[
-        Literal["none", "failed", "all"] | None,
-        typer.Option(help="Which dates that ran before run again. Default: none."),
-    ] = None,
-    parallel: Annotated[
-        int, typer.Option(min=1, max=500, metavar="N", help="How many dates at a time.")
-    ] = 1,
-    descending: Annotated[
-        bool, typer.Option("--descending", help="The newest date first.")
-    ] = False,
-    on_failure: Annotated[
-        str | None,
-        typer.Option(
-            metavar="stop|continue|N",
-            help="After how many failures nothing more starts. Default: stop, that is after the "
-            "first, for one at a time; else continue.",
-        ),
-    ] = None,
+    first: First = None,
+    last: Last = None,
+    date: Dates = None,
+    by: By = None,
+    missing: Missing = False,
+    failed: Failed = False,
+    reprocess: Reprocess = None,
+    parallel: Parallel = 1,
+    descending: Descending = False,
+    on_failure: OnFailure = None,
     task: Tasks = None,
     only: Only = False,
     upstream: Upstream = False,
     downstream: Downstream = False,
-    dependents: Annotated[
-        Literal["none", "direct", "all"] | None,
-        typer.Option(help="Also the workflows whose DEPENDENT tasks look for this one."),
-    ] = None,
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option("-p", "--parameter", metavar="KEY=VALUE", help="A parameter; repeatable."),
-    ] = None,
-    priority: Annotated[
-        str | None, typer.Option(metavar="LEVEL", help="HIGHEST to LOWEST. Default: LOW.")
-    ] = None,
-    version: Annotated[
-        int | None, typer.Option(min=1, help="Default: the newest when a date starts.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show the plan, start nothing.")
-    ] = False,
-    wait: Annotated[
-        bool, typer.Option("--wait", "-w", help="Follow it to its end; exit 0 if it succeeds.")
-    ] = False,
+    dependents: Dependents = None,
+    parameter: Parameters = None,
+    priority: Priority = None,
+    version: Version = None,
+    dry_run: DryRun = False,
+    wait: Wait = False,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Run a workflow once for each of many dates."""
-    from shoal.client.cli.runs.start import parse_parameters, parse_priority
     from shoal.client.rest.client import ShoalClient
 
-    _check(first, last, date, missing, failed, reprocess)
+    check_dates(first, last, date, missing, failed, reprocess)
     fields: dict[str, Any] = {
         "first": first,
         "last": last,
@@ -109,11 +82,11 @@ def backfill(
         "reprocess": reprocess,
         "parallel": parallel,
         "order": "descending" if descending else None,
-        "on_failure": _on_failure(on_failure),
+        "on_failure": parse_on_failure(on_failure),
         "tasks": task or None,
         "mode": selection_mode(task, only, upstream, downstream),
         "downstream": dependents,
-        "parameters": parse_parameters(parameter or ()),
+        "parameters": parse_parameters(parameter),
         "priority": parse_priority(priority),
         "version": version,
     }
@@ -123,35 +96,6 @@ def backfill(
             _show_plan(client.plan_backfill(home, name, **fields), as_json)
         else:
             _start(client, home, name, fields, wait, as_json)
-
-
-def _check(
-    first: str | None,
-    last: str | None,
-    dates: list[str] | None,
-    missing: bool,
-    failed: bool,
-    reprocess: str | None,
-) -> None:
-    """Refuse at once what cannot go together."""
-    if bool(dates) == bool(first or last):
-        raise typer.BadParameter("say which dates: either --from and --to, or --date")
-    if not dates and not (first and last):
-        raise typer.BadParameter("--from and --to go together")
-    if missing and failed:
-        raise typer.BadParameter("--missing and --failed exclude each other")
-    if reprocess and (missing or failed):
-        raise typer.BadParameter("--reprocess does not go with --missing and --failed")
-
-
-def _on_failure(text: str | None) -> str | int | None:
-    if text is None or text in ("stop", "continue"):
-        return text
-    if text.isdecimal() and int(text) > 0:
-        return int(text)
-    raise typer.BadParameter(
-        f"{text!r} is none of stop, continue and a number of failures", param_hint="--on-failure"
-    )
 
 
 def _show_plan(plan: "PlanJson", as_json: bool) -> None:
@@ -222,26 +166,12 @@ def follow(client: "ShoalClient", backfill_id: int, as_json: bool) -> None:
 
 def _watched(client: "ShoalClient", backfill_id: int) -> "BackfillJson":
     from shoal.client.cli.backfills.view import progress_of
+    from shoal.client.cli.terminal.patience import patiently
 
     with progress_of(backfill_id) as shown:
         while True:
-            found = _patiently(client, backfill_id)
+            found = patiently(partial(client.backfill, backfill_id))
             shown.show(found)
             if found["state"] in _ENDED:
                 return found
             time.sleep(_LOOK_S)
-
-
-def _patiently(client: "ShoalClient", backfill_id: int) -> "BackfillJson":
-    """Return the backfill; wait for an API or database that is away."""
-    from shoal.client.errors import TRANSIENT, ApiProblem, ApiUnreachable
-
-    began = time.monotonic()
-    while True:
-        try:
-            return client.backfill(backfill_id)
-        except (ApiUnreachable, ApiProblem) as error:
-            lasting = isinstance(error, ApiProblem) and error.status not in TRANSIENT
-            if lasting or time.monotonic() - began > _PATIENCE_S:
-                raise
-            time.sleep(1.0)

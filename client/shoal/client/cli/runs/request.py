@@ -127,7 +127,7 @@ def _request(
     wait: bool = False,
 ) -> None:
     """Send a command about an instance; say that it was carried out, or follow the run."""
-    from shoal.client.cli.terminal.output import out, print_json, say
+    from shoal.client.cli.terminal.output import print_result, say
     from shoal.client.find import find_api
     from shoal.client.rest.client import ShoalClient
 
@@ -141,7 +141,5 @@ def _request(
         if wait:
             say(text)
             follow(api, client, instance_id, as_json)
-        elif as_json:
-            print_json(outcome)
         else:
-            out().print(text)
+            print_result(text, outcome, as_json=as_json)

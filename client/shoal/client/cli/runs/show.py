@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from shoal.client.cli.terminal.options import Data, InstanceId, Json, Project
+from shoal.client.cli.terminal.listing import Limit, States, page_of, read_states
+from shoal.client.cli.terminal.options import Data, InstanceId, Json, Project, workflow_filter
 
 
 def register(app: typer.Typer) -> None:
@@ -20,11 +21,8 @@ def instances(
         str | None,
         typer.Argument(metavar="NAME", help="Only those of this workflow, also PROJECT/NAME."),
     ] = None,
-    state: Annotated[
-        list[str] | None,
-        typer.Option(metavar="STATE", help="Only in this state, such as RUNNING; repeatable."),
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at most.")] = 20,
+    state: States = None,
+    limit: Limit = 20,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
@@ -34,13 +32,13 @@ def instances(
     from shoal.client.cli.terminal.output import out, print_json, say
     from shoal.client.cli.terminal.tables import Grid
     from shoal.client.rest.client import ShoalClient
+    from shoal.core.runs.states import WorkflowState
 
-    states = [_state(text) for text in state or ()]
-    if name and "/" in name:
-        project, name = name.split("/", 1)
+    states = read_states(state, WorkflowState)
+    project, name = workflow_filter(name, project)
     with ShoalClient.connect(data) as client:
         listed = client.instances(
-            project=project, workflow=name, states=states, page=min(limit, 500)
+            project=project, workflow=name, states=states, page=page_of(limit)
         )
         found = list(islice(listed, limit))
     if as_json:
@@ -66,15 +64,6 @@ def instances(
             Text(item["reason"] or "", "dim"),
         )
     out().print(shown.table(out().width, ("created", "tasks", "lasted")))
-
-
-def _state(text: str) -> str:
-    from shoal.core.runs.states import WorkflowState
-
-    if text.upper() not in WorkflowState.__members__:
-        known = ", ".join(WorkflowState.__members__)
-        raise typer.BadParameter(f"{text} is no state; there are {known}", param_hint="--state")
-    return text.upper()
 
 
 def instance(

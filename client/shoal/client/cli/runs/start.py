@@ -1,13 +1,14 @@
 """``shoal run``: start a workflow."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.client.cli.runs.following import Wait, follow_up
 from shoal.client.cli.terminal.options import Data, Json, Project, WorkflowName, find_workflow
 from shoal.client.cli.terminal.selecting import Downstream, Only, Tasks, Upstream, selection_mode
+from shoal.client.cli.terminal.starting import Parameters, parse_parameters, parse_priority
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
@@ -20,10 +21,7 @@ def register(app: typer.Typer) -> None:
 
 def run(
     name: WorkflowName,
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option("-p", "--parameter", metavar="KEY=VALUE", help="A parameter; repeatable."),
-    ] = None,
+    parameter: Parameters = None,
     wait: Wait = False,
     version: Annotated[int | None, typer.Option(min=1, help="Default: the newest.")] = None,
     logical_time: Annotated[
@@ -49,7 +47,7 @@ def run(
     from shoal.client.find import find_api
     from shoal.client.rest.client import ShoalClient
 
-    parameters = parse_parameters(parameter or ())
+    parameters = parse_parameters(parameter)
     level = parse_priority(priority)
     mode = selection_mode(task, only, upstream, downstream)
     api = find_api(data)
@@ -67,33 +65,6 @@ def run(
             mode=mode,
         )
         follow_up(api, client, client.outcome(command), wait, as_json)
-
-
-# -- arguments -------------------------------------------------------------------------------
-
-
-def parse_parameters(given: Any) -> dict[str, str]:
-    """Return KEY=VALUE texts as a mapping. Raises BadParameter."""
-    found: dict[str, str] = {}
-    for text in given:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise typer.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="-p")
-        if key in found:
-            raise typer.BadParameter(f"{key} is given twice", param_hint="-p")
-        found[key] = value
-    return found
-
-
-def parse_priority(text: str | None) -> str | None:
-    if text is None:
-        return None
-    from shoal.core.definition.priority import Priority
-
-    try:
-        return Priority.read(int(text) if text.isdecimal() else text).name
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--priority") from None
 
 
 def _logical_time(

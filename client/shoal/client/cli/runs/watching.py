@@ -5,9 +5,10 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from shoal.client.errors import TRANSIENT, ApiProblem, ApiUnreachable
+from shoal.client.cli.terminal.patience import PATIENCE_S, patiently
 from shoal.client.find import Api
 from shoal.core.runs.states import FINISHED_WORKFLOW
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
-    from shoal.client.rest.client import ShoalClient
     from shoal.client.rest.types import InstanceDetailJson, ProgressJson
 
 FINISHED = frozenset(state.value for state in FINISHED_WORKFLOW)
@@ -23,7 +23,6 @@ _FRAME_S = 0.25  # between two pictures: durations tick
 _LOOK_S = 0.1  # at least, between two reads of a run that changes
 _LOOK_WITHOUT_NEWS_S = 3.0  # events may be lost with the API; then this finds what happened
 _PROGRESS_EVERY_S = 1.0
-_PATIENCE_S = 120.0  # an API that is started again comes back within this
 
 
 def watch(api: Api, instance_id: int) -> "InstanceDetailJson":
@@ -36,7 +35,7 @@ def watch(api: Api, instance_id: int) -> "InstanceDetailJson":
 
     picture = _Live(_Progress(api, instance_id)) if err().is_terminal else _Lines()
     with ShoalClient.of(api) as client, picture, _News(api, instance_id) as news:
-        look = _patient(client, instance_id)
+        look = partial(patiently, partial(client.instance, instance_id))
         instance = look()
         picture.show(instance)
         while instance["state"] not in FINISHED:
@@ -51,23 +50,6 @@ def watch(api: Api, instance_id: int) -> "InstanceDetailJson":
                 instance = look()
                 picture.show(instance)
         return instance
-
-
-def _patient(client: "ShoalClient", instance_id: int) -> "Callable[[], InstanceDetailJson]":
-    """Return a way to read the instance that waits for an API or database that is away."""
-
-    def look() -> "InstanceDetailJson":
-        began = time.monotonic()
-        while True:
-            try:
-                return client.instance(instance_id)
-            except (ApiUnreachable, ApiProblem) as error:
-                lasting = isinstance(error, ApiProblem) and error.status not in TRANSIENT
-                if lasting or time.monotonic() - began > _PATIENCE_S:
-                    raise
-                time.sleep(1.0)
-
-    return look
 
 
 class _News:
@@ -93,7 +75,7 @@ class _News:
                 # From the beginning: what happened between the first look and this connection
                 # must be news as well.
                 events = client.events(
-                    instance_id=self._instance_id, after=0, patience_s=_PATIENCE_S
+                    instance_id=self._instance_id, after=0, patience_s=PATIENCE_S
                 )
                 for _ in events:
                     self._happened.put(None)

@@ -25,6 +25,14 @@ InstanceId = Annotated[int, typer.Argument(metavar="ID", min=1, help="Id of a wo
 DEFAULT_PROJECT = "default"
 
 
+def workflow_filter(name: str | None, project: str | None) -> tuple[str | None, str | None]:
+    """Return project and workflow that a list is limited to; None: it is not.
+
+    ``name`` may be PROJECT/NAME. Raises BadParameter.
+    """
+    return (project, None) if name is None else _split(name, project)
+
+
 def home_of(name: str, project: str | None) -> tuple[str, str]:
     """Return project and name of what may be given as PROJECT/NAME."""
     home, name = _split(name, project)

@@ -49,6 +49,14 @@ def print_json(value: Any) -> None:
     print(_C1.sub(lambda found: f"\\u{ord(found[0]):04x}", text), flush=True)
 
 
+def print_result(text: str, document: Any, *, as_json: bool) -> None:
+    """Print a result: ``text`` for people, ``document`` for programs."""
+    if as_json:
+        print_json(document)
+    else:
+        out().print(text)
+
+
 def say(text: str, style: str = "") -> None:
     """Print a message that is no result."""
     from rich.text import Text
