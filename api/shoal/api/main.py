@@ -1,4 +1,4 @@
-"""An API process: bind, put the parts together, serve until told to stop, leave in order."""
+"""An API process: bind, put the parts together, serve until stopped, leave in order."""
 
 import asyncio
 import signal
@@ -69,7 +69,7 @@ async def serve(
 async def _until_stopped(
     work: Coroutine[None, None, None], stopping: asyncio.Event, opened: asyncio.Event
 ) -> None:
-    """Run ``work``, which heeds ``stopping`` once it has ``opened``; before, cut it short."""
+    """Run ``work``, which ends by ``stopping`` once it has ``opened``; before, cancel it."""
     working = asyncio.create_task(work, name="api")
     told = asyncio.create_task(stopping.wait())
     try:
@@ -187,7 +187,7 @@ class _Server(uvicorn.Server):
         self._told_to_stop.set()
 
     async def main_loop(self) -> None:
-        """Renew the date in the headers until told to stop, and sleep in between.
+        """Renew the date in the headers until stopped, and sleep in between.
 
         uvicorn's own loop wakes up ten times a second to look whether it is to stop.
         """

@@ -1,4 +1,4 @@
-"""Shoal for people and programs: author workflows in Python, talk to the API, use the shell.
+"""Shoal for people and programs: author workflows in Python, call the API, use the shell.
 
 ::
 

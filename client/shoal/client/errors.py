@@ -33,7 +33,7 @@ class ClientError(ShoalError):
 
 
 class JavaNotFound(ClientError):
-    """No usable Java runtime. ``tried`` tells each place that was looked at and what was there."""
+    """No usable Java runtime. ``tried`` lists the places that were searched, and what was there."""
 
     def __init__(self, needed: int, tried: Sequence[str]) -> None:
         self.needed, self.tried = needed, tuple(tried)

@@ -16,7 +16,7 @@ from shoal.client.errors import NoCluster
 from shoal.client.local.state import read_state
 
 FOLDER = ".shoal"
-# Where a role that was started on its own listens, without ``shoal up``.
+# The address of an API that was started on its own, without ``shoal up``.
 DEFAULT_URL = "http://127.0.0.1:8765"
 
 

@@ -12,7 +12,7 @@ _NAMES = {"own": "this API process", "database": "the database", "ensemble": "Zo
 def member_ahead_s(shoal: Services, member: MemberInfo) -> float | None:
     """Return how far a member's clock is ahead of the cluster's time; None if it is right.
 
-    Members know how far they are ahead of the ensemble; we know how far that is off itself.
+    Members say how far they are ahead of the ensemble; this process, how far that is off.
     """
     ensemble_s = shoal.clock.differences.get("ensemble", 0.0)
     ahead_s = (member.clock_ahead_s or 0.0) + ensemble_s

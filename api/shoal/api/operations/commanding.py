@@ -85,11 +85,11 @@ def _required(body: CommandIn, given: set[str]) -> Sequence[str]:
             return ("instance_id",)
 
 
-# -- what it asks for -------------------------------------------------------------------------
+# -- the command ----------------------------------------------------------------------------
 
 
 async def new_command(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) -> NewCommand:
-    """Return what ``body`` asks for.
+    """Return the command of ``body``.
 
     Raises NotFound, InvalidRequest for parameters and tasks that the workflow does not have,
     NotNewestAttempt for a task instance that another one has followed.
@@ -116,7 +116,7 @@ async def _start(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) ->
     await _check_start(version.spec, body.parameters, selection)
     return NewCommand(
         type=body.type,
-        partition=secrets.randbelow(partitions),  # a key that somebody chooses would choose it too
+        partition=secrets.randbelow(partitions),  # not by the key, which callers choose
         idempotency_key=key,
         workflow_id=version.workflow_id,
         version=body.version,
@@ -212,7 +212,7 @@ def _no_such_task(spec: WorkflowSpec, name: str, hints: Hints) -> str:
 
 
 def same_request(stored: Command, new: NewCommand) -> bool:
-    """Say whether a stored command of the same key asks for the same thing."""
+    """Return whether a stored command of the same key is the same request."""
     # The one that creates a backfill is given the id of it when it is done.
     if new.backfill_id not in (None, stored.backfill_id):
         return False

@@ -33,7 +33,7 @@ class Subscription:
         self._ended = False
 
     def offer(self, events: Iterable[ChangeEvent]) -> None:
-        """Take the wanted ones. Never waits; ``too_slow`` is set if they do not fit."""
+        """Take those that match. Never waits; ``too_slow`` is set if they do not fit."""
         for event in events:
             if self.too_slow or not self._wants(event):
                 continue
@@ -70,7 +70,7 @@ class Feed:
 
     @property
     def listeners(self) -> int:
-        """How many listen now."""
+        """The present number of subscriptions."""
         return len(self._subscriptions)
 
     @asynccontextmanager

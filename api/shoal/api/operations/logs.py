@@ -196,7 +196,7 @@ class LogProxy:
     async def _ask_others(
         self, task: TaskInstance, addresses: Mapping[str, str], offset: int, limit: int
     ) -> tuple[str, ViewResponse]:
-        """The worker of old may live on under another id: ask all; logs know their own ids."""
+        """The worker may have another id by now: try all; logs are found by their own ids."""
         found = await asyncio.gather(
             *(self._try(address, task, offset, limit) for address in addresses.values())
         )
@@ -213,7 +213,7 @@ class LogProxy:
         """Raise LogDeleted if the worker that had the log reports that it has deleted it."""
         if task.worker is None or task.finished_at is None:
             return
-        name = task.worker.rpartition("-")[0]  # of all lives of that worker
+        name = task.worker.rpartition("-")[0]  # in all ids of that worker
         for member in self._workers.current().values():
             if task.worker == member.id or name == member.data.get("name"):
                 why = why_deleted(member.data, task.finished_at, datetime.now(UTC))
@@ -245,7 +245,7 @@ class LogProxy:
 
 
 def why_deleted(told: Mapping[str, Any], finished_at: datetime, now: datetime) -> str | None:
-    """Return why a worker that tells this has no log of an attempt any more; None: it should."""
+    """Return why a worker with this answer has no log of an attempt any more; None: it should."""
     days = told.get("log_retention_days")
     is_number = isinstance(days, (int, float)) and not isinstance(days, bool)
     if is_number and days and (now - finished_at).total_seconds() > days * 86_400:

@@ -10,7 +10,7 @@ from shoal.coordination.cluster.membership import MemberInfo
 def database_trouble(masters: Mapping[str, MemberInfo], master_id: str) -> str | None:
     """Return what is wrong between a master and the database; None if it is answered.
 
-    Members announce what they like, and an older version announces nothing.
+    Members' data can be anything, and an older version has nothing of this.
     """
     said = _said(masters[master_id])
     if said.get("answers") is not False:

@@ -82,7 +82,7 @@ async def post_backfill(
     key = idempotency_key or str(uuid.uuid4())
     async with shoal.database.unit_of_work(read_only=True) as uow:
         workflow = await uow.workflows.get(body.project, body.workflow)
-        # What was asked for before may be under way, and leave nothing to plan.
+        # The earlier request may be under way, and leave nothing to plan.
         is_new = dry_run or await uow.commands.with_key(key) is None
         plan = await _planned(uow, body) if is_new else None
     if dry_run:

@@ -44,7 +44,7 @@ log = structlog.get_logger()
 
 @router.get("/cluster", summary="Show the cluster")
 async def cluster(shoal: Shoal) -> ClusterOut:
-    """Live members, who owns which partition in which generation, and what there is to do."""
+    """Live members, the owner and epoch of each partition, the group of masters, the work."""
     owners, queues, group, work, damaged = await asyncio.gather(
         shoal.owners.all_owners(shoal.partitions),
         _queues(shoal),

@@ -132,7 +132,7 @@ async def _notify(shoal: Services, partitions: set[int]) -> None:
     responses=documented(404, 409),
 )
 async def delete_group(shoal: Shoal, project: ProjectName, name: GroupName) -> None:
-    """Refused while the newest version of a workflow names it, or a task has or wants a slot."""
+    """Refused while the newest version of a workflow names it, or a task has or awaits a slot."""
     async with shoal.database.unit_of_work() as uow:
         await uow.concurrency.delete(project, name)
         await uow.commit()

@@ -1,4 +1,4 @@
-"""Backfills: what is asked for, what is planned, how far it has come."""
+"""Backfills: requests, plans, and how far they have come."""
 
 from datetime import datetime
 from typing import Any

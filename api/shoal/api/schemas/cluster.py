@@ -65,7 +65,7 @@ class PartitionOut(BaseModel):
 
 
 class GroupOut(BaseModel):
-    """The group in which masters agree on who should own which partition."""
+    """The group in which masters agree on an assignment of the partitions."""
 
     state: str = Field(description="Empty, PreparingRebalance, CompletingRebalance, Stable, Dead.")
     generation: int = Field(description="Grows with every rebalance.")
@@ -124,7 +124,7 @@ class DatabaseOut(BaseModel):
 
 
 class ClusterOut(BaseModel):
-    """Who is there, and who does what."""
+    """The members, and what each does."""
 
     model_config = example(
         {

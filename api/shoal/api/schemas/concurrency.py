@@ -58,7 +58,7 @@ class SlotUserOut(BaseModel):
 
 
 class ConcurrencyGroupDetail(ConcurrencyGroupOut):
-    """A group with those who use it, up to 100 of each kind."""
+    """A group with the tasks that use it, up to 100 of each kind."""
 
     model_config = example({**_GROUP, "holders": [_HOLDER], "waiters": [_WAITER]})
 

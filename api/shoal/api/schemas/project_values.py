@@ -34,7 +34,7 @@ class ParameterIn(Strict):
 
 
 class SecretOut(BaseModel):
-    """A secret, without its value: nobody but a task is ever shown that."""
+    """A secret, without its value: only tasks ever get that."""
 
     model_config = example({"name": "db_password", "created_at": TIME, "updated_at": TIME})
 

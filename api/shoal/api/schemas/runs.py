@@ -61,7 +61,7 @@ class ParentOut(BaseModel):
 
 
 def _without_outputs(detail: Any) -> Any:
-    """Leave out what children gave on: it may be much, and each can be asked for it."""
+    """Leave out what children gave on: it may be much, and each child has it."""
     if not isinstance(detail, Mapping) or "children" not in detail:
         return detail
     children = {

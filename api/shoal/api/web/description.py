@@ -1,4 +1,4 @@
-"""The OpenAPI description: what FastAPI derives, and what it cannot know."""
+"""The OpenAPI description: what FastAPI derives, and what it cannot derive."""
 
 from typing import Any
 

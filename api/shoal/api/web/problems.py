@@ -242,7 +242,7 @@ async def _http_error(request: Request, error: Exception) -> ProblemResponse:
 
 
 def _allowed(request: Request) -> dict[str, str]:
-    """Return the header with all methods of a path: each of its routes knows its own alone.
+    """Return the header with all methods of a path: each of its routes has its own alone.
 
     ``create_app`` puts the routes there.
     """

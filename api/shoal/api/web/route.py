@@ -1,4 +1,4 @@
-"""The route class of everything behind the token: strict about who calls and what they send."""
+"""The route class of everything behind the token: strict about tokens and bodies."""
 
 from collections.abc import Callable, Coroutine, Iterator
 from itertools import islice
@@ -18,7 +18,7 @@ from shoal.core.hints import MOST_MISTAKES, Hints
 class StrictRoute(APIRoute):
     """Checks the token before anything is read, then query names, then the JSON body.
 
-    FastAPI reads bodies before it asks dependencies, so the router's dependency alone would let
+    FastAPI reads bodies before it calls dependencies, so the router's dependency alone would let
     strangers fill our memory.
     """
 

@@ -18,7 +18,7 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Carry out a command line; return the exit status.
 
-    Errors that Shoal raises on purpose are told in words on standard error.
+    Errors that Shoal raises on purpose are printed in words on standard error.
     """
     from shoal.client.cli.exits import Exit, exit_status
 

@@ -127,7 +127,7 @@ class _Child:
 class LocalCluster:
     """A running local cluster; a context manager that starts and stops it.
 
-    ``api_port`` None: 8765, or the next free one. ``progress`` is told each step in words.
+    ``api_port`` None: 8765, or the next free one. ``progress`` is called with each step in words.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class LocalCluster:
         self.masters, self.workers, self.slots = masters, workers, slots
         self.api_port = api_port
         self._progress = progress
-        self._give_up = give_up  # asked while waiting for the start: was a stop requested?
+        self._give_up = give_up  # called while waiting for the start: was a stop requested?
         self.token = ""
         self.url = ""
         self._zookeeper: ZooKeeperServer | None = None
@@ -232,7 +232,7 @@ class LocalCluster:
             )
 
     def _choose_api_port(self) -> int:
-        """A port that was asked for must be free; the default one may give way to the next."""
+        """A port that was given must be free; the default one may give way to the next."""
         if self.api_port is not None:
             require_free_port(HOST, self.api_port, "the API")
             return self.api_port
@@ -288,7 +288,7 @@ class LocalCluster:
         ]
 
     def _wait_ready(self) -> None:
-        """Return when the API answers and sees every master and worker."""
+        """Return when the API answers and lists every master and worker."""
         deadline = time.monotonic() + READY_TIMEOUT_S
         started = time.monotonic()
         told: str | None = None
@@ -356,7 +356,7 @@ class LocalCluster:
         self._zookeeper_again = now + _ZOOKEEPER_PAUSE_S
         try:
             server.start()
-        except (PortTaken, OSError) as error:  # everybody waits for it, nobody need stop
+        except (PortTaken, OSError) as error:  # the roles wait for it; none has to stop
             self.progress(f"ZooKeeper cannot start again yet: {error}")
         else:
             self.progress("ZooKeeper ended; starting it again")

@@ -180,7 +180,7 @@ def _zookeeper(data: Path, settings: ClusterSettings, running: bool) -> Finding:
 
 
 def _listens(host: str, port: int) -> bool:
-    """Whether somebody accepts connections: servers may have the four-letter words off."""
+    """Whether a server accepts connections: it may have the four-letter words off."""
     try:
         socket.create_connection((host, port), _CONNECT_TIMEOUT_S).close()
     except OSError:

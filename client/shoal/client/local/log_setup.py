@@ -15,7 +15,7 @@ _SEPARATORS = frozenset(" =\"'\\")
 class Unfailing:
     """A text stream that loses what cannot be written.
 
-    On a full disk, or with nobody reading, a log line must not fail the work it tells of.
+    On a full disk, or a closed pipe, a log line must not fail the work that it is about.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -38,7 +38,7 @@ def configure_logging(
 ) -> None:
     """Set up structlog for Shoal's own lines and ``logging`` for those of libraries.
 
-    Libraries speak from warning on, whatever the level.
+    Libraries log from warning on, whatever the level.
     """
     lowest = getattr(logging, level.upper())
     stream: TextIO = cast("TextIO", Unfailing(sys.stderr))
@@ -79,6 +79,6 @@ def render_plain(_logger: object, _method: str, event: EventDict) -> str:
 
 
 def _shown(value: object) -> str:
-    """Return ``value``, in quotes unless everybody sees where it begins and ends."""
+    """Return ``value``, in quotes unless its begin and end are clear without."""
     plain = isinstance(value, str) and value.isprintable() and _SEPARATORS.isdisjoint(value)
     return str(value) if plain else repr(value)

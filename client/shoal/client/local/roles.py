@@ -27,12 +27,12 @@ from shoal.runtime.settings import ClusterSettings, load_settings
 log = structlog.get_logger()
 
 ROLES = ("master", "worker", "api")
-# The role ended because it was told to; anything else is an error.
+# The role was stopped; any other end is an error.
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 
 
 def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
-    """Run ``role`` until it is told to stop; return the exit status.
+    """Run ``role`` until it is stopped; return the exit status.
 
     ``overrides`` are settings of the role that go before file and environment.
     """

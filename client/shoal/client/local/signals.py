@@ -1,4 +1,4 @@
-"""Stopping a foreground program in order: the first signal asks, the second one insists."""
+"""Stopping a foreground program: in order at the first signal, at once at the second."""
 
 import signal
 from collections.abc import Iterator

@@ -47,7 +47,7 @@ def read_state(data: Path) -> ClusterState | None:
 def make_data_folder(data: Path) -> None:
     """Make the data folder if it is not there, and close it to others if it is.
 
-    Raises DataFolderUnusable if it is another user's: who owns a folder may replace what is in it.
+    Raises DataFolderUnusable if it is another user's, who could replace what is in it.
     """
     try:
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -71,7 +71,7 @@ def make_data_folder(data: Path) -> None:
 
 
 def unusable(data: Path, error: OSError) -> DataFolderUnusable:
-    """Return the error that tells people which file of ``data`` is in the way."""
+    """Return the error that names the file of ``data`` that is in the way."""
     named = error.filename2 or error.filename
     path = Path(named) if isinstance(named, str) else data
     return DataFolderUnusable(
@@ -85,7 +85,7 @@ def write_state(data: Path, state: ClusterState) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write ``text`` so that only this user can read it and nobody sees half of it."""
+    """Write ``text`` so that only this user can read it, and only as a whole."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:

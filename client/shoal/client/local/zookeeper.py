@@ -88,8 +88,8 @@ appender.file.strategy.max = 3
 rootLogger.level = info
 rootLogger.appenderRef.file.ref = file
 """
-# Runs in the child before Java: asks the kernel to kill it when the starting thread ends, makes
-# sure the parent is not gone already, and becomes the wanted program (same process id).
+# Runs in the child before Java: has the kernel kill it when the starting thread ends, makes
+# sure the parent is not gone already, and becomes the given program (same process id).
 DIE_WITH_PARENT = """\
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(1, 9)
@@ -188,7 +188,7 @@ class ZooKeeperServer:
         with (self.data_dir / "zookeeper.out").open("wb") as out:
             self._process = subprocess.Popen(
                 die_with_parent(command),
-                # Everything the server is told about files is relative to here, so no character
+                # All paths in the configuration are relative to this folder, so no character
                 # in this path has to survive properties files and Java's file encodings.
                 cwd=self.data_dir,
                 env={**os.environ, "LC_ALL": "C.UTF-8"},
@@ -199,7 +199,7 @@ class ZooKeeperServer:
             )
         log.debug("zookeeper started", pid=self._process.pid, address=self.address)
         if self._password:
-            # A server may be started again by somebody who cannot wait for it.
+            # The next start may come at once, and does not wait for this server.
             self._closing = threading.Thread(target=self._close_tree, name="closing", daemon=True)
             self._closing.start()
 
@@ -242,7 +242,7 @@ class ZooKeeperServer:
         raise self._failed("was not started" if status is None else f"ended with status {status}")
 
     def stop(self, timeout_s: float = 5.0) -> None:
-        """End the process: ask first, kill after ``timeout_s``. Harmless when it is gone."""
+        """End the process: SIGTERM first, SIGKILL after ``timeout_s``. Harmless when it is gone."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -337,10 +337,10 @@ def four_letter_word(host: str, port: int, word: str, timeout_s: float = PROBE_T
 
 
 def free_port(host: str = HOST) -> int:
-    """Return a port that nobody listens on at this moment; another one with each call.
+    """Return a port that is free at this moment; another one with each call.
 
-    The kernel gives none of ``CHOICE`` to those who want just any port, on Linux at least. So
-    nobody takes it by chance before its user has started.
+    Linux gives none of ``CHOICE`` to programs that bind port 0. So no other program takes it by
+    chance before its user has started.
     """
     for port in itertools.islice(_choices, len(CHOICE)):
         with suppress(OSError):

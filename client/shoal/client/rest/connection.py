@@ -55,7 +55,7 @@ class Connection:
             raise ApiProblem(response.status_code, "not-json", "No JSON", detail) from error
 
     def pages(self, path: str, query: Mapping[str, Any], page: int = PAGE) -> Iterator[Any]:
-        """Yield the items of all pages of a list, fetched when they are wanted."""
+        """Yield the items of all pages of a list, fetched one after the other."""
         cursor: str | None = None
         while True:
             answer = self.get(path, {**query, "limit": page, "cursor": cursor})

@@ -236,7 +236,7 @@ class WorkerJson(TypedDict):
     running: int
     started_at: str | None
     paused: str | None
-    unreachable: NotRequired[list[str]]  # an older API does not tell
+    unreachable: NotRequired[list[str]]  # not in the answers of an older API
     clock_ahead_s: NotRequired[float | None]
 
 

@@ -1,4 +1,4 @@
-"""Wrong types of arguments, told where the author wrote them.
+"""Wrong types of arguments, reported where the author wrote them.
 
 Type hints are for those who run a type checker. Everybody else would meet an error of ours, deep
 inside, when the definition is read. So the functions of the SDK check what they are given by the
@@ -116,7 +116,7 @@ def _mismatches(value: Any, hint: Any, where: str) -> Iterator[tuple[str, Any, A
         for choice in choices:
             if not any(_mismatches(value, choice, where)):
                 return
-        # The right kind of container with something wrong in it: that is what to tell.
+        # The right kind of container with something wrong in it: that is reported.
         if choices:
             yield from _mismatches(value, choices[0], where)
         else:
@@ -139,7 +139,7 @@ def _is_wrong(value: Any, hint: Any) -> bool:
     if origin is Any or isinstance(origin, TypeVar):
         return False
     if origin is Literal:
-        return not isinstance(value, str)  # which word it is, the definition's check tells
+        return not isinstance(value, str)  # the definition's check says whether it is a known word
     if origin is Sequence:  # whatever can be gone through will do
         return isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
     if origin is Callable or origin is type(Callable) or not isinstance(origin, type):

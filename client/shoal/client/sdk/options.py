@@ -1,4 +1,4 @@
-"""What workflows and tasks may be told, as Python authors write it."""
+"""The options of workflows and tasks, as Python authors write them."""
 
 import datetime as dt
 import reprlib

@@ -39,7 +39,7 @@ class Definition:
         return self.source.where(())
 
     def locate(self, problem: Problem) -> Problem:
-        """Return ``problem`` with the file and line it speaks of."""
+        """Return ``problem`` with its file and line."""
         return self.source.locate(problem)
 
 
@@ -56,8 +56,8 @@ def load_definitions(
 ) -> Loaded:
     """Return all definitions of files and folders.
 
-    ``on_file`` is told how many files of how many are done. Raises InvalidDefinition with the
-    problems of all files, each with its file and line.
+    ``on_file`` is called with how many files of how many are done. Raises InvalidDefinition with
+    the problems of all files, each with its file and line.
     """
     problems: list[Problem] = []
     files = find_files(paths, problems)
@@ -150,7 +150,7 @@ class _Preparation:
         self._source, self._problems = source, problems
 
     def prepare(self) -> Any:
-        """Return the definition as the model knows it."""
+        """Return the definition with the fields of the model."""
         value = self._with_folder(self._source.value, ())
         tasks = value.get("tasks") if isinstance(value, dict) else None
         if isinstance(tasks, list):

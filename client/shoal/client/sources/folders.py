@@ -27,7 +27,7 @@ _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U000100
 
 @dataclass(frozen=True)
 class DefinitionFile:
-    """A file to read. ``named``: the user asked for it, so it must hold a workflow."""
+    """A file to read. ``named``: given by the user, so it must hold a workflow."""
 
     path: Path
     named: bool

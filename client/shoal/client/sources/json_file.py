@@ -44,7 +44,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 class _Reader:
-    """Walks over text that is known to be valid."""
+    """Walks over text that has been found valid."""
 
     def __init__(self, text: str, file: str, problems: list[Problem]) -> None:
         self._text, self._file, self._problems = text, file, problems

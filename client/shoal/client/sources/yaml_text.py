@@ -1,4 +1,4 @@
-"""Write definitions as YAML that people like to read: texts of several lines as blocks."""
+"""Write definitions as YAML for people: texts of several lines as blocks."""
 
 from typing import Any
 

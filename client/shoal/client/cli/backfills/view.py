@@ -63,7 +63,7 @@ def head_text(item: "BackfillJson") -> "Text":
 
 
 def request_text(request: Mapping[str, Any]) -> "Text":
-    """Return what was asked for, in one line."""
+    """Return the request in one line."""
     from rich.text import Text
 
     left_out = ("project", "workflow")

@@ -1,4 +1,4 @@
-"""``shoal status``: who is there and what waits."""
+"""``shoal status``: members, and what waits."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -145,7 +145,7 @@ def _check(ok: bool, text: str) -> "Text":
 
 
 def _group(cluster: "ClusterJson") -> "Text":
-    """Whether the masters agree on who should own what."""
+    """Whether the masters agree on an assignment of the partitions."""
     group = cluster["group"]
     leader = f", led by {group['leader']}" if group["leader"] else ""
     text = f"masters: generation {group['generation']}, {group['state']}{leader}"

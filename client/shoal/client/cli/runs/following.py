@@ -1,4 +1,4 @@
-"""What became of a command: told at once, or followed until the run has ended."""
+"""What became of a command: shown at once, or followed until the run has ended."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -32,7 +32,7 @@ def require_done(outcome: "CommandJson", as_json: bool) -> None:
 def follow_up(
     api: "Api", client: "ShoalClient", outcome: "CommandJson", wait: bool, as_json: bool
 ) -> None:
-    """Say which instance a command has started, and follow it to its end if that is wanted."""
+    """Print which instance a command has started; with ``wait`` follow it to its end."""
     from shoal.client.cli.terminal.output import out, print_json, say
 
     require_done(outcome, as_json)

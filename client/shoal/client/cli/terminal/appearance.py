@@ -90,7 +90,7 @@ def _zone(name: str | None) -> "ZoneInfo | None":
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        return None  # the cluster's machines know zones that this one does not: its own clock
+        return None  # this machine lacks the zone, which the cluster's have: its own clock
 
 
 def lasted(start: str | None, end: str | None, now: datetime) -> str:

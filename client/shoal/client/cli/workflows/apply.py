@@ -59,7 +59,8 @@ def apply(
 ) -> None:
     """Check workflow definitions, show what is new, publish what changed.
 
-    All problems of all files are reported at once. On a terminal it asks before it publishes.
+    All problems of all files are reported at once. On a terminal there is a question before
+    anything is published.
     """
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.rest.client import ShoalClient

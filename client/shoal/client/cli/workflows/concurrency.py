@@ -90,7 +90,7 @@ def list_groups(project: Project = None, data: Data = None, as_json: Json = Fals
 
 @group.command()
 def show(name: Name, project: Project = None, data: Data = None, as_json: Json = False) -> None:
-    """Show who has the slots of a group, and who waits for one in which order."""
+    """Show which tasks have the slots of a group, and which wait, in their order."""
     from rich.text import Text
 
     from shoal.client.cli.terminal.output import out, print_json

@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 
 @group.command("set")
 def put(name: Name, project: Project = None, data: Data = None, as_json: Json = False) -> None:
-    """Set a secret. Its value is asked for, or read from standard input: never an argument.
+    """Set a secret. Its value is typed at a prompt, or read from standard input: never an argument.
 
     One line end at the end of the input is not part of it.
     """
