@@ -22,6 +22,7 @@ from shoal.proto.tls import TlsFiles, create_identity
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database
 from tests.integration.coordination.conftest import connect
+from tests.integration.master.engine_harness import Harness, Unsteady
 from tests.integration.master.manual_worker import HandWorker
 from tests.support.databases import migrated_url
 from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
@@ -169,3 +170,14 @@ async def bench(
         bench.session = await stack.enter_async_context(connect(zk_chroot, name="test"))
         bench.channels = await stack.enter_async_context(Channels(TlsFiles.of(cluster)))
         yield bench
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def harness(request: pytest.FixtureRequest) -> AsyncIterator[Harness]:
+    """An engine with partition 0, for each kind of database; some subjects have harnesses of
+    their own."""
+    async with Unsteady(migrated_url(request, request.param)) as database:
+        async with database.unit_of_work() as uow:
+            await uow.partitions.ensure(1)
+            await uow.commit()
+        yield Harness(database)

@@ -145,7 +145,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         _HELD,
         ("self._stale.add(instance_id)", "pass"),
         (
-            f"{_TESTS}/test_engine.py::"
+            f"{_TESTS}/test_engine_outages.py::"
             "test_run_that_came_back_by_itself_still_gets_what_a_failed_store_lost[sqlite]",
         ),
     ),
@@ -350,7 +350,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         _ENGINE,
         ("decision = decide(run, event, _MOST_AT_ONCE)", "decision = decide(run, event)"),
         (
-            f"{_TESTS}/test_engine.py::"
+            f"{_TESTS}/test_engine_batches.py::"
             "test_what_is_about_many_tasks_is_not_decided_in_the_event_loop[sqlite]",
         ),
     ),
@@ -359,7 +359,9 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.PROGRESS,
         _ENGINE,
         ("            if tasks > MOST_TASKS:\n", "            if False:\n"),
-        (f"{_TESTS}/test_engine.py::test_batch_ends_when_it_is_about_enough_tasks[sqlite]",),
+        (
+            f"{_TESTS}/test_engine_batches.py::test_batch_ends_when_it_is_about_enough_tasks[sqlite]",
+        ),
     ),
     mutation(
         "events that a batch leaves come after those that came later",
@@ -370,7 +372,9 @@ MUTATIONS: tuple[Mutation, ...] = (
             "                for item in items[number:]:\n"
             "                    self._inbox.put(item)\n",
         ),
-        (f"{_TESTS}/test_engine.py::test_batch_ends_when_it_is_about_enough_tasks[sqlite]",),
+        (
+            f"{_TESTS}/test_engine_batches.py::test_batch_ends_when_it_is_about_enough_tasks[sqlite]",
+        ),
     ),
     mutation(
         "actions go out together, however many have come",

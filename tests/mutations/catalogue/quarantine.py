@@ -47,7 +47,7 @@ MUTATIONS: tuple[Mutation, ...] = (
             "            self._passed(change.run)",
         ),
         (
-            "tests/integration/master/test_engine.py::"
+            "tests/integration/master/test_quarantine.py::"
             "test_run_whose_actions_fail_is_tried_later_each_time_until_they_do_not",
         ),
     ),
