@@ -3,9 +3,11 @@
 import asyncio
 import sqlite3
 from contextlib import AsyncExitStack, closing
+from dataclasses import replace
 
 import pytest
 
+from shoal.api.operations.unowned import Unowned
 from shoal.api.services import Services
 from shoal.coordination import znodes
 from shoal.coordination.cluster import layout
@@ -16,7 +18,7 @@ from shoal.coordination.queue.entry import Entry
 from shoal.core.timing.cluster_time import Shown
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql.errors import DatabaseUnavailable
-from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, problem_of
+from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, in_process, problem_of
 from tests.integration.api.fake_worker import seen
 from tests.support.waiting import DEADLINE_S
 
@@ -176,36 +178,35 @@ async def test_cluster_is_shown_without_the_database(
     assert found["zookeeper"]["state"] == "CONNECTED"
 
 
-async def test_partitions_without_an_owner_for_long_degrade_the_cluster(
-    api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The sessions of these tests live long, so the time without an owner would be long as well.
-    monkeypatch.setattr(api.services.unowned, "_timeout_s", 1.0)
+async def test_partitions_without_an_owner_for_long_degrade_the_cluster(api: Api) -> None:
     session = api.services.session
     about = {"address": "127.0.0.1:1"}
+    owner = b'{"owner_id": "m1", "address": "127.0.0.1:1"}'
+    for number in range(PARTITIONS):
+        await session.create(layout.owner(number), owner, ephemeral=True)
     async with (
         Membership(session, layout.MASTERS, "m1", about),
         Membership(session, layout.WORKERS, "w1", {**about, "group": "g"}),
+        # The sessions of these tests live longer than a test may wait for a partition.
+        Unowned(api.services.owners, PARTITIONS, session_timeout_s=2.0) as unowned,
+        in_process(replace(api.services, unowned=unowned)) as watched,
     ):
-        owner = b'{"owner_id": "m1", "address": "127.0.0.1:1"}'
-        for number in range(PARTITIONS):
-            await session.create(layout.owner(number), owner, ephemeral=True)
-        await seen(api.services, "w1", present=True)
-        async for view in api.services.masters.changes():
+        await seen(watched.services, "w1", present=True)
+        async for view in watched.services.masters.changes():
             if "m1" in view:
                 break
-        await partitions_are(api, ok=True)
-        assert (await api.client.get(f"{PREFIX}/health")).json()["status"] == "ok"
+        await partitions_are(watched, ok=True)
+        assert (await watched.client.get(f"{PREFIX}/health")).json()["status"] == "ok"
         await session.delete(layout.owner(1))
         await session.set(layout.owner(2), b"\xff\x00")  # an owner that cannot be found is none
-        check = await partitions_are(api, ok=False)
+        check = await partitions_are(watched, ok=False)
         assert check["detail"].startswith(f"2 of {PARTITIONS} partitions have had no owner")
         assert check["detail"].endswith(": 1, 2")
-        found = (await api.client.get(f"{PREFIX}/health")).json()
+        found = (await watched.client.get(f"{PREFIX}/health")).json()
         assert (found["status"], found["masters"], found["workers"]) == ("degraded", 1, 1)
         await session.set(layout.owner(2), owner)
         await session.create(layout.owner(1), owner, ephemeral=True)
-        await partitions_are(api, ok=True)
+        await partitions_are(watched, ok=True)
 
 
 async def partitions_are(api: Api, *, ok: bool) -> dict[str, str]:
