@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from shoal.coordination import FairShare, GroupSettings, Partition, ZkSession
 from tests.integration.coordination.conftest import connect, eventually
 
@@ -77,7 +79,7 @@ async def test_member_that_leaves_gives_everything_up_and_shares_again_when_it_j
 
 
 async def test_owner_node_has_the_data_and_confirms_the_owner(
-    session: ZkSession, zk_chroot: str
+    session: ZkSession, zk_chroot: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with process(session, "one") as one, connect(zk_chroot) as other:
         await eventually(lambda: one.epochs.keys() == ALL)
@@ -87,10 +89,13 @@ async def test_owner_node_has_the_data_and_confirms_the_owner(
         assert node.stat.czxid == one.epochs[first]
         assert await one.share.confirmed([first]) == {first: one.epochs[first]}
         assert await one.share.confirmed([]) == {}
-        # Another process puts its own node there.
-        await other.delete(owner_path(second))
-        await other.create(owner_path(second), b"{}", ephemeral=True)
-        assert second not in await one.share.confirmed([first, second])
+        # Another process puts its own node there, and no watch has fired yet.
+        known = one.share._ownership.owned()
+        with monkeypatch.context() as patch:
+            patch.setattr(one.share._ownership, "owned", lambda: known)
+            await other.delete(owner_path(second))
+            await other.create(owner_path(second), b"{}", ephemeral=True)
+            assert await one.share.confirmed([first, second]) == {first: known[0]}
         await other.delete(owner_path(second))
         await eventually(lambda: one.epochs.keys() == ALL)
     stats = [await session.exists(owner_path(partition)) for partition in ALL]

@@ -131,6 +131,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     mutation(
+        "another owner's node confirms that we own",
+        Promise.FENCED_OWNERSHIP,
+        _OWNERSHIP,
+        ("stat.czxid == epochs.get(partition)", "partition in epochs"),
+        (f"{_TESTS}/test_fair_share.py::test_owner_node_has_the_data_and_confirms_the_owner",),
+    ),
+    mutation(
         "nobody waits after an owner that vanished",
         Promise.SELF_FENCE,
         _OWNERSHIP,

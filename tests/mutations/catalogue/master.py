@@ -92,10 +92,10 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "the epoch of a living successor is superseded",
         Promise.FENCED_OWNERSHIP,
-        "coordination/shoal/coordination/recipes/ownership.py",
+        _KEEPER,
         (
-            "if stat is not None and stat.czxid == epochs.get(partition)",
-            "if stat is not None and partition in epochs",
+            "ours = await self.share.confirmed(Partition(TOPIC, index) for index in fenced)",
+            "ours = {Partition(TOPIC, index): won[index][0] for index in fenced}",
         ),
         (f"{_KEEPS}::test_epoch_of_a_living_successor_is_not_superseded",),
     ),
