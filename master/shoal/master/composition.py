@@ -159,7 +159,7 @@ def _services(context: MasterContext, workers: _Workers, revoker: Revoker) -> Se
         SlotKeeper(context),
         DependencyWatcher(context),
         Timers(context.clock, context.engine.wake, settings.kill_retry_s),
-        Purger(context, settings.retention, settings.hours),
+        Purger(context, settings.retention, settings.hours, settings.purge_trigger),
     )
 
 

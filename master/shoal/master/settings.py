@@ -7,6 +7,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shoal.core.cron.expression import parse
+from shoal.core.cron.trigger import ShoalCronTrigger
 from shoal.core.runs.retention import Hours, Retention
 
 
@@ -36,16 +38,20 @@ class MasterSettings(BaseSettings):
     # At least: so long an idempotency key is known. And as long as what it has made.
     keep_commands_days: float = Field(default=7.0, ge=0)
     keep_backfills_days: float = Field(default=90.0, ge=0)  # finished, with their instances
+    # Times of day to purge at, as a cron expression; empty: every purge_interval_s, in purge_hours.
+    purge_cron: str = ""
     purge_hours: str = ""  # HH:MM-HH:MM; empty: at any time
-    purge_timezone: str = "UTC"  # of purge_hours
-    purge_interval_s: float = Field(default=300.0, gt=0)  # between two purges
+    purge_timezone: str = "UTC"  # of purge_cron and purge_hours
+    purge_interval_s: float = Field(default=300.0, gt=0)  # between two purges, at least
     purge_batch: int = Field(default=200, ge=1, le=10_000)  # instances in one transaction
     # Of the time, so much is spent on deleting at most; the rest is for work.
     purge_share: float = Field(default=0.1, gt=0, le=1)
 
     @model_validator(mode="after")
-    def _hours_can_be_read(self) -> Self:
-        _ = self.hours
+    def _purge_times_can_be_read(self) -> Self:
+        _ = self.hours, self.purge_trigger
+        if self.purge_cron and self.purge_hours:
+            raise ValueError("purge_cron and purge_hours are both set; remove one of them")
         return self
 
     @property
@@ -58,6 +64,13 @@ class MasterSettings(BaseSettings):
             commands=self.keep_commands_days,
             backfills=self.keep_backfills_days,
         )
+
+    @property
+    def purge_trigger(self) -> ShoalCronTrigger | None:
+        """At what times of day masters purge; None: see ``hours``. Raises InvalidCron."""
+        if not self.purge_cron:
+            return None
+        return ShoalCronTrigger(parse(self.purge_cron, self.purge_timezone))
 
     @property
     def hours(self) -> Hours:

@@ -16,6 +16,8 @@ from sqlalchemy import func, select, text, update
 
 from shoal.coordination import partition_of
 from shoal.core.backfill.request import BackfillRunState, BackfillState
+from shoal.core.cron.expression import parse
+from shoal.core.cron.trigger import ShoalCronTrigger
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.events import TaskClaimed, TaskEnded
 from shoal.core.runs.records import Instance
@@ -54,8 +56,9 @@ class Keeping(Master):
             "purge_share": 1.0,
         } | more
         hours: Hours = options.pop("hours", ALWAYS)
+        trigger: ShoalCronTrigger | None = options.pop("trigger", None)
         context = context_of(database, self.engine, partitions=PARTITIONS, **options)
-        self.purger = Purger(context, retention, hours)
+        self.purger = Purger(context, retention, hours, trigger)
 
     async def run(self, workflow_id: int, key: str, *, to_end: bool = True) -> Instance:
         """Start an instance of a workflow with one task, and end it."""
@@ -379,6 +382,113 @@ async def test_work_purges_at_its_hours_and_serves_requests_at_any(database: Dat
             await asyncio.sleep(0.01)
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
+
+
+AT_TWO = ShoalCronTrigger(parse("0 0 2 * * ?"))
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def to(self, text: str) -> None:
+        self.now = datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Noon of a day on which everything in these tests is old."""
+    return Clock(datetime(2100, 1, 1, 12, tzinfo=UTC))
+
+
+async def asked(database: Database) -> list[datetime]:
+    async with database.unit_of_work(read_only=True) as uow:
+        return [one.created_at for one in await uow.purges.list()]
+
+
+async def settled(database: Database, master: Keeping, clock: Clock) -> None:
+    """Have the first purge, which comes at once, behind us."""
+    await master.purger.poll(True)
+    assert await asked(database) == [clock.now]
+
+
+async def test_purge_by_the_clock_comes_once_a_night(database: Database, clock: Clock) -> None:
+    workflow_id = await publish(database)
+    by_cron: dict[str, Any] = {"trigger": AT_TWO, "clock": clock, "purge_interval_s": 1e-9}
+    async with Keeping(database, **by_cron).working() as master:
+        await settled(database, master, clock)
+        await master.run(workflow_id, "k")
+        clock.to("2100-01-02 01:59:59")
+        await master.purger.poll(True)
+        assert len(await ids(database)) == 1
+        clock.to("2100-01-02 02:00:03")
+        await master.purger.poll(True)
+        assert await ids(database) == set()
+        assert await asked(database) == [clock.now]
+        clock.to("2100-01-02 02:00:08")
+        await master.run(workflow_id, "k2")
+        await master.purger.poll(True)
+        assert len(await ids(database)) == 1
+        # One that has not ended, since a partition has no owner, is superseded.
+        await master.engine.drop([3])
+        clock.to("2100-01-03 02:00:01")
+        await master.purger.poll(True)
+        clock.to("2100-01-09 13:00:00")
+        await master.purger.poll(True)
+        assert await asked(database) == [clock.now]
+
+
+async def test_next_owner_neither_repeats_a_purge_nor_forgets_one(
+    database: Database, clock: Clock
+) -> None:
+    workflow_id = await publish(database)
+    by_cron: dict[str, Any] = {"trigger": AT_TWO, "clock": clock, "purge_interval_s": 1e-9}
+    async with Keeping(database, 1, **by_cron).working() as former:
+        await settled(database, former, clock)
+        at = clock.now
+        async with Keeping(database, 2, **by_cron).working() as heir:
+            await heir.purger.poll(True)
+            assert await asked(database) == [at]
+            await heir.run(workflow_id, "k")
+            clock.to("2100-01-02 09:00:00")
+            with pytest.raises(Fenced):
+                await former.purger.poll(True)
+            assert await asked(database) == [at]
+            await heir.purger.poll(True)
+            assert await asked(database) == [clock.now]
+            assert await ids(database) == set()
+
+
+async def test_clock_that_jumps_to_and_fro_has_nobody_purge_all_the_time(
+    database: Database, clock: Clock
+) -> None:
+    """Between two purges lies the interval, by a clock that cannot be set."""
+    async with Keeping(
+        database, trigger=AT_TWO, clock=clock, purge_interval_s=3600.0
+    ).working() as master:
+        master.purger._due_s = 0.0
+        await settled(database, master, clock)
+        purged = await asked(database)
+        for n in range(20):
+            clock.to(f"2{n % 2}00-06-01 12:00:00")
+            await master.purger.poll(True)
+        assert await asked(database) == purged
+        master.purger._due_s = 0.0
+        await master.purger.poll(True)
+        assert await asked(database) == [clock.now]
+
+
+async def test_only_the_owner_of_partition_0_asks(database: Database, clock: Clock) -> None:
+    by_cron: dict[str, Any] = {"trigger": AT_TWO, "clock": clock, "purge_interval_s": 1e-9}
+    async with Keeping(database, **by_cron).working() as master:
+        await master.engine.drop([0])
+        await master.purger.poll(True)
+        assert await asked(database) == []
 
 
 async def test_purges_beside_a_backfill_cost_it_nothing(database: Database) -> None:

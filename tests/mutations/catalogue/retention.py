@@ -4,8 +4,10 @@ from tests.mutations.mutation import Mutation, Promise, mutation
 
 _EXPIRED = "sql/shoal/sql/repositories/upkeep/expired.py"
 _PURGING = "master/shoal/master/services/purging.py"
+_TRIGGER = "core/shoal/core/cron/trigger.py"
 _KEEPING = "worker/shoal/worker/logs/keeping.py"
 _TESTS = "tests/integration/master/test_purging.py"
+_DUE_TESTS = "tests/unit/core/test_cron_due.py"
 _SQL_TESTS = "tests/integration/sql/test_expired.py"
 _LOG_TESTS = "tests/integration/worker/test_log_keeping.py"
 
@@ -16,6 +18,30 @@ MUTATIONS: tuple[Mutation, ...] = (
         _PURGING,
         ("        await uow.fence(epochs)\n", ""),
         (f"{_TESTS}::test_former_owner_deletes_nothing[sqlite]",),
+    ),
+    mutation(
+        "a former owner asks for a purge",
+        Promise.FENCED_OWNERSHIP,
+        _PURGING,
+        ("            await uow.fence({HOME: epoch})\n", ""),
+        (f"{_TESTS}::test_next_owner_neither_repeats_a_purge_nor_forgets_one[sqlite]",),
+    ),
+    mutation(
+        "a clock that was ahead stops the purges",
+        Promise.PROGRESS,
+        _TRIGGER,
+        ("    if previous is None or now < previous:\n", "    if previous is None:\n"),
+        (f"{_DUE_TESTS}::test_clock_that_was_ahead_for_a_while_stops_no_night",),
+    ),
+    mutation(
+        "a clock that jumps to and fro has masters purge all the time",
+        Promise.PROGRESS,
+        _PURGING,
+        (
+            "self._due_s = time.monotonic() + self._interval_s  # however the clock jumps",
+            "pass",
+        ),
+        (f"{_TESTS}::test_clock_that_jumps_to_and_fro_has_nobody_purge_all_the_time[sqlite]",),
     ),
     mutation(
         "an instance is deleted without a second look",

@@ -1,4 +1,8 @@
-"""Our cron inside APScheduler 3."""
+"""Our cron as a trigger of APScheduler 3, and when a job with a trigger is due.
+
+Of APScheduler the protocol of triggers is used, not a scheduler: those wait for the next fire time
+with a timer that they set once, by the machine's clock. See docs/deployment.md.
+"""
 
 from datetime import UTC, datetime
 
@@ -56,6 +60,19 @@ class ShoalCronTrigger(BaseTrigger):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"<ShoalCronTrigger {self.cron!r} from {self.start} to {self.end}>"
+
+
+def is_due(trigger: BaseTrigger, previous: datetime | None, now: datetime) -> bool:
+    """Return whether a fire time of ``trigger`` has come since the job ran last.
+
+    ``previous``: when that was; None: never, so the job is due. Times that were missed count as
+    one. To be asked again and again, by a clock that may jump: a job that ran in what is now the
+    future says nothing of when to run it again, so it is due as well.
+    """
+    if previous is None or now < previous:
+        return True
+    moment = trigger.get_next_fire_time(previous, now)
+    return moment is not None and moment <= now
 
 
 def _in_utc(name: str, moment: datetime | None) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Purge history: by the rules, all the time and gently, and on request.
+"""Purge history: by the rules, all the time or at times of day, gently, and on request.
 
 Each master purges what belongs to its partitions; events, which belong to none, and finished
 requests are the business of the owner of partition 0. A batch is one fenced transaction, so a
@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from shoal.core.cron.trigger import ShoalCronTrigger, is_due
 from shoal.core.runs.retention import Hours, Limits, Retention
 from shoal.master.errors import NotOwner
 from shoal.master.services.service import MasterContext, PeriodicService
@@ -28,11 +29,12 @@ from shoal.sql.repositories.upkeep.expired import (
     Window,
     without_looked_for,
 )
-from shoal.sql.repositories.upkeep.purges import Part, Purge
+from shoal.sql.repositories.upkeep.purges import NewPurge, Part, Purge
 
 log = structlog.get_logger()
 
-HOME = 0  # the partition whose owner purges what belongs to none
+HOME = 0  # the partition whose owner purges what belongs to none, and asks for purges by the clock
+REQUESTED_BY = "schedule"  # of the latter
 
 _WINDOW = 500  # rows read with one query
 _ROWS_AT_ONCE = 1_000  # of events, of commands; and of attempts, unless one instance has more
@@ -75,22 +77,66 @@ class Purger(PeriodicService):
 
     name = "purging"
 
-    def __init__(self, context: MasterContext, retention: Retention, hours: Hours) -> None:
+    def __init__(
+        self,
+        context: MasterContext,
+        retention: Retention,
+        hours: Hours,
+        trigger: ShoalCronTrigger | None = None,
+    ) -> None:
+        """``trigger``: at what times to purge; None: every ``purge_interval_s`` in ``hours``."""
         settings = context.settings
         super().__init__(settings.scan_interval_s)
         self._database, self._engine = context.database, context.engine
         self._clock = context.clock
-        self._retention, self._hours = retention, hours
+        self._partitions = context.partitions
+        self._retention, self._hours, self._trigger = retention, hours, trigger
+        self._asked_at: datetime | None = None  # the last purge by the clock
+        self._asked_in: int | None = None  # HOME's epoch in which that was read
         self._interval_s = settings.purge_interval_s
         self._due_s = time.monotonic() + self._interval_s  # of the next purge by the rules
         self._batch, self._share = settings.purge_batch, settings.purge_share
         self._rounds: dict[int, int] = {}  # of requests: those in vain so far
 
     async def poll(self, is_regular: bool) -> None:
+        if self._trigger is not None and time.monotonic() >= self._due_s:
+            await self.ask_when_due(self._trigger)
         await self.serve_requests()
-        if time.monotonic() >= self._due_s and self._hours.contains(self._clock()):
+        if (
+            self._trigger is None
+            and time.monotonic() >= self._due_s
+            and self._hours.contains(self._clock())
+        ):
             self._due_s = time.monotonic() + self._interval_s
             await self.purge()
+
+    # -- by the clock --------------------------------------------------------------------------
+
+    async def ask_when_due(self, trigger: ShoalCronTrigger) -> None:
+        """Store a request if a fire time has come, and HOME is ours. Raises Fenced.
+
+        The row says when that was, so neither a new owner nor a restart repeats it or forgets it.
+        Earlier ones are superseded, finished or not.
+        """
+        epoch = self._engine.epochs.get(HOME)
+        if epoch is None:
+            return
+        if epoch != self._asked_in:
+            async with self._database.unit_of_work(read_only=True) as uow:
+                self._asked_at = await uow.purges.last_asked_at(REQUESTED_BY)
+            self._asked_in = epoch
+        now = self._clock()
+        if not is_due(trigger, self._asked_at, now):
+            return
+        self._due_s = time.monotonic() + self._interval_s  # however the clock jumps
+        self._asked_in = None  # not known before the commit is
+        async with self._database.unit_of_work() as uow:
+            await uow.fence({HOME: epoch})
+            await uow.purges.forget(now - _KEEP_REQUESTS, _WINDOW)
+            await uow.purges.withdraw(REQUESTED_BY)
+            await uow.purges.add(NewPurge(requested_by=REQUESTED_BY), self._partitions, now)
+            await uow.commit()
+        self._asked_at, self._asked_in = now, epoch
 
     # -- by the rules ------------------------------------------------------------------------
 

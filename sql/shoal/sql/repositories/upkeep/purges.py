@@ -151,8 +151,25 @@ class Purges:
         A purge that long ago is over, or its masters are.
         """
         query = select(purge.c.id).where(purge.c.created_at < before)
-        rows = await self._connection.rows(query.order_by(purge.c.id).limit(limit))
-        ids = [row.id for row in rows]
+        return await self._delete(query.order_by(purge.c.id).limit(limit))
+
+    async def withdraw(self, requested_by: str) -> int:
+        """Delete the purges that somebody has asked for, with their parts; return how many.
+
+        A master that is at work on one goes on, and stores no more how far it has come.
+        """
+        return await self._delete(select(purge.c.id).where(purge.c.requested_by == requested_by))
+
+    async def last_asked_at(self, requested_by: str) -> datetime | None:
+        """Return when somebody has asked for a purge last; None: never, as far as is known."""
+        query = select(purge.c.created_at).where(purge.c.requested_by == requested_by)
+        moment: datetime | None = await self._connection.scalar(
+            query.order_by(purge.c.id.desc()).limit(1)
+        )
+        return moment
+
+    async def _delete(self, query: Select[Any]) -> int:
+        ids = [row.id for row in await self._connection.rows(query)]
         if ids:
             await self._connection.execute(delete(purge_part).where(_p.purge_id.in_(ids)))
             await self._connection.execute(delete(purge).where(purge.c.id.in_(ids)))
