@@ -81,7 +81,7 @@ class Client:
         async with asyncio.timeout(PATIENCE_S):
             while True:
                 async with self.database.unit_of_work(read_only=True) as uow:
-                    counts = (await uow.instances.task_counts([instance]))[instance]
+                    counts = (await uow.instance_counts.tasks([instance]))[instance]
                 if counts.get(state, 0) >= tasks:
                     return
                 await asyncio.sleep(_LOOK_S)

@@ -6,7 +6,7 @@
         await database.migrate()
         async with database.unit_of_work() as uow:
             await uow.fence({partition: epoch})
-            runs = await uow.instances.create(new)
+            ids = await uow.instances.save(changes, at)
             await uow.commit()
 """
 

@@ -18,7 +18,9 @@ from shoal.sql.repositories.runs.admission import Admission
 from shoal.sql.repositories.runs.commands import Commands
 from shoal.sql.repositories.runs.dependencies import Dependencies
 from shoal.sql.repositories.runs.events import Events
+from shoal.sql.repositories.runs.instance_counts import InstanceCounts
 from shoal.sql.repositories.runs.instances import Instances
+from shoal.sql.repositories.runs.new_instances import NewInstances
 from shoal.sql.repositories.runs.slots import Slots
 from shoal.sql.repositories.runs.tasks import Tasks
 from shoal.sql.repositories.upkeep.expired import ExpiredRows
@@ -121,6 +123,14 @@ class UnitOfWork:
     @cached_property
     def instances(self) -> Instances:
         return Instances(self.connection, self._plans)
+
+    @cached_property
+    def new_instances(self) -> NewInstances:
+        return NewInstances(self.connection, self._plans)
+
+    @cached_property
+    def instance_counts(self) -> InstanceCounts:
+        return InstanceCounts(self.connection)
 
     @cached_property
     def admission(self) -> Admission:

@@ -24,6 +24,7 @@ from shoal.core.runs.run import Run
 from shoal.proto.tls import TlsFiles, create_identity
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql import UnitOfWork
+from tests.support.instances import create
 from tests.support.waiting import DEADLINE_S, STEADY_SESSION_S
 
 PREFIX = "/api/v1"
@@ -111,7 +112,7 @@ class Api:
                 created_at=now,
                 admitted_at=now,
             )
-            [run] = await uow.instances.create([new])
+            [run] = await create(uow, [new])
             await uow.commands.done(stored.id, run.id, now)
             await uow.commit()
         return run

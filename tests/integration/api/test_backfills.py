@@ -10,6 +10,7 @@ from shoal.core.runs.commands import CommandState, CommandType
 from shoal.core.runs.records import NewInstance
 from shoal.sql.repositories.definitions.backfill_planning import plan_of
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, fields_of, problem_of
+from tests.support.instances import create
 
 RANGE = {"project": "p", "workflow": "daily", "from": "2026-01-01", "to": "2026-01-05"}
 
@@ -86,7 +87,7 @@ async def _run_for(api: Api, day: str) -> None:
         new = NewInstance(
             stored.id, stored.workflow_id, 1, stored.partition, 2, {}, stored.logical_time, now
         )
-        await uow.instances.create([new])
+        await create(uow, [new])
         await uow.commit()
 
 

@@ -11,6 +11,7 @@ from shoal.core.runs.run import Run
 from shoal.core.runs.states import TaskSignal
 from shoal.sql import UnitOfWork
 from tests.integration.api.conftest import PREFIX, Api, problem_of
+from tests.support.instances import create
 
 
 async def _apply(api: Api, run: Run, event: Event) -> None:
@@ -153,7 +154,7 @@ async def test_task_that_waits_for_a_slot_names_who_has_them(api: Api) -> None:
         new = NewInstance(
             stored.id, stored.workflow_id, 1, stored.partition, 2, {}, now, now, admitted_at=now
         )
-        [run] = await uow.instances.create([new])
+        [run] = await create(uow, [new])
         await uow.commit()
     await _apply(api, run, Begun(now))
     why = await _why(api, f"/task-instances/{_id(run, 'other')}")

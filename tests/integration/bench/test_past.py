@@ -34,7 +34,7 @@ async def test_copies_are_ended_instances_with_all_their_tasks(url: str) -> None
             await hand.run(5)
         async with database.unit_of_work(read_only=True) as uow:
             found = await uow.instances.list(limit=100)
-            counts = await uow.instances.task_counts([one.id for one in found])
+            counts = await uow.instance_counts.tasks([one.id for one in found])
     assert [one.id for one in found] == [5, 4, 3, 2, 1]
     assert {one.state for one in found} == {WorkflowState.SUCCEEDED}
     assert all(one == {TaskState.SUCCEEDED: 5} for one in counts.values())

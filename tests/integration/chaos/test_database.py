@@ -22,6 +22,7 @@ from tests.chaos.workload.dags import PASSING, Site, tickers
 from tests.chaos.workload.ledger import Kind, Row
 from tests.chaos.workload.workload import Asked
 from tests.integration.sql.given import LATER, NOW, accepted, instance, start, stored
+from tests.support.instances import create
 from tests.support.postgresql import PostgresqlServer
 
 PARTITIONS = 4
@@ -58,7 +59,7 @@ async def one_instance(url: str) -> tuple[list[Row], list[Asked]]:
             await uow.commit()
         (command,) = await accepted(database, start(workflow.version.workflow_id, "key-1"))
         async with database.unit_of_work() as uow:
-            (run,) = await uow.instances.create([instance(command)])
+            (run,) = await create(uow, [instance(command)])
             await uow.commands.done(command.id, run.id, NOW)
             await uow.commit()
         await stored(database, run, Begun(NOW))

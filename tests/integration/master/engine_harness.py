@@ -13,6 +13,7 @@ from shoal.master.engine.engine import Engine
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import DatabaseUnavailable
 from tests.support.clock import utc_now
+from tests.support.instances import create
 from tests.support.waiting import DEADLINE_S
 
 
@@ -88,7 +89,7 @@ class Harness:
                 NewInstance(c.id, workflow_id, 1, 0, 2, {}, now, now, admitted_at=now)
                 for c, _ in added
             ]
-            runs = await uow.instances.create(new)
+            runs = await create(uow, new)
             await uow.commands.done_many([(c.id, 1) for c, _ in added], now)
             await uow.commit()
         return runs

@@ -13,6 +13,7 @@ from shoal.core.runs.events import Event
 from shoal.core.runs.records import NewInstance
 from shoal.core.runs.run import Decision, Run
 from shoal.sql import Database
+from tests.support.instances import create
 
 PARTITIONS = 8
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
@@ -86,7 +87,7 @@ async def created(database: Database, workflow_id: int, count: int = 1, **fields
         database, *(start(workflow_id, partition=partition) for _ in range(count))
     )
     async with database.unit_of_work() as uow:
-        runs = await uow.instances.create([instance(one, **fields) for one in commands])
+        runs = await create(uow, [instance(one, **fields) for one in commands])
         await uow.commit()
     return runs
 

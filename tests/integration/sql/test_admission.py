@@ -24,6 +24,7 @@ from tests.integration.sql.given import (
     start,
     stored,
 )
+from tests.support.instances import create
 from tests.support.waiting import DEADLINE_S
 
 QUEUE = Policy(Overlap.QUEUE, 1, 1_000)
@@ -52,7 +53,7 @@ async def waiting(database: Database, workflow_id: int, *priorities: int) -> lis
             instance(c, priority=p, admitted_at=None)
             for c, p in zip(commands, priorities, strict=True)
         ]
-        runs = await uow.instances.create(new)
+        runs = await create(uow, new)
         await uow.commit()
     return runs
 

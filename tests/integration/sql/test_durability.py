@@ -15,6 +15,7 @@ WRITER = f"""\
 import asyncio, sys
 from shoal.sql import Database
 from tests.integration.sql.given import NOW, instance, start
+from tests.support.instances import create
 
 async def main(url, workflow_id, first):
     async with Database(url) as database:
@@ -23,7 +24,7 @@ async def main(url, workflow_id, first):
                 commands = await uow.commands.add_many(
                     [start(workflow_id, f"{{n}}.{{i}}") for i in range({BATCH})], NOW
                 )
-                await uow.instances.create([instance(command) for command, _ in commands])
+                await create(uow, [instance(command) for command, _ in commands])
                 await uow.commit()
             print(n, flush=True)
 

@@ -133,7 +133,7 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
         "ix_workflow_instance_open",
     ),
     "instances.open_counts": (
-        lambda uow: uow.instances.open_counts(range(8)),
+        lambda uow: uow.instance_counts.open(range(8)),
         "ix_workflow_instance_open",
     ),
     "tasks.counts": (
@@ -167,7 +167,7 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
         "ix_task_instance_worker_id",
     ),
     "instances.task_counts": (
-        lambda uow: uow.instances.task_counts([5, 6]),
+        lambda uow: uow.instance_counts.tasks([5, 6]),
         "uq_task_instance_workflow_instance_id_position_attempt",
     ),
     "schedules.due": (

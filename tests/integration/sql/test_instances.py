@@ -30,6 +30,7 @@ from tests.integration.sql.given import (
     start,
     stored,
 )
+from tests.support.instances import create
 
 S, W = TaskState, WorkflowState
 
@@ -64,7 +65,7 @@ async def test_many_instances_are_created_in_the_order_given(database: Database)
     second = await published(database, definition("two", tasks=["b", "c"]))
     commands = await accepted(database, *(start(w) for w in (second, first, second)))
     async with database.unit_of_work() as uow:
-        runs = await uow.instances.create([instance(one) for one in commands])
+        runs = await create(uow, [instance(one) for one in commands])
         await uow.commit()
     assert [run.plan.spec.name for run in runs] == ["two", "one", "two"]
     assert [run.id for run in runs] == sorted(run.id for run in runs)
@@ -72,18 +73,18 @@ async def test_many_instances_are_created_in_the_order_given(database: Database)
     assert ids == sorted(ids)
     async with database.unit_of_work(read_only=True) as uow:
         assert await uow.instances.open_runs(0) == runs
-        assert await uow.instances.create([]) == []
+        assert await create(uow, []) == []
 
 
 async def test_command_never_becomes_two_instances(database: Database) -> None:
     workflow_id = await published(database)
     (command,) = await accepted(database, start(workflow_id))
     async with database.unit_of_work() as uow:
-        await uow.instances.create([instance(command)])
+        await create(uow, [instance(command)])
         await uow.commit()
     async with database.unit_of_work() as uow:
         with pytest.raises(AlreadyExists):
-            await uow.instances.create([instance(command)])
+            await create(uow, [instance(command)])
 
 
 async def test_instance_of_an_unknown_version_is_not_found(database: Database) -> None:
@@ -91,7 +92,7 @@ async def test_instance_of_an_unknown_version_is_not_found(database: Database) -
     (command,) = await accepted(database, start(workflow_id))
     async with database.unit_of_work() as uow:
         with pytest.raises(NotFound, match="workflow version 2 of workflow"):
-            await uow.instances.create([instance(command, version=2)])
+            await create(uow, [instance(command, version=2)])
 
 
 async def test_another_process_reads_the_same_runs(database: Database, ready_url: str) -> None:
@@ -120,7 +121,8 @@ async def test_instance_tells_its_whole_story(database: Database) -> None:
     workflow_id = await published(database)
     (command,) = await accepted(database, start(workflow_id))
     async with database.unit_of_work() as uow:
-        (run,) = await uow.instances.create(
+        (run,) = await create(
+            uow,
             [
                 instance(
                     command,
@@ -130,7 +132,7 @@ async def test_instance_tells_its_whole_story(database: Database) -> None:
                     schedule_id=4,
                     timezone="Asia/Tokyo",
                 )
-            ]
+            ],
         )
         await uow.commit()
     await stored(database, run, Begun(LATER))
@@ -181,8 +183,8 @@ async def test_instances_are_filtered(database: Database) -> None:
     assert await ids(since=NOW) == [other.id, side.id, new.id]
     assert await ids(until=NOW) == [old.id]
     async with database.unit_of_work(read_only=True) as uow:
-        assert await uow.instances.counts() == {W.QUEUED: 3, W.RUNNING: 1}
-        assert await uow.instances.counts("other") == {W.QUEUED: 1}
+        assert await uow.instance_counts.by_state() == {W.QUEUED: 3, W.RUNNING: 1}
+        assert await uow.instance_counts.by_state("other") == {W.QUEUED: 1}
 
 
 async def test_task_counts_look_at_the_newest_attempts(database: Database) -> None:
@@ -199,7 +201,7 @@ async def test_task_counts_look_at_the_newest_attempts(database: Database) -> No
     await stored(database, run, TimeReached(LATER))
     assert run.attempts["a"].number == 2
     async with database.unit_of_work(read_only=True) as uow:
-        counts = await uow.instances.task_counts([run.id, untouched.id, 999])
+        counts = await uow.instance_counts.tasks([run.id, untouched.id, 999])
         newest = await uow.tasks.of_instance(run.id)
         everything = await uow.tasks.of_instance(run.id, all_attempts=True)
         attempt = await uow.tasks.get(first)
@@ -289,9 +291,7 @@ async def test_time_without_zone_is_refused(database: Database) -> None:
     (command,) = await accepted(database, start(workflow_id))
     async with database.unit_of_work() as uow:
         with pytest.raises(InvalidValue, match="no time zone"):
-            await uow.instances.create(
-                [replace(instance(command), logical_time=NOW.replace(tzinfo=None))]
-            )
+            await create(uow, [replace(instance(command), logical_time=NOW.replace(tzinfo=None))])
 
 
 async def test_unknown_instances_and_tasks_are_not_found(database: Database) -> None:

@@ -19,6 +19,7 @@ from tests.integration.sql.given import (
     published,
     start,
 )
+from tests.support.instances import create
 
 Few = Callable[[str, int], AbstractContextManager[None]]
 
@@ -49,7 +50,7 @@ async def test_instance_of_1000_tasks(database: Database, few: Few) -> None:
     (command,) = await accepted(database, start(workflow_id))
     with few("create 1 x 1000", 15):
         async with database.unit_of_work() as uow:
-            (run,) = await uow.instances.create([instance(command)])
+            (run,) = await create(uow, [instance(command)])
             await uow.commit()
     with few("load 1 x 1000", 6):
         async with database.unit_of_work(read_only=True) as uow:
@@ -63,14 +64,14 @@ async def test_instance_of_1000_tasks(database: Database, few: Few) -> None:
             await uow.instances.save([(run, Decision(attempts=changed))], LATER)
             await uow.commit()
     async with database.unit_of_work(read_only=True) as uow:
-        assert await uow.instances.task_counts([run.id]) == {run.id: {TaskState.QUEUED: 1000}}
+        assert await uow.instance_counts.tasks([run.id]) == {run.id: {TaskState.QUEUED: 1000}}
 
 
 async def test_new_attempts_of_10_000_tasks(database: Database, few: Few) -> None:
     workflow_id = await published(database, definition(tasks=[f"t{i}" for i in range(10_000)]))
     (command,) = await accepted(database, start(workflow_id))
     async with database.unit_of_work() as uow:
-        (run,) = await uow.instances.create([instance(command)])
+        (run,) = await create(uow, [instance(command)])
         await uow.commit()
     again = {(task, 2): Attempt(task, 2) for task in run.attempts}
     with few("save 10,000 new attempts", 10):
@@ -85,7 +86,7 @@ async def test_500_instances_of_5_tasks(database: Database, few: Few) -> None:
     commands = await accepted(database, *(start(workflow_id) for _ in range(500)))
     with few("create 500 x 5", 15):
         async with database.unit_of_work() as uow:
-            runs = await uow.instances.create([instance(command) for command in commands])
+            runs = await create(uow, [instance(command) for command in commands])
             await uow.commands.done_many(
                 [(command.id, run.id) for command, run in zip(commands, runs, strict=True)], LATER
             )
@@ -96,7 +97,7 @@ async def test_500_instances_of_5_tasks(database: Database, few: Few) -> None:
     with few("list 100 with counts", 6):
         async with database.unit_of_work(read_only=True) as uow:
             listed = await uow.instances.list(limit=100)
-            counts = await uow.instances.task_counts([one.id for one in listed])
+            counts = await uow.instance_counts.tasks([one.id for one in listed])
     assert len(counts) == 100
 
 

@@ -107,7 +107,7 @@ async def _work(shoal: Services) -> _Work | None:
             shoal.database.unit_of_work(read_only=True) as uow,
         ):
             return _Work(
-                await uow.instances.open_counts(range(shoal.partitions)),
+                await uow.instance_counts.open(range(shoal.partitions)),
                 await uow.commands.backlog(),
                 await uow.tasks.counts([TaskState.CLAIMED, TaskState.RUNNING]),
                 await uow.quarantine.list(),

@@ -56,7 +56,7 @@ async def list_instances(
             limit=limit + 1,
         )
         items, more = page(found, limit)
-        counts = await uow.instances.task_counts([item.id for item in items])
+        counts = await uow.instance_counts.tasks([item.id for item in items])
     return Page(
         items=shown(
             "workflow instance",
@@ -102,7 +102,7 @@ async def get_instance(
         instance = await uow.instances.get(instance_id)
         version = await uow.workflows.version(instance.workflow_id, instance.version)
         tasks = await uow.tasks.of_instance(instance_id, attempts == "all")
-        counts = await uow.instances.task_counts([instance_id])
+        counts = await uow.instance_counts.tasks([instance_id])
 
     def made() -> InstanceDetail:
         depends_on = {task.name: list(task.depends_on) for task in version.spec.tasks}

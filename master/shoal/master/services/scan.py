@@ -230,10 +230,10 @@ class Scanner(PeriodicService):
             await gate.read()
             new = _let_in(gate, new, refused)
             begins_at = self._clock()
-            reserved = await uow.instances.reserve(new)
+            reserved = await uow.new_instances.reserve(new)
             runs = reserved.runs
             begun = await first_decisions(runs, begins_at)
-            await uow.instances.insert(reserved, begun)
+            await uow.new_instances.insert(reserved, begun)
             for one, run in zip(new, runs, strict=True):
                 if one.admitted_at is None:
                     gate.enter(one.workflow_id, run)

@@ -9,6 +9,7 @@ from sqlalchemy import Text, and_, or_, select, type_coerce
 
 from shoal.core.definition import long_json
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.definition.selection import Selection
 from shoal.core.runs.run import Plan
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound, SqlError, UnusableDefinition
@@ -30,6 +31,12 @@ class StoredPlan:
 
     project_id: int
     plan: Plan  # ``plan.tasks`` is in the order of the definition
+
+    def selected(self, selection: Selection | None) -> frozenset[str] | None:
+        """Return the tasks that a selection means; None: all."""
+        if selection is None:
+            return None
+        return selection.of(self.plan.upstream, self.plan.downstream)
 
 
 class PlanCache:
