@@ -51,8 +51,9 @@ POSTGRESQL = (
     "autovacuum_vacuum_cost_delay=0",
     "shared_buffers=16MB",
 )
-# A connection's server process keeps the plans of 100 statements at most (psycopg's prepared_max),
-# each some 45 KiB, which come to their fifth execution, and so to a plan, over many minutes.
+# A connection's server process keeps the plans of 100 statements at most beside those that modules
+# hold (driver/postgresql/pipeline.py), each some 45 KiB, which come to their sixth execution, and
+# so to a plan, over many minutes.
 CONNECTION_BYTES = 8.0 * MIB
 CONNECTIONS = f"{ROWS}: connections"
 SWITCHED = "week-switched"

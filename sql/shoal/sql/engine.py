@@ -118,8 +118,7 @@ class Database:
 
         Raises SchemaTooNew if newer code has migrated the database already.
         """
-        # On connections of its own: what it drops makes PostgreSQL's driver forget, on that
-        # connection, all statements that are prepared.
+        # On a connection of its own, which has no deadlines.
         url = self._url.render_as_string(hide_password=False)
         patience = self._patience.without_bounds()
         async with (

@@ -1,7 +1,6 @@
 """The queries that run all the time find their rows by index, on a database with a history."""
 
-import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -94,19 +93,12 @@ async def plans_of(
 
         def plan(connection: Connection) -> list[str]:
             event.remove(connection, "before_cursor_execute", note)
-            asked = (_by_name(s, p) if "$1" in s else (s, p) for s, p in statements.items())
             return [
                 "\n".join(str(row[-1]) for row in connection.exec_driver_sql(explain + s, p))
-                for s, p in asked
+                for s, p in statements.items()
             ]
 
         return await uow.connection.run_sync(plan)
-
-
-def _by_name(statement: str, values: Sequence[Any]) -> tuple[str, dict[str, Any]]:
-    """Return a statement with numbered parameters as psycopg's cursors take it."""
-    named = re.sub(r"\$(\d+)", r"%(_\1)s", statement.replace("%", "%%"))
-    return named, {f"_{number}": value for number, value in enumerate(values, 1)}
 
 
 QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from sqlalchemy import column, insert, text
+from sqlalchemy import column, insert, text, update
 
 from shoal.core.decide import decide
 from shoal.core.runs.events import Begun
@@ -86,6 +86,54 @@ async def test_fence_alone_is_asked_before_the_commit(
     assert len(waits) == 2
 
 
+async def test_statement_that_is_made_on_the_spot_costs_no_more_than_one_that_is_held(
+    database: Database, waits: list[object]
+) -> None:
+    async with database.unit_of_work() as uow:
+        await uow.fence({0: 0})
+        await uow.connection.execute(update(project).values(description="new"))
+        await uow.commit()
+    assert len(waits) == 2
+    waits.clear()
+    async with database.unit_of_work(read_only=True) as uow:
+        assert await uow.projects.list() == []
+    assert len(waits) == 2
+
+
+async def test_only_what_is_executed_often_stays_prepared(database: Database) -> None:
+    prepared = text("SELECT name FROM pg_prepared_statements ORDER BY name")
+
+    async def names() -> set[str]:
+        async with database.unit_of_work() as uow:
+            return {row.name for row in await uow.connection.rows(prepared)}
+
+    async def ask(number: int, times: int) -> None:
+        async with database.unit_of_work() as uow:
+            for _ in range(times):
+                assert await uow.connection.scalar(text(f"SELECT {number}")) == number
+
+    before = await names()
+    await ask(-1, 5)
+    assert await names() == before
+    await ask(-1, 1)
+    [ours] = await names() - before
+    for number in range(120):
+        await ask(number, 6)
+    stayed = await names() - before
+    assert ours not in stayed
+    assert 90 <= len(stayed) <= 100
+    await ask(-1, 7)
+    await ask(119, 1)
+
+
+async def test_commit_behind_a_statement_that_failed_is_no_commit(database: Database) -> None:
+    async with database.unit_of_work() as uow:
+        with pytest.raises(SchemaMissing):
+            await uow.connection.rows(text("SELECT 1 FROM nowhere"))
+        with pytest.raises(StatementFailed):
+            await uow.commit()
+
+
 async def test_who_is_fenced_learns_that_first(database: Database) -> None:
     """The statement behind the fence has been carried out as well, and has failed."""
     async with database.unit_of_work() as uow:
@@ -100,7 +148,7 @@ async def test_who_is_fenced_learns_that_first(database: Database) -> None:
         assert [one.name for one in await uow.projects.list()] == ["p"]
 
 
-async def test_fence_holds_for_statements_that_sqlalchemy_executes(database: Database) -> None:
+async def test_fence_holds_for_statements_that_are_made_on_the_spot(database: Database) -> None:
     async with database.unit_of_work() as uow:
         await uow.fence({0: 7})
         with pytest.raises(Fenced):
@@ -128,10 +176,10 @@ async def test_statement_that_the_server_refused_once_is_asked_again(database: D
             assert [row.a for row in await uow.connection.fetch(_UNKNOWN)] == [1]
 
 
-async def test_what_the_driver_prepares_outlives_a_rollback_and_so_does_what_we_prepare(
+async def test_what_is_prepared_outlives_a_rollback_and_a_migration(
     database: Database,
 ) -> None:
-    for _ in range(8):  # the driver prepares what it is asked five times
+    for _ in range(8):  # what is asked more than five times is prepared
         async with database.unit_of_work() as uow:
             assert await uow.projects.list() == []
             assert await uow.commands.sent(["none"]) == {}

@@ -47,7 +47,7 @@ class Link(Protocol):
     dialect: str  # sqlite or postgresql
 
     async def run(self, work: Callable[[SyncConnection], T], length: Length) -> T:
-        """Return what ``work`` makes of SQLAlchemy's connection."""
+        """Return what ``work`` makes of SQLAlchemy's connection, which executes on this one."""
 
     async def change(self, changes: Changes) -> list[int]:
         """Make changes one after the other; return how many rows each has changed."""
@@ -76,7 +76,11 @@ class Source(Protocol):
 
 
 class Connection:
-    """A connection in a transaction. Used by one task at a time."""
+    """A connection in a transaction. Used by one task at a time.
+
+    ``fetch``, ``change`` and ``demand`` are for statements that modules hold: these are translated
+    once. All others take any statement. What is executed goes one way, through the link.
+    """
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -121,7 +125,7 @@ class Connection:
     async def fetch(self, query: Query, values: Values | None = None) -> list[Any]:
         """Return all rows of a query that a module holds, as named tuples. Raises SqlError.
 
-        It costs a fraction of ``rows``, ``first`` and ``scalar``, which take any query.
+        Its translation costs a fraction of that by ``rows``, ``first`` and ``scalar``.
         """
         self._check_open()
         try:

@@ -1,8 +1,8 @@
-"""Statements that are executed again and again: translated once, given to the driver directly.
+"""Changes that modules hold and make again and again: translated once.
 
-SQLAlchemy's way of executing a statement costs several times what SQLite takes for it. Here it
-only translates: the statement to SQL, and how each value is stored. Values, errors and what
-listeners get are as on SQLAlchemy's own way.
+SQLAlchemy's way from a statement to its text costs several times what SQLite takes for it, even
+when the text is in its cache. Here it is taken once: the statement to SQL, and how each value is
+stored. Values, errors and what listeners get are as with statements that are made on the spot.
 """
 
 from collections.abc import Mapping, Sequence

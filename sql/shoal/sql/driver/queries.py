@@ -1,4 +1,4 @@
-"""Queries that are asked again and again: translated once, given to the driver directly.
+"""Queries that modules hold and ask again and again: translated once.
 
 As ``prepared`` does for changes: SQLAlchemy says how a query reads and how values are stored, and
 takes no part when it is asked.

@@ -1,8 +1,9 @@
 """One connection to PostgreSQL, from transaction to transaction.
 
 Nothing is sent before there is something to wait for: BEGIN and what is only demanded go with
-the first statement, and all statements of a ``change`` together. SQLAlchemy translates; it
-executes only what is asked for with ``run``.
+the first statement, and all statements of a ``change`` together. Statements have one way to the
+server, ``_send``: those that modules hold, and those that SQLAlchemy has translated where they are
+made, which come by its cursor (``cursor.py``).
 """
 
 import asyncio
@@ -13,9 +14,7 @@ from itertools import chain
 from typing import Any, TypeVar, cast
 
 from psycopg import Error
-from psycopg.adapt import PyFormat, Transformer
-from psycopg.errors import error_from_result
-from psycopg.pq import ExecStatus, PipelineStatus, TransactionStatus
+from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 from sqlalchemy import Connection as SyncConnection
 from sqlalchemy import Dialect
@@ -25,7 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from shoal.sql.driver.connection import MOST_SHORT_ROWS, Changes, Judge, Length, batched
 from shoal.sql.driver.patience import Patience
-from shoal.sql.driver.postgresql.pipeline import Pipeline, Statement
+from shoal.sql.driver.postgresql.pipeline import Statement
 from shoal.sql.driver.postgresql.quick_connection import QuickConnection
 from shoal.sql.driver.prepared import Values, notify, notify_of_commit, prepared
 from shoal.sql.driver.queries import PreparedQuery, Query, prepared_query
@@ -36,7 +35,6 @@ T = TypeVar("T")
 _Demand = tuple[PreparedQuery, Statement, Judge]
 
 _DIALECT = cast(Callable[..., Dialect], dialect_async)(paramstyle="numeric_dollar")
-_WORKS = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 # A connection that was used within this time is asked for a sign of life only if there is cause.
 _TRUSTED_S = 5.0
 
@@ -57,10 +55,10 @@ class PostgresqlLink:
         self._sync = connection.sync_connection
         self._driver = cast(QuickConnection, self._sync.connection.driver_connection)
         self._pgconn = self._driver.pgconn
-        self._pipeline = Pipeline(self._pgconn)
-        self._transformer = Transformer(self._driver)
+        # SQLAlchemy is in one transaction for good, as far as it knows: ours begin and end here.
+        self._driver.carry = self._send
         self._release = release
-        self._begin: Statement = ("BEGIN", ())
+        self._begin = Statement("BEGIN")
         self._demands: list[_Demand] = []
         self._used_s = time.monotonic()
         self._limits_s = {
@@ -79,10 +77,11 @@ class PostgresqlLink:
         if not has_spoken and time.monotonic() - self._used_s < _TRUSTED_S:
             return True
         try:
-            [answer] = await self._answers([("SELECT 1", ())])
+            [answer] = await self._answers([Statement("SELECT 1")])
+            self._checked(answer)
         except FOREIGN:
             return False
-        return answer.status in _WORKS
+        return True
 
     def give_up(self) -> None:
         """End all waits for an answer: connections as old as this one have gone."""
@@ -97,11 +96,10 @@ class PostgresqlLink:
 
     def begin(self, statement: str) -> None:
         """Begin, as soon as there is something to be done."""
-        self._begin = (statement, ())
+        self._begin = Statement(statement)
 
     async def run(self, work: Callable[[SyncConnection], T], length: Length) -> T:
         """Return what ``work`` makes of the connection; the event loop goes on meanwhile."""
-        await self._send([])
         self._driver.limit_s = self._limits_s[length]
         try:
             return await self._connection.run_sync(work)
@@ -113,14 +111,16 @@ class PostgresqlLink:
         asked = prepared_query(query, _DIALECT)
         parameters = asked.parameters(values)
         notify(self._sync, asked.text, parameters)
-        self._demands.append((asked, (asked.text, self._dumped(parameters)), judge))
+        statement = Statement(asked.text, self._driver.converter.dumped(parameters))
+        self._demands.append((asked, statement, judge))
 
     async def fetch(self, query: Query, values: Values) -> list[Any]:
         """Return the rows of a query as named tuples."""
         asked = prepared_query(query, _DIALECT)
         parameters = asked.parameters(values)
         notify(self._sync, asked.text, parameters)
-        [answer] = await self._send([(asked.text, self._dumped(parameters))])
+        statement = Statement(asked.text, self._driver.converter.dumped(parameters))
+        [answer] = await self._send([statement])
         return self._rows(asked, answer)
 
     async def change(self, changes: Changes) -> list[int]:
@@ -135,7 +135,7 @@ class PostgresqlLink:
             notify(self._sync, made.text, values, len(values) > 1)
             for some in batched(values, MOST_SHORT_ROWS):
                 for row in made.rows(some):
-                    yield made.text, self._dumped(row)
+                    yield Statement(made.text, self._driver.converter.dumped(row))
 
     async def commit(self) -> None:
         """End the transaction; its changes are durable when this returns."""
@@ -143,11 +143,9 @@ class PostgresqlLink:
             await self._send([])
         self._driver.is_slow = True
         try:
-            if self._sync.in_transaction():
-                await self._connection.commit()
-            elif self._pgconn.transaction_status != TransactionStatus.IDLE:
+            if self._pgconn.transaction_status != TransactionStatus.IDLE:
                 notify_of_commit(self._sync)
-                [answer] = await self._answers([("COMMIT", ())])
+                [answer] = await self._answers([Statement("COMMIT")])
                 if self._checked(answer).command_status != b"COMMIT":
                     raise StatementFailed("a statement had failed: nothing was committed")
         finally:
@@ -156,7 +154,7 @@ class PostgresqlLink:
     async def close(self) -> None:
         """Roll back what was not committed and give the connection back."""
         self._demands.clear()
-        if self.is_idle and not self._sync.in_transaction():
+        if self.is_idle:
             await self._end()
         else:
             # Cancelling the caller must not leave the transaction open.
@@ -172,10 +170,7 @@ class PostgresqlLink:
 
     async def _roll_back(self) -> None:
         try:
-            # Not by the driver: it would forget what is prepared, our statements included.
-            await self._answers([("ROLLBACK", ())])
-            if self._sync.in_transaction():
-                await self._connection.rollback()
+            await self._answers([Statement("ROLLBACK")])
         except FOREIGN:
             pass  # it is not idle, so it is closed, and that ends the transaction
         finally:
@@ -187,12 +182,8 @@ class PostgresqlLink:
 
     # -- statements --------------------------------------------------------------------------
 
-    def _dumped(self, values: Sequence[Any]) -> Sequence[Any]:
-        return self._transformer.dump_sequence(values, [PyFormat.TEXT] * len(values))
-
     def _rows(self, asked: PreparedQuery, answer: PGresult) -> list[Any]:
-        self._transformer.set_pgresult(answer)
-        return asked.rows(self._transformer.load_rows(0, answer.ntuples, tuple))
+        return asked.rows(self._driver.converter.rows(answer))
 
     async def _send(self, statements: Iterable[Statement]) -> list[PGresult]:
         """Carry out what waits and then ``statements``; return the answers to these.
@@ -216,16 +207,16 @@ class PostgresqlLink:
     async def _answers(self, statements: Sequence[Statement]) -> list[PGresult]:
         """Return an answer to each statement, or to each until the connection was lost."""
         try:
-            return await self._driver.wait(self._pipeline.exchange(statements))
+            return await self._driver.exchange_all(statements)
         except Error as error:
             raise _foreign(error) from error
 
     def _checked(self, answer: PGresult) -> PGresult:
         """Return an answer that is no error."""
-        if answer.status in _WORKS:
-            return answer
-        error = error_from_result(answer, encoding=self._driver.info.encoding)
-        raise _foreign(error) from error
+        try:
+            return self._driver.checked(answer)
+        except Error as error:
+            raise _foreign(error) from error
 
 
 def _foreign(error: Error) -> Exception:

@@ -48,9 +48,11 @@ _SETTINGS = {
 
 _AT_WORK = (
     "SELECT pid, extract(epoch FROM backend_start)::text FROM pg_stat_activity"
-    " WHERE pid = ANY(%s) AND state NOT LIKE 'idle%%' AND wait_event_type IS DISTINCT FROM 'Client'"
+    " WHERE pid = ANY($1) AND state NOT LIKE 'idle%' AND wait_event_type IS DISTINCT FROM 'Client'"
 )
-_SETTING = ", ".join(["set_config(%s, %s, false)"] * len(_SETTINGS))
+_SETTING = ", ".join(
+    f"set_config(${2 * n + 1}, ${2 * n + 2}, false)" for n in range(len(_SETTINGS))
+)
 _SET_UP = (
     f"SELECT pid, extract(epoch FROM backend_start)::text, {_SETTING}"  # noqa: S608 - no values
     " FROM pg_stat_get_activity(pg_backend_pid())"
@@ -116,6 +118,8 @@ class _Pool:
             url,
             hide_parameters=True,
             poolclass=NullPool,
+            paramstyle="numeric_dollar",
+            use_native_hstore=False,  # its number would be asked for
             connect_args={
                 "async_creator_fn": self._made,
                 **self._defaults,

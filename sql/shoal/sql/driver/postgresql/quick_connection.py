@@ -11,16 +11,20 @@ import os
 import select
 import socket
 import time
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Self, TypeVar
 
 from psycopg import AsyncConnection, OperationalError
 from psycopg.abc import PQGen, PQGenConn
 from psycopg.errors import ConnectionTimeout
+from psycopg.pq.abc import PGconn, PGresult
 from psycopg.waiting import Ready, Wait
 
 from shoal.sql.driver.patience import Patience
 from shoal.sql.driver.pause import Pause
+from shoal.sql.driver.postgresql.cursor import Carry, Converter, StatementCursor, checked
+from shoal.sql.driver.postgresql.pipeline import Pipeline, Statement
 from shoal.sql.driver.silence import Session, Silence
 
 T = TypeVar("T")
@@ -57,6 +61,24 @@ class QuickConnection(AsyncConnection[Any]):
     limit_s = Patience.short_s
     _reason = ""  # why it was given up
     _patience = Patience()
+
+    def __init__(self, pgconn: PGconn, *rest: Any, **options: Any) -> None:
+        super().__init__(pgconn, *rest, **options)
+        self.converter = Converter(self)
+        self.carry: Carry = self._carry  # how a cursor's statements go; a link has its own
+        self._together = Pipeline(pgconn)
+        self.cursor_factory: Any = StatementCursor
+
+    async def exchange_all(self, statements: Sequence[Statement]) -> list[PGresult]:
+        """Return an answer to each statement, or to each until the connection was lost."""
+        return await self.wait(self._together.exchange(statements))
+
+    def checked(self, answer: PGresult) -> PGresult:
+        """Return an answer that is no error. Raises psycopg.Error for one that is."""
+        return checked(answer, self.info.encoding)
+
+    async def _carry(self, statements: Iterable[Statement]) -> list[PGresult]:
+        return [self.checked(one) for one in await self.exchange_all(list(statements))]
 
     @classmethod
     def patient(cls, patience: Patience) -> type[Self]:
