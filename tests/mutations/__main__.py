@@ -30,6 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.list:
         _say("\n".join(each.name for each in chosen))
         return 0
+    impossible = [each.name for each in chosen if not each.possible()]
+    if impossible:
+        _say(f"left out, since this machine lacks what their tests need: {'; '.join(impossible)}")
+    chosen = [each for each in chosen if each.name not in impossible]
     began = time.monotonic()
     try:
         results = asyncio.run(_run(chosen, given.jobs))

@@ -1,6 +1,6 @@
 """What a mutation is: a safety check that is taken out, and the tests that must notice."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -52,7 +52,7 @@ class Mutation:
     """A safety check that is gone. ``killers`` are pytest ids of tests that must fail then.
 
     ``limit_s`` bounds their run; a test that merely hangs does not count, so it only guards the
-    machine.
+    machine. ``possible`` says whether this machine has what the killers need.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Mutation:
     edits: tuple[Edit, ...]
     killers: tuple[str, ...]
     limit_s: float = 300.0
+    possible: Callable[[], bool] = lambda: True
 
     def check(self, root: Path) -> None:
         """Raise DoesNotApply unless every edit fits the tree at ``root``."""
@@ -86,7 +87,8 @@ def mutation(
     change: tuple[str, str],
     killers: tuple[str, ...],
     also: Mapping[str, tuple[str, str]] | None = None,
+    possible: Callable[[], bool] = lambda: True,
 ) -> Mutation:
     """Return a mutation of one place, and of one place in each of the files in ``also``."""
     edits = [Edit(file, *change), *(Edit(path, *other) for path, other in (also or {}).items())]
-    return Mutation(name, breaks, tuple(edits), killers)
+    return Mutation(name, breaks, tuple(edits), killers, possible=possible)

@@ -16,9 +16,9 @@ from tests.chaos.cluster.hosts import Host
 from tests.chaos.cluster.links import Link
 
 _LAUNCHER_MAIN = "supervisor/main.py"
-# How a worker's watchdogs and its launcher call themselves once they are ready.
+# How a worker's watchdog and its launcher call themselves once they are ready.
 _LAUNCHER = "shoal-launcher"
-_TITLES = frozenset({"task-watchdog", "shoal-watchdog", _LAUNCHER})
+_TITLES = frozenset({"task-watchdog", _LAUNCHER})
 _SHIM = "shoal-shim"  # between the launcher and each of its tasks
 _STOP_S = 60.0
 _BACKOFF_S = 0.3  # before a role that has ended by itself is started again
@@ -137,7 +137,7 @@ class Role:
     # -- the processes below a worker ----------------------------------------------------------
 
     def supervisors(self) -> list[int]:
-        """Return a worker's watchdogs and, last, its launcher: each is the parent of the next."""
+        """Return a worker's watchdog and launcher, which is the child of the other."""
         twice = [self._chain(), self._chain()]
         # A shim that was just forked looks like its launcher until it has its own name.
         return [pid for pid in twice[0] if pid in twice[1]]

@@ -27,7 +27,7 @@ _SIMPLE: tuple[type[Fault], ...] = (
     processes.KillApi,
     processes.KillWorker,
     processes.KillLauncher,
-    processes.KillGuard,
+    processes.KillWatchdog,
     processes.KillSupervision,
     processes.PauseMasterBriefly,
     processes.PauseMasterAlmost,

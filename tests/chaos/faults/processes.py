@@ -155,17 +155,17 @@ class KillLauncher(_KillBelow):
         return supervisors[-1:]
 
 
-class KillGuard(_KillBelow):
+class KillWatchdog(_KillBelow):
     name = "kill-watchdog"
 
     def victims(self, supervisors: list[int]) -> list[int]:
-        return [self.dice.choice(supervisors[:-1])] if supervisors[:-1] else []
+        return supervisors[:-1]
 
 
 class KillSupervision(_KillBelow):
-    """Launcher and watchdogs die together: only the agent is left."""
+    """Launcher and watchdog die together: only the agent is left."""
 
-    name = "kill-launcher-and-watchdogs"
+    name = "kill-launcher-and-watchdog"
 
     def victims(self, supervisors: list[int]) -> list[int]:
         return supervisors

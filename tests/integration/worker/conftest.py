@@ -13,6 +13,12 @@ def site(tmp_path: Path) -> Site:
 
 
 @pytest.fixture
-async def launcher() -> AsyncIterator[Launcher]:
-    async with Launcher() as launcher:
+def cgroup() -> Path | None:
+    """Where attempts get control groups: nowhere, unless a module says otherwise."""
+    return None
+
+
+@pytest.fixture
+async def launcher(cgroup: Path | None) -> AsyncIterator[Launcher]:
+    async with Launcher(cgroup=cgroup) as launcher:
         yield launcher

@@ -202,9 +202,8 @@ async def test_frozen_agent_and_launcher_lose_their_tasks_in_time_too(
 ) -> None:
     with WorkerProcess(cluster) as worker:
         number, pid = await living(master, cluster)
-        (outer,) = children(worker.pid)
-        (inner,) = children(outer.pid)
-        (launcher,) = children(inner.pid)
+        (watchdog,) = children(worker.pid)
+        (launcher,) = children(watchdog.pid)
         os.kill(launcher.pid, signal.SIGSTOP)
         worker.signal(signal.SIGSTOP)
         await claim_gone(master, number)
@@ -221,10 +220,9 @@ async def test_thawed_node_kills_its_stale_tasks_and_reports_nothing_of_them(
 ) -> None:
     with WorkerProcess(cluster) as worker:
         number, pid = await living(master, cluster)
-        (outer,) = children(worker.pid)
-        (inner,) = children(outer.pid)
-        (launcher,) = children(inner.pid)
-        node = [pid, launcher.pid, inner.pid, outer.pid, worker.pid]
+        (watchdog,) = children(worker.pid)
+        (launcher,) = children(watchdog.pid)
+        node = [pid, launcher.pid, watchdog.pid, worker.pid]
         for each in node:
             os.kill(each, signal.SIGSTOP)
         await claim_gone(master, number)

@@ -8,7 +8,7 @@ import pytest
 
 from shoal.runtime import plugins
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.supervisor.watchdog import OUTER
+from shoal.worker.supervisor.watchdog import WATCHDOG
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     children,
@@ -117,11 +117,11 @@ async def test_dead_launcher_costs_the_attempts_but_not_the_worker(
     member = await the_worker(master.session)
     number = await master.submit("SHELL", {"script": "sleep 1000"})
     await master.table.wait(number, "RUNNING")
-    (outer,) = (each for each in children(int(member.data["pid"])) if each.args.startswith(OUTER))
-    (inner,) = children(outer.pid)
-    (launcher,) = children(inner.pid)
+    below = children(int(member.data["pid"]))
+    (watchdog,) = (each for each in below if each.args.startswith(WATCHDOG))
+    (launcher,) = children(watchdog.pid)
     launcher.kill()
-    await eventually(lambda: not children(inner.pid))
+    await eventually(lambda: not children(watchdog.pid))
     later = await master.submit("SHELL", {"script": "true"})
     assert (await master.table.ended(later)).state == "SUCCEEDED"
     await master.unclaimed(number)

@@ -11,6 +11,7 @@ import pytest
 
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.errors import WorkFolderTaken
+from shoal.worker.home.cgroups import Hierarchy
 from shoal.worker.home.home import WorkerHome
 from shoal.worker.results.spool import Spool
 from shoal.worker.settings import WorkerSettings
@@ -22,37 +23,45 @@ from tests.integration.worker.agent_kit import (
     spool,
     the_worker,
 )
+from tests.integration.worker.groups import folder_of, group_of
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
-DETACHES = {"script": "(setsid sh -c 'echo $$; exec sleep 1000' &); exec sleep 1000"}
+_DETACHED = "setsid {env} /bin/sh -c 'echo $$; exec sleep 1000'"
 
 
-async def test_what_outlived_all_its_watchdogs_dies_when_the_worker_starts_again(
-    master: FakeMaster, cluster: ClusterSettings
+@pytest.mark.parametrize(("cgroups", "env"), [("off", "env"), ("auto", "env"), ("auto", "env -i")])
+async def test_what_outlived_all_its_watchers_dies_when_the_worker_starts_again(
+    master: FakeMaster, cluster: ClusterSettings, cgroups: str, env: str
 ) -> None:
-    with WorkerProcess(cluster) as worker:
-        number = await master.submit("SHELL", DETACHES)
+    """Known by its group, whatever became of its environment; else by its environment."""
+    if cgroups == "auto" and Hierarchy.read().usable("shoal-trial") is None:
+        pytest.skip("we may make no control groups (cgroup v2) on this machine")
+    script = f"({_DETACHED.format(env=env)} &); exec sleep 1000"
+    with WorkerProcess(cluster, cgroups=cgroups) as worker:
+        number = await master.submit("SHELL", {"script": script})
         await master.table.wait(number, "RUNNING")
         await eventually(lambda: log_text(cluster.data, number).endswith("\n"))
         detached = int(log_text(cluster.data, number))
-        (outer,) = children(worker.pid)
-        (inner,) = children(outer.pid)
-        (launcher,) = children(inner.pid)
+        (watchdog,) = children(worker.pid)
+        (launcher,) = children(watchdog.pid)
         shims = [shim.pid for shim in children(launcher.pid)]
-        processes = [worker.pid, outer.pid, inner.pid, launcher.pid, *shims]
+        processes = [worker.pid, watchdog.pid, launcher.pid, *shims]
         for each in processes:  # so that none of them can act on another's end
             os.kill(each, signal.SIGSTOP)
         for each in processes:
             os.kill(each, signal.SIGKILL)
         await worker.wait()
         assert alive(detached)  # no process was left to see to it
-    with WorkerProcess(cluster) as successor:
+        group = group_of(detached)
+    assert ("/shoal-" in group) == (cgroups == "auto")
+    with WorkerProcess(cluster, cgroups="off") as successor:  # what it uses itself is no matter
         await the_worker(master.session, pid=successor.pid)
         assert not alive(detached)
         assert "killed processes of attempts without a supervisor" in successor.log
+        assert cgroups == "off" or not folder_of(group).exists()
 
 
 def test_processes_that_only_look_like_those_of_attempts_are_left_alone(tmp_path: Path) -> None:

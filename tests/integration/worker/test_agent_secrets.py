@@ -157,9 +157,8 @@ async def test_filter_dies_with_the_worker(master: FakeMaster, cluster: ClusterS
         )
         await master.table.wait(number, "RUNNING")
         await eventually(lambda: log_text(cluster.data, number) == "***\n")
-        (outer,) = children(worker.pid)
-        (inner,) = children(outer.pid)
-        (launcher,) = children(inner.pid)
+        (watchdog,) = children(worker.pid)
+        (launcher,) = children(watchdog.pid)
         below = children(launcher.pid)
         assert len(below) == 2  # the shim of the task and its filter
         launcher.kill()

@@ -1,4 +1,4 @@
-"""Agent, watchdogs and launcher die in turn and together; no task process ever survives."""
+"""Agent, watchdog and launcher die in turn and together; no task process ever survives."""
 
 import asyncio
 import fcntl
@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import combinations
 from pathlib import Path
@@ -24,10 +24,12 @@ from shoal.worker.execution.launching import (
 )
 from shoal.worker.results.spool import Spool
 from shoal.worker.supervisor.causes import EndCause
+from shoal.worker.supervisor.cgroups import Cgroup
 from shoal.worker.supervisor.clock import boottime
 from shoal.worker.supervisor.watchdog import LOOK_EVERY_S
 from tests.integration.worker.agent_kit import children
 from tests.integration.worker.attempt_site import Site, alive, parent_of, shown
+from tests.integration.worker.groups import WAYS, place
 from tests.support.waiting import DEADLINE_S, eventually
 
 SLEEP = "echo ready; exec sleep 1000"
@@ -35,17 +37,23 @@ ESCAPE = f"trap '' TERM; ( setsid env -i /bin/sh -c '{SLEEP}' & ) ; {SLEEP}"
 ROOT = Path(__file__).parents[3]
 
 
-def inner_watchdog_of(launcher_pid: int) -> int:
+@pytest.fixture(params=WAYS)
+def cgroup(request: pytest.FixtureRequest) -> Iterator[Path | None]:
+    with place(request.param) as folder:
+        yield folder
+
+
+def watchdog_of(launcher_pid: int) -> int:
     return parent_of(launcher_pid)
 
 
-def outer_watchdog_of(launcher_pid: int) -> int:
-    return parent_of(inner_watchdog_of(launcher_pid))
-
-
 @contextmanager
-def start_agent(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def start_agent(
+    folder: Path, cgroup: Path | None, *options: str
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """Run an agent with two attempts. Yields it and the launcher's number; kills it at the end."""
+    if cgroup is not None:
+        options = ("--cgroup", str(cgroup), *options)
     command = [sys.executable, "-m", "tests.integration.worker.agent", str(folder), *options]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -53,11 +61,24 @@ def start_agent(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[
             yield process, int(process.stdout.readline())
         finally:
             process.kill()
+    if cgroup is not None:  # whatever has died; empty groups are left if nobody was
+        asyncio.run(eventually(lambda: is_empty(cgroup)))
+        Cgroup(str(cgroup)).remove()
+
+
+def is_empty(group: Path) -> bool:
+    """Whether no process is in the group, nor in one below."""
+    try:
+        return "populated 0" in (group / "cgroup.events").read_text()
+    except OSError:  # it has been removed
+        return True
 
 
 @pytest.fixture
-def agent(tmp_path: Path, site: Site) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    with start_agent(tmp_path) as started:
+def agent(
+    tmp_path: Path, site: Site, cgroup: Path | None
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    with start_agent(tmp_path, cgroup) as started:
         assert site.survivors()
         yield started
 
@@ -66,13 +87,13 @@ async def test_nothing_survives_an_agent_that_is_killed(
     agent: tuple[subprocess.Popen[str], int], site: Site, tmp_path: Path
 ) -> None:
     process, launcher_pid = agent
-    inner_pid = inner_watchdog_of(launcher_pid)
+    watchdog_pid = watchdog_of(launcher_pid)
     process.kill()
     # A new agent on the same folder gets the lock only when everything of the old one is dead.
     with (tmp_path / "agent.lock").open("w") as lock:
         await asyncio.wait_for(asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX), DEADLINE_S)
     assert not site.survivors()
-    await eventually(lambda: not alive(launcher_pid) and not alive(inner_pid))
+    await eventually(lambda: not alive(launcher_pid) and not alive(watchdog_pid))
 
     records = [ExitRecord.from_json(entry.record) for entry in Spool(site.spool).pending()]
     assert {(each.id, each.outcome, each.reason) for each in records} == {
@@ -83,32 +104,26 @@ async def test_nothing_survives_an_agent_that_is_killed(
     assert {each.cause for each in records} == {EndCause.SHUTDOWN}
 
 
-WATCHERS = ("agent", "outer watchdog", "inner watchdog", "launcher")
+CHAIN = ("agent", "watchdog", "launcher", "shims")
 
 
 @pytest.mark.parametrize(
     "victims",
-    [
-        *(group for size in (1, 2, 3, 4) for group in combinations(WATCHERS, size)),
-        ("launcher", "shims"),
-        ("inner watchdog", "launcher", "shims"),
-        ("outer watchdog", "inner watchdog", "launcher", "shims"),
-        ("agent", "inner watchdog", "launcher", "shims"),
-    ],
+    # Shims alone: see test_shims.py. All four: see test_agent_restarts.py.
+    [group for size in (1, 2, 3) for group in combinations(CHAIN, size) if group != ("shims",)],
     ids="+".join,
 )
-async def test_nothing_survives_if_up_to_four_of_five_are_killed_in_one_instant(
+async def test_nothing_survives_if_up_to_three_of_four_are_killed_in_one_instant(
     agent: tuple[subprocess.Popen[str], int], site: Site, victims: tuple[str, ...]
 ) -> None:
     process, launcher_pid = agent
     pids = {
         "agent": [process.pid],
-        "outer watchdog": [outer_watchdog_of(launcher_pid)],
-        "inner watchdog": [inner_watchdog_of(launcher_pid)],
+        "watchdog": [watchdog_of(launcher_pid)],
         "launcher": [launcher_pid],
         "shims": [child.pid for child in children(launcher_pid)],
     }
-    assert len({pid for each in pids.values() for pid in each}) == 4 + 2
+    assert len({pid for each in pids.values() for pid in each}) == 3 + 3  # one shim is idle
     # Stopped first, and killed from below: none can act on another's end, as live ones do.
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for victim in reversed(victims):
@@ -158,11 +173,8 @@ async def test_a_replaced_launcher_keeps_the_lease(launcher: Launcher, site: Sit
     assert reason == "worker lost its ZooKeeper session"
 
 
-@pytest.mark.parametrize(
-    "watchdog_of", [inner_watchdog_of, outer_watchdog_of], ids=["inner watchdog", "outer watchdog"]
-)
-async def test_a_killed_guard_ends_its_launcher_in_good_order(
-    launcher: Launcher, site: Site, watchdog_of: Callable[[int], int]
+async def test_a_killed_watchdog_ends_its_launcher_in_good_order(
+    launcher: Launcher, site: Site
 ) -> None:
     launched = await launcher.launch(site.marked("a", ESCAPE))
     await site.until_ready("a", 2)
@@ -172,19 +184,14 @@ async def test_a_killed_guard_ends_its_launcher_in_good_order(
     record = await launched.wait()
     assert not site.survivors()
     assert record.outcome is Outcome.KILLED
-    assert record.reason == "a watchdog of the launcher process ended"
+    assert record.reason == "the watchdog of the launcher process ended"
     assert record.cause is EndCause.SHUTDOWN
     await eventually(lambda: launcher.pid != old)
     assert (await (await launcher.launch(site.request("b", "true"))).wait()).exit_code == 0
 
 
-@pytest.mark.parametrize(
-    "watchdog_of", [inner_watchdog_of, outer_watchdog_of], ids=["inner watchdog", "outer watchdog"]
-)
-async def test_a_stopped_guard_does_not_stop_its_agent(
-    agent: tuple[subprocess.Popen[str], int],
-    site: Site,
-    watchdog_of: Callable[[int], int],
+async def test_a_stopped_watchdog_does_not_stop_its_agent(
+    agent: tuple[subprocess.Popen[str], int], site: Site
 ) -> None:
     process, launcher_pid = agent
     watchdog_pid = watchdog_of(launcher_pid)
@@ -194,11 +201,11 @@ async def test_a_stopped_guard_does_not_stop_its_agent(
     assert process.poll() is None
 
 
-async def seen_by_watchdogs() -> None:
-    """Return when they know the lease as it is."""
+async def seen_by_watchdog() -> None:
+    """Return when it knows the lease as it is."""
     loop = asyncio.get_running_loop()
-    they_have_checked = loop.time() + 2 * LOOK_EVERY_S
-    await eventually(lambda: loop.time() > they_have_checked)
+    it_has_checked = loop.time() + 2 * LOOK_EVERY_S
+    await eventually(lambda: loop.time() > it_has_checked)
 
 
 async def hang(
@@ -206,7 +213,7 @@ async def hang(
 ) -> tuple[Launched, float]:
     """Start an attempt with a lease, stop processes before that ends. Returns its end, too.
 
-    A machine may be too slow for a short lease (the watchdogs may have ended the launcher by then):
+    A machine may be too slow for a short lease (the watchdog may have ended the launcher by then):
     a longer one is tried next.
     """
     for number, lease_s in enumerate((0.5, 2, 8, 32)):
@@ -215,7 +222,7 @@ async def hang(
             attempt = f"a{number}"
             launched = await launcher.launch(site.marked(attempt, ESCAPE))
             await site.until_ready(attempt, 2)
-            await seen_by_watchdogs()
+            await seen_by_watchdog()
             deadline = boottime() + lease_s
             launcher.extend_lease(deadline)
             with suppress(LaunchFailed):  # an answer of any kind: the lease before it was read
@@ -235,13 +242,10 @@ def itself(launcher_pid: int) -> int:
     return launcher_pid
 
 
-@pytest.mark.parametrize(
-    "stopped", [(itself,), (inner_watchdog_of, itself)], ids=["launcher", "inner watchdog too"]
-)
-async def test_a_launcher_that_does_not_act_on_its_lease_is_killed_by_its_watchdogs(
-    launcher: Launcher, site: Site, stopped: Sequence[Callable[[int], int]]
+async def test_a_launcher_that_does_not_act_on_its_lease_is_killed_by_its_watchdog(
+    launcher: Launcher, site: Site
 ) -> None:
-    launched, deadline = await hang(launcher, site, *stopped)
+    launched, deadline = await hang(launcher, site, itself)
     old = launcher.pid
     launcher.extend_lease(deadline + 600)  # which it does not read any more
     with pytest.raises(LauncherDied):
@@ -249,6 +253,23 @@ async def test_a_launcher_that_does_not_act_on_its_lease_is_killed_by_its_watchd
     assert boottime() >= deadline
     assert not site.survivors()
     await eventually(lambda: launcher.pid != old)
+
+
+@pytest.mark.parametrize(
+    "fate", [None, signal.SIGSTOP, signal.SIGKILL], ids=["alive", "stopped", "killed"]
+)
+def test_an_agent_sees_to_a_lease_that_launcher_and_watchdog_do_not_obey(
+    site: Site, tmp_path: Path, cgroup: Path | None, fate: signal.Signals | None
+) -> None:
+    lease_s = 4.0
+    with start_agent(tmp_path, cgroup, "--lease-s", str(lease_s)) as (process, launcher_pid):
+        watchdog_pid = watchdog_of(launcher_pid)
+        os.kill(launcher_pid, signal.SIGSTOP)
+        if fate is not None:  # of the watchdog, which sees to it alone otherwise
+            os.kill(watchdog_pid, fate)
+        asyncio.run(eventually(lambda: not site.survivors()))
+        asyncio.run(eventually(lambda: not alive(launcher_pid) and not alive(watchdog_pid)))
+        assert process.poll() is None
 
 
 async def test_a_launcher_that_obeys_its_lease_is_left_alone(
@@ -261,7 +282,7 @@ async def test_a_launcher_that_obeys_its_lease_is_left_alone(
         launcher.extend_lease(deadline, patience_s)
         with suppress(LauncherDied):
             assert (await launched.wait()).reason == "worker lost its ZooKeeper session"
-        # Both watchdogs have lost their patience, had they any reason to.
+        # Watchdog and agent have lost their patience, had they any reason to.
         await eventually(lambda: boottime() > deadline + 4 * patience_s)
         launcher.extend_lease(boottime() + 600)
         await (await launcher.launch(site.request(f"{attempt}-later", "true"))).wait()
@@ -272,11 +293,11 @@ async def test_a_launcher_that_obeys_its_lease_is_left_alone(
 
 
 @pytest.mark.parametrize("file", ["comm", "cmdline"])
-async def test_no_single_name_is_common_to_launcher_and_watchdogs(
+async def test_no_single_name_is_common_to_launcher_and_watchdog(
     launcher: Launcher, file: str
 ) -> None:
-    pids = (outer_watchdog_of(launcher.pid), inner_watchdog_of(launcher.pid), launcher.pid)
-    names = ["task-watchdog", "shoal-watchdog", "shoal-launcher"]
+    pids = (watchdog_of(launcher.pid), launcher.pid)
+    names = ["task-watchdog", "shoal-launcher"]
     await eventually(lambda: [shown(pid, file) for pid in pids] == names)
 
 
@@ -287,7 +308,7 @@ async def test_signals_meant_for_the_agent_do_not_end_the_launcher(
     pid = launcher.pid
     os.mkfifo(site.work / "gate")
     launched = await launcher.launch(site.request("a", "sh", "-c", "read line < gate; echo $line"))
-    for each in (pid, inner_watchdog_of(pid), outer_watchdog_of(pid)):
+    for each in (pid, watchdog_of(pid)):
         os.kill(each, number)
     gate = os.open(site.work / "gate", os.O_RDWR)
     os.write(gate, b"still here\n")
@@ -302,9 +323,11 @@ async def test_the_launcher_is_out_of_reach_of_the_terminal(launcher: Launcher) 
     assert os.getpgid(launcher.pid) != os.getpgrp()
 
 
-def test_a_stopped_agent_cannot_stop_the_lease(site: Site, tmp_path: Path) -> None:
+def test_a_stopped_agent_cannot_stop_the_lease(
+    site: Site, tmp_path: Path, cgroup: Path | None
+) -> None:
     """The launcher enforces the lease by itself, whatever the agent does with its socket."""
-    with start_agent(tmp_path, "--lease-s", "2") as (process, _):
+    with start_agent(tmp_path, cgroup, "--lease-s", "2") as (process, _):
         process.send_signal(signal.SIGSTOP)
         asyncio.run(eventually(lambda: not site.survivors()))
         assert process.poll() is None

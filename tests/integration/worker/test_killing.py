@@ -14,9 +14,17 @@ from shoal.worker.execution.launching import Launcher, LaunchFailed
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.clock import boottime
 from tests.integration.worker.attempt_site import Site, alive
+from tests.integration.worker.groups import WAYS, place
 from tests.support.waiting import DEADLINE_S, eventually
 
 SLEEP = "echo ready; exec sleep 1000"
+
+
+@pytest.fixture(params=WAYS)
+def cgroup(request: pytest.FixtureRequest) -> Iterator[Path | None]:
+    with place(request.param) as folder:
+        yield folder
+
 
 #: Scripts that detach in every way we know; each prints "ready" once per process that must die.
 NASTY = {
@@ -336,8 +344,8 @@ async def test_cancelling_a_launch_kills_the_attempt(launcher: Launcher, site: S
     await eventually(lambda: launcher.running == {})
 
 
-async def test_closing_ends_all_attempts_and_reports_them(site: Site) -> None:
-    async with Launcher() as launcher:
+async def test_closing_ends_all_attempts_and_reports_them(site: Site, cgroup: Path | None) -> None:
+    async with Launcher(cgroup=cgroup) as launcher:
         polite = await launcher.launch(
             site.marked("a", "trap 'echo cleaned; exit' TERM; echo ready; while :; do :; done")
         )

@@ -47,7 +47,7 @@ async def test_tasks_of_a_launcher_that_stands_still_end_with_the_lease(
 
 
 # A machine that was suspended goes on with all its waits where they were, and later by the clock.
-# The launcher and the watchdogs see a clock that the test moves in that way.
+# The launcher and the watchdog see a clock that the test moves in that way.
 SUSPENDED = """
 import os, struct, sys
 sys.path.append({path!r})
@@ -91,7 +91,7 @@ async def launcher_on(_: Machine) -> AsyncIterator[Launcher]:
 
 async def test_lease_ends_while_the_machine_is_suspended(machine: Machine, site: Site) -> None:
     async with launcher_on(machine) as launcher:
-        launcher.extend_lease(boottime() + 600, patience_s=36_000)  # the watchdogs may sleep
+        launcher.extend_lease(boottime() + 600, patience_s=36_000)  # the watchdog may sleep
         launched = await launcher.launch(site.marked("a", "echo ready; exec sleep 1000"))
         await site.until_ready("a")
         await asyncio.sleep(0.5)  # the launcher sleeps by now
@@ -115,7 +115,7 @@ async def test_nothing_starts_after_a_resume_upon_the_lease_from_before(
             await launcher.launch(site.request("a", "true"))
 
 
-async def test_watchdogs_count_suspended_time_too(machine: Machine, site: Site) -> None:
+async def test_watchdog_counts_suspended_time_too(machine: Machine, site: Site) -> None:
     async with launcher_on(machine) as launcher:
         launcher.extend_lease(boottime() + 600)
         await launcher.launch(site.marked("a", "echo ready; exec sleep 1000"))

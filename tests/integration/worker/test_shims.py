@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,10 +18,17 @@ from shoal.worker.supervisor.shim.shim import SHIM
 from shoal.worker.supervisor.shims import MOST_IDLE
 from tests.integration.worker.agent_kit import children
 from tests.integration.worker.attempt_site import Site, alive, parent_of, shown
+from tests.integration.worker.groups import WAYS, place
 from tests.support.waiting import DEADLINE_S, eventually
 
 SLEEP = "echo ready; exec sleep 1000"
 ESCAPE = f"trap '' TERM; ( setsid env -i /bin/sh -c '{SLEEP}' & ) ; {SLEEP}"
+
+
+@pytest.fixture(params=WAYS)
+def cgroup(request: pytest.FixtureRequest) -> Iterator[Path | None]:
+    with place(request.param) as folder:
+        yield folder
 
 
 async def run(launcher: Launcher, site: Site, attempt_id: str, script: str) -> ExitRecord:

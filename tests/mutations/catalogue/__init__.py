@@ -22,6 +22,7 @@ from tests.mutations.catalogue import (
     slots,
     text,
     worker,
+    worker_groups,
 )
 from tests.mutations.mutation import Mutation
 
@@ -43,6 +44,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *text.MUTATIONS,
     *retention.MUTATIONS,
     *worker.MUTATIONS,
+    *worker_groups.MUTATIONS,
     *gray_worker.MUTATIONS,
     *secrets.MUTATIONS,
     *settling.MUTATIONS,

@@ -100,13 +100,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_TESTS}/test_lease.py::test_lease_ends_while_the_machine_is_suspended",),
     ),
     mutation(
-        "the watchdogs' lease does not count suspended time",
+        "the watchdog's lease does not count suspended time",
         Promise.SELF_FENCE,
         f"{_WORKER}/supervisor/watchdog.py",
         (
             "from shoal.worker.supervisor.clock import boottime\n",
             "from time import monotonic as boottime\n",
         ),
-        (f"{_TESTS}/test_lease.py::test_watchdogs_count_suspended_time_too",),
+        (f"{_TESTS}/test_lease.py::test_watchdog_counts_suspended_time_too",),
     ),
 )

@@ -58,14 +58,15 @@ MUTATIONS: tuple[Mutation, ...] = (
             "if False:",
         ),
         (
-            f"{_TESTS}/test_killing.py::test_a_lease_that_runs_out_kills_everything_and_refuses_more",
+            f"{_TESTS}/test_killing.py::"
+            "test_a_lease_that_runs_out_kills_everything_and_refuses_more[tree]",
         ),
     ),
     mutation(
-        "the watchdogs do not watch the lease",
+        "the watchdog does not watch the lease",
         Promise.SELF_FENCE,
         _WATCHDOG,
-        ("if due is not None and boottime() >= due:", "if False:"),
+        ("if board.overdue(PATIENCE_OF_WATCHDOG):", "if False:"),
         (f"{_TESTS}/test_lease.py::test_tasks_of_a_launcher_that_stands_still_end_with_the_lease",),
     ),
     mutation(
@@ -74,7 +75,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         _LAUNCHER,
         ("elif self._lease is not None and boottime() >= self._lease:", "elif False:"),
         (
-            f"{_TESTS}/test_killing.py::test_a_lease_that_runs_out_kills_everything_and_refuses_more",
+            f"{_TESTS}/test_killing.py::"
+            "test_a_lease_that_runs_out_kills_everything_and_refuses_more[tree]",
         ),
     ),
     mutation(
@@ -94,7 +96,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("self._close(AGENT_GONE)", "pass"),
         (
             f"{_TESTS}/test_dying.py::"
-            "test_nothing_survives_if_up_to_four_of_five_are_killed_in_one_instant[agent]",
+            "test_nothing_survives_if_up_to_three_of_four_are_killed_in_one_instant[tree-agent]",
         ),
     ),
     mutation(
@@ -104,8 +106,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("proctree.prctl(proctree.PR_SET_PDEATHSIG, _LAUNCHER_DIED)", "pass"),
         (
             f"{_TESTS}/test_dying.py::"
-            "test_nothing_survives_if_up_to_four_of_five_are_killed_in_one_instant"
-            "[agent+outer watchdog+inner watchdog+launcher]",
+            "test_nothing_survives_if_up_to_three_of_four_are_killed_in_one_instant"
+            "[tree-agent+watchdog+launcher]",
         ),
     ),
     mutation(
@@ -113,14 +115,16 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.KILLED_MEANS_DEAD,
         _REAPER,
         ("for pid in proctree.own_children()", "for pid in ()"),
-        (f"{_TESTS}/test_killing.py::test_no_process_survives_a_kill[setsid-at once]",),
+        (f"{_TESTS}/test_killing.py::test_no_process_survives_a_kill[tree-setsid-at once]",),
     ),
     mutation(
         "an attempt's orphans are not kept below it",
         Promise.KILLED_MEANS_DEAD,
         _SHIM,
         ("        proctree.become_subreaper()\n", ""),
-        (f"{_TESTS}/test_killing.py::test_detached_processes_live_as_long_as_their_own_attempt",),
+        (
+            f"{_TESTS}/test_killing.py::test_detached_processes_live_as_long_as_their_own_attempt[tree]",
+        ),
     ),
     mutation(
         "what a program leaves behind is not ended",
@@ -129,11 +133,11 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("        return True\n    return False\n", "        return True\n    return True\n"),
         (
             f"{_TESTS}/test_killing.py::"
-            "test_nothing_outlives_a_main_process_that_ends_by_itself[setsid]",
+            "test_nothing_outlives_a_main_process_that_ends_by_itself[tree-setsid]",
         ),
     ),
     mutation(
-        "watchdogs leave alone what a killed launcher left",
+        "the watchdog leaves alone what a killed launcher left",
         Promise.KILLED_MEANS_DEAD,
         _WATCHDOG,
         (
@@ -142,7 +146,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
         (
             f"{_TESTS}/test_dying.py::"
-            "test_nothing_survives_if_up_to_four_of_five_are_killed_in_one_instant[launcher+shims]",
+            "test_nothing_survives_if_up_to_three_of_four_are_killed_in_one_instant[tree-launcher+shims]",
         ),
     ),
     mutation(
@@ -330,24 +334,45 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     mutation(
-        "an agent whose launcher and watchdogs are dead kills nothing",
+        "an agent whose launcher and watchdog are dead kills nothing",
         Promise.KILLED_MEANS_DEAD,
         "worker/shoal/worker/execution/launching.py",
-        ("await asyncio.to_thread(kill_children, os.getsid(0))", "pass"),
+        ("kill_children(os.getsid(0))", "pass"),
         (
             f"{_TESTS}/test_dying.py::"
-            "test_nothing_survives_if_up_to_four_of_five_are_killed_in_one_instant"
-            "[outer watchdog+inner watchdog+launcher+shims]",
+            "test_nothing_survives_if_up_to_three_of_four_are_killed_in_one_instant"
+            "[tree-watchdog+launcher+shims]",
         ),
     ),
     mutation(
-        "a restarted worker leaves alone what outlived all its watchdogs",
+        "a launcher goes on without its watchdog",
+        Promise.KILLED_MEANS_DEAD,
+        _LAUNCHER,
+        ("self._close(WATCHDOG_GONE)", "pass"),
+        (
+            f"{_TESTS}/test_dying.py::"
+            "test_nothing_survives_if_up_to_three_of_four_are_killed_in_one_instant[tree-watchdog]",
+        ),
+    ),
+    mutation(
+        "an agent lets launcher and watchdog ignore the lease",
+        Promise.SELF_FENCE,
+        "worker/shoal/worker/execution/launching.py",
+        ("if self._board.overdue(PATIENCE_OF_AGENT):", "if False:"),
+        (
+            f"{_TESTS}/test_dying.py::"
+            "test_an_agent_sees_to_a_lease_that_launcher_and_watchdog_do_not_obey"
+            "[tree-stopped]",
+        ),
+    ),
+    mutation(
+        "a restarted worker leaves alone what outlived all its watchers",
         Promise.ONE_LIVE_ATTEMPT,
         _HOME,
         ("        kill_leftovers(folders.work)\n", ""),
         (
             f"{_TESTS}/test_agent_restarts.py::"
-            "test_what_outlived_all_its_watchdogs_dies_when_the_worker_starts_again",
+            "test_what_outlived_all_its_watchers_dies_when_the_worker_starts_again[off-env]",
         ),
     ),
     mutation(

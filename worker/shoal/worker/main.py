@@ -69,6 +69,7 @@ async def run_worker(
             held_fds=[home.processes_fd],
             adopts_orphans=adopts_orphans,
             task_descriptors=task_descriptors,
+            cgroup=home.cgroup,
         )
         working = asyncio.create_task(
             _run(settings, cluster, home, spool, launcher, stack, stop, at_once, ready)

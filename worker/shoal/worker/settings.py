@@ -4,7 +4,7 @@ import os
 import re
 import socket
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -57,6 +57,8 @@ class WorkerSettings(BaseSettings):
     # No further tasks while less is free on the disk of a folder above; MiB, 0: no limit. The
     # oldest logs go while less than twice this is free.
     min_free_mb: int = Field(default=200, ge=0)
+    # Each attempt gets a control group where that is possible, see docs/worker-processes.md.
+    cgroups: Literal["auto", "off"] = "auto"
     # Further variables of this process that tasks get: names, separated by commas or spaces.
     env_pass: Annotated[tuple[str, ...], NoDecode] = ()
 

@@ -37,12 +37,20 @@ from shoal.core.errors import ShoalError
 from shoal.worker.execution.attempt import ExitRecord, LaunchRequest
 from shoal.worker.execution.line_protocol import Lines
 from shoal.worker.supervisor.causes import EndCause
+from shoal.worker.supervisor.cgroups import CGROUP_VARIABLE, Cgroup
+from shoal.worker.supervisor.clock import boottime
 from shoal.worker.supervisor.shim.descriptors import LIMIT_VARIABLE
-from shoal.worker.supervisor.watchdog import kill_children
+from shoal.worker.supervisor.watchdog import (
+    LOOK_AGAIN_S,
+    PATIENCE_OF_AGENT,
+    LeaseBoard,
+    board_fd,
+    kill_children,
+)
 
 LAUNCHER_MAIN = Path(__file__).parents[1] / "supervisor" / "main.py"
 START_TIMEOUT_S = 30.0  # of an interpreter, on a machine that is busy with other things
-WATCHDOGS_TIMEOUT_S = 5.0  # then we kill what they should
+WATCHDOG_TIMEOUT_S = 5.0  # then we kill what it should
 SHORTEST_PATIENCE_S = 0.25  # a sound launcher kills hundreds of processes in less
 FIRST_RETRY_S, LAST_RETRY_S = 0.1, 5.0  # between attempts to replace a dead launcher
 
@@ -145,7 +153,7 @@ class Launcher:
     ``held_fds`` stay open in the launcher until all its processes are dead, even if the agent is
     killed: pass the descriptor of a locked file, and the next process that locks it is alone.
 
-    If the launcher process dies, its watchdogs kill everything it ran; then all pending calls raise
+    If the launcher process dies, its watchdog kills everything it ran; then all pending calls raise
     LauncherDied and a new launcher is started, with the lease that was set last. If the agent
     dies, the launcher kills everything, stores the records and ends.
 
@@ -153,8 +161,11 @@ class Launcher:
     the calling process.
 
     ``adopts_orphans`` says that the calling process is a subreaper and starts no process in a
-    session of its own beside us: what is left if launcher and watchdogs are killed in the same
-    instant comes to it, and is killed.
+    session of its own beside us: what is left if launcher and watchdog are killed in the same
+    instant comes to it, and is killed. It also kills both if neither obeys the lease.
+
+    ``cgroup`` is the folder of the control group in which attempts get groups, see ``cgroups.py``;
+    None: they get none. No process but the launcher's may be in it.
     """
 
     def __init__(
@@ -165,11 +176,13 @@ class Launcher:
         held_fds: Sequence[int] = (),
         adopts_orphans: bool = False,
         task_descriptors: int | None = None,
+        cgroup: Path | None = None,
     ) -> None:
         self._on_exit, self._on_stored = on_exit, on_stored
         self._adopts_orphans = adopts_orphans
         self._held_fds = tuple(held_fds)
         self._task_descriptors = task_descriptors
+        self._cgroup = Cgroup(None if cgroup is None else str(cgroup))
         self._trials: list[asyncio.Future[str | None]] = []  # to be answered in their order
         self._attempts: dict[str, Launched] = {}
         self._lease: dict[str, Any] | None = None  # the message that was sent last
@@ -177,6 +190,7 @@ class Launcher:
         self._ready = asyncio.Event()
         self._pid = 0
         self._lines: Lines | None = None  # to the process that was started last
+        self._board: LeaseBoard  # of the process that was started last
         self._supervisor: asyncio.Task[None] | None = None
 
     @property
@@ -258,7 +272,8 @@ class Launcher:
 
         When it passes, the launcher kills everything at once, whether the agent acts or hangs,
         and refuses launches until the next call. If that takes longer than ``patience_s``, its
-        watchdogs kill launcher and all. Without any call there is no limit.
+        watchdog kills launcher and all; if it takes twice as long, we kill both (if the process
+        ``adopts_orphans``). Without any call there is no limit.
         """
         self._lease = {"type": "lease", "deadline": deadline, "patience_s": patience_s}
         self._write(self._lease)
@@ -280,21 +295,9 @@ class Launcher:
     async def _start(self) -> Process:
         """Start a launcher and wait for its first message. Raises LauncherUnavailable."""
         ours, theirs = socket.socketpair()
-        fds = (theirs.fileno(), *self._held_fds)
-        env = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
-        if self._task_descriptors is not None:
-            env[LIMIT_VARIABLE] = str(self._task_descriptors)
         try:
             with theirs:
-                process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-I", "-S", "-X", "utf8", str(LAUNCHER_MAIN), *map(str, fds)),
-                    pass_fds=fds,
-                    stdin=DEVNULL,
-                    stdout=DEVNULL,
-                    cwd="/",
-                    env=env,
-                    start_new_session=True,  # a terminal's Ctrl-C is not for it
-                )
+                process = await self._spawn(theirs)
         except BaseException:
             ours.close()
             raise
@@ -312,33 +315,76 @@ class Launcher:
             )
         return process
 
+    async def _spawn(self, theirs: socket.socket) -> Process:
+        """Start the process with its end of the socket, and with a board of its own."""
+        board = board_fd()
+        try:
+            self._board = LeaseBoard(board)
+            fds = (theirs.fileno(), board, *self._held_fds)
+            return await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", "-X", "utf8", str(LAUNCHER_MAIN), *map(str, fds)),
+                pass_fds=fds,
+                stdin=DEVNULL,
+                stdout=DEVNULL,
+                cwd="/",
+                env=self._environment(),
+                start_new_session=True,  # a terminal's Ctrl-C is not for it
+            )
+        finally:
+            os.close(board)
+
+    def _environment(self) -> dict[str, str]:
+        env = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
+        if self._task_descriptors is not None:
+            env[LIMIT_VARIABLE] = str(self._task_descriptors)
+        if self._cgroup.folder is not None:
+            env[CGROUP_VARIABLE] = self._cgroup.folder
+        return env
+
     async def _supervise(self, process: Process) -> None:
         while True:
             assert self._lines is not None
-            await self._lines.lost.wait()
-            # The socket shows that the launcher is gone, the process that its watchdogs are, too:
+            await self._until_lost(self._lines, process)
+            # The socket shows that the launcher is gone, the process that its watchdog is, too:
             # only now nothing is left of the attempts.
             self._ready.clear()
-            await self._see_watchdogs_out(process)
+            await self._see_watchdog_out(process)
             self._give_up_attempts()
             if self._closing:
                 return
             log.error("launcher died", pid=self._pid, returncode=process.returncode)
             process = await self._restart()
 
-    async def _see_watchdogs_out(self, process: Process) -> None:
-        """Return when the watchdogs have ended, and with them all that the launcher has left."""
-        if not self._adopts_orphans:
-            await process.wait()
-            return
+    async def _until_lost(self, lines: Lines, process: Process) -> None:
+        """Return when the launcher is gone; kill it if its watchdog should have and has not."""
+        while self._adopts_orphans and not lines.lost.is_set():
+            if self._board.overdue(PATIENCE_OF_AGENT):
+                log.warning("launcher and watchdog do not obey their lease, killing them")
+                await _ended(process)
+                await asyncio.to_thread(self._kill_rest)
+                break
+            due = self._board.due(PATIENCE_OF_AGENT)
+            wait_s = LOOK_AGAIN_S if due is None else min(due - boottime(), LOOK_AGAIN_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await lines.lost.wait()
+        await lines.lost.wait()
+
+    async def _see_watchdog_out(self, process: Process) -> None:
+        """Return when the watchdog has ended, and with it all that the launcher has left."""
         try:
-            async with asyncio.timeout(WATCHDOGS_TIMEOUT_S):
+            async with asyncio.timeout(WATCHDOG_TIMEOUT_S if self._adopts_orphans else None):
                 await process.wait()
-        except TimeoutError:  # they were stopped: we can do their work
-            log.warning("watchdogs of the launcher do not end, killing them", pid=process.pid)
-            process.kill()
-            await process.wait()
-        await asyncio.to_thread(kill_children, os.getsid(0))
+        except TimeoutError:  # it was stopped: we can do its work
+            log.warning("watchdog of the launcher does not end, killing it", pid=process.pid)
+            await _ended(process)
+        await asyncio.to_thread(self._kill_rest)
+
+    def _kill_rest(self) -> None:
+        """Kill what launcher and watchdog have left: they are dead, or our children. Blocks."""
+        if self._adopts_orphans:
+            kill_children(os.getsid(0))
+        self._cgroup.clear()
 
     async def _restart(self) -> Process:
         delay_s = FIRST_RETRY_S
@@ -429,6 +475,13 @@ class Launcher:
         self._write(message)
         assert self._lines is not None
         await self._lines.room()
+
+
+async def _ended(process: Process) -> None:
+    """Kill the process, unless it is dead already, and wait for its end."""
+    with suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()
 
 
 def _kill(attempt_id: str, cause: EndCause, reason: str, grace_s: float) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from typing import Self
 import structlog
 
 from shoal.worker.errors import HomeBusy, WorkFolderTaken
+from shoal.worker.home.cgroups import Hierarchy, group_name
 from shoal.worker.home.leftovers import kill_leftovers
 from shoal.worker.home.spreading import spread_subfolders
 from shoal.worker.settings import WorkerSettings
@@ -50,6 +51,7 @@ class WorkerHome:
 
     ``name`` is unique among the running workers of the data folder and comes back after a
     restart: "<worker name>-<number>". ``processes_fd`` belongs into the launcher's ``held_fds``.
+    ``cgroup`` is where attempts can have control groups; None: nowhere.
     """
 
     def __init__(self, data: Path, settings: WorkerSettings) -> None:
@@ -59,6 +61,7 @@ class WorkerHome:
         self.processes_fd = -1
         self._agent_fd = self._work_fd = -1
         self.folders: Folders
+        self.cgroup: Path | None = None
 
     def __enter__(self) -> Self:
         for number in count(1):
@@ -128,9 +131,20 @@ class WorkerHome:
         self._work_fd = os.open(folders.work, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         if not _lock(self._work_fd):  # of a worker with another data folder
             raise WorkFolderTaken(folders.work)
+        self._kill_former_groups(folder)
         kill_leftovers(folders.work)
         _discard_contents(folders.work)
         return folders
+
+    def _kill_former_groups(self, folder: Path) -> None:
+        """Kill what is left in the groups of an earlier life, and find a place for our own."""
+        hierarchy, name = Hierarchy.read(), group_name(self.processes_fd)
+        if not hierarchy.kill_former(name, PREDECESSOR_S):
+            raise HomeBusy(folder, PREDECESSOR_S)
+        if self._settings.cgroups == "auto":
+            self.cgroup = hierarchy.usable(name)
+        if self.cgroup is not None:
+            log.info("attempts get control groups", folder=str(self.cgroup))
 
 
 def _make(folder: Path) -> None:

@@ -1,9 +1,9 @@
-"""Task processes of an earlier life of this worker that outlived all their watchdogs.
+"""Task processes of an earlier life of this worker that outlived all their watchers.
 
-That takes a kill of agent, watchdogs, launcher and shims in one instant, by one that knows
-them all. What is left then is known by its environment alone: each attempt has the path of its
-parameters file there, which lies in this worker's own folder. Names, working directories and
-process numbers prove nothing, so they are not considered.
+That takes a kill of agent, watchdog, launcher and shims in one instant, by one that knows
+them all. What had no control group (``cgroups.py``) is known by its environment alone then: each
+attempt has the path of its parameters file there, which lies in this worker's own folder. Names,
+working directories and process numbers prove nothing, so they are not considered.
 """
 
 import os

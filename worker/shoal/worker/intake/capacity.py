@@ -12,7 +12,7 @@ log = structlog.get_logger()
 # A slot needs a shim and a program, and a filter if the task uses secrets; two pipes to the shim
 # and one to the filter are open in the launcher.
 PROCESSES, DESCRIPTORS = 3, 3
-OWN_PROCESSES, OWN_DESCRIPTORS = 16, 128  # of agent, launcher and watchdogs, with their threads
+OWN_PROCESSES, OWN_DESCRIPTORS = 16, 128  # of agent, launcher and watchdog, with their threads
 MOST_DESCRIPTORS = 1 << 16  # more are of no use, and some programs walk through all of them
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shoal.worker.supervisor.causes import EndCause
+    from shoal.worker.supervisor.cgroups import Cgroup
     from shoal.worker.supervisor.shim.masking import Filter
     from shoal.worker.supervisor.shim.progress import ProgressPage
     from shoal.worker.supervisor.shims import ShimHandle
@@ -67,6 +68,11 @@ class Attempt:
     @property
     def progress(self) -> ProgressPage:
         return self.shim.progress
+
+    @property
+    def cgroup(self) -> Cgroup:
+        """The group of its shim, and so of all its processes."""
+        return self.shim.cgroup
 
     @property
     def pid(self) -> int:

@@ -1,4 +1,4 @@
-"""The clock of the lease, which the launcher and its watchdogs share with the agent."""
+"""The clock of the lease, which the launcher and its watchdog share with the agent."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 It exists so that tasks obey even when the agent cannot act. It kills everything it started when
 the agent's socket closes, when the lease that the agent keeps extending runs out, or when its
-inner watchdog dies. It is single-threaded, imports little, never waits for a disk, a program or the
+watchdog dies. It is single-threaded, imports little, never waits for a disk, a program or the
 agent, and sleeps while nothing happens.
 
 Programs are started and waited for by *shims* (``shim/shim.py``), one for each running attempt,
@@ -12,7 +12,8 @@ which store the exit records, too; what they report to the agent the launcher on
 its shim, however it detaches (double fork, setsid, nohup, empty environment). If anything is left
 when the main process has ended, or if all of it is to be killed, the shim ends; the rest becomes
 the launcher's own children, and those are killed until none is left (``reaper.py``); only
-then the attempt counts as over.
+then the attempt counts as over. Where the worker may make control groups, each shim has one, and
+all that is in it is killed at once (``cgroups.py``).
 
 The messages are listed in ``launching.py``, the agent's side.
 """
@@ -41,10 +42,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from shoal.worker.supervisor.cgroups import Cgroup
     from shoal.worker.supervisor.watchdog import LeaseBoard
 
 AGENT_GONE = "the worker agent ended"
-WATCHDOG_GONE = "a watchdog of the launcher process ended"
+WATCHDOG_GONE = "the watchdog of the launcher process ended"
 NO_LEASE = "worker lost its ZooKeeper session"
 IGNORED_SIGNALS = (
     # A terminal's Ctrl-C or a service manager's TERM is the agent's business: it drains first.
@@ -63,26 +65,27 @@ class Launcher:
     def __init__(
         self,
         agent_fd: int,
-        watchdog_fds: list[int],
+        watchdog_fd: int,
         board: LeaseBoard,
         niceness: int,
-        held_fds: Sequence[int] = (),
+        held_fds: Sequence[int],
+        attempts: Cgroup,
     ) -> None:
         """``niceness`` is that of the tasks; we may have another. ``held_fds`` stay open in all
-        shims.
+        shims. ``attempts`` is the group in which each shim gets one of its own.
         """
         self._niceness = niceness
         self._link = AgentLink(agent_fd)
         self._link_events = select.POLLIN
-        self._watchdog_fds = watchdog_fds
+        self._watchdog_fd = watchdog_fd
         self._board = board
         self._wakeup_fd = _notice_dead_children()
         self._poll = select.poll()
-        for fd in (agent_fd, *watchdog_fds, self._wakeup_fd):
+        for fd in (agent_fd, watchdog_fd, self._wakeup_fd):
             self._poll.register(fd, select.POLLIN)
         self._attempts: dict[str, Attempt] = {}
         self._reaper = Reaper(self._attempts)
-        self._shims = Shims(self._poll, self._spare, niceness, held_fds)
+        self._shims = Shims(self._poll, self._spare, niceness, held_fds, attempts)
         self._over: list[Attempt] = []  # nothing of them is left but perhaps the filter
         self._deadlines: list[tuple[float, str]] = []  # a heap; may hold outdated entries
         self._lease: float | None = None
@@ -108,7 +111,7 @@ class Launcher:
                 self._conclude_all()
             self._link.flush()
             if self._lease_lost and not any(each.alive for each in self._attempts.values()):
-                self._board.all_dead()  # our watchdogs need not step in
+                self._board.all_dead()  # nobody need step in
 
     # -- waiting ----------------------------------------------------------------------------
 
@@ -125,7 +128,7 @@ class Launcher:
             elif fd == self._wakeup_fd:
                 os.read(fd, 4096)
                 self._reaper.reap()
-            elif fd in self._watchdog_fds:
+            elif fd == self._watchdog_fd:
                 self._poll.unregister(fd)
                 self._close(WATCHDOG_GONE)
             elif (shim := self._shims.ready(fd)) is not None:
@@ -140,6 +143,8 @@ class Launcher:
             )
         if (thinned_at := self._shims.next_deadline) is not None:
             until.append(thinned_at)
+        if (cleared_at := self._reaper.next_deadline) is not None:
+            until.append(cleared_at)
         if not until:
             return None
         return max(0, int((min(until) - time.monotonic()) * 1000) + 1)
@@ -306,12 +311,14 @@ class Launcher:
         """A shim has ended: what was below it is among our children by now."""
         self._pass_on(shim)
         self._shims.bury(shim)
-        if (attempt := shim.attempt) is None:
-            return
-        if attempt.end is None:
+        attempt = shim.attempt
+        if attempt is None:
+            self._reaper.discard(shim.cgroup)
+        elif attempt.end is None:
             attempt.orphaned = True
             self._reaper.inherit(attempt)
         else:
+            self._reaper.discard(shim.cgroup)
             record = record_of(json.loads(attempt.line), attempt.end)
             why = "the process that stores exit records was killed"
             self._finish(attempt, exited(record, why))

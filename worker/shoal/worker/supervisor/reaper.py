@@ -6,6 +6,9 @@ instant, before we can learn of its end. So after reaping a shim, the list of ou
 every direct heir, and killing those brings up the next generation, until the list is empty. Second,
 the number of a direct child cannot be reused before we reap it, so signalling our own children by
 number hits no other process.
+
+Where shims have control groups, the group is killed first, in one act; all the above remains the
+proof. An attempt is over when its tree is empty and the kernel lets its group be removed, too.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import time
 from contextlib import suppress
 
 from shoal.worker.supervisor import proctree
+from shoal.worker.supervisor.cgroups import LOOK_AGAIN_S
 from shoal.worker.supervisor.shim.progress import ENDED
 
 TYPE_CHECKING = False
@@ -23,9 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from shoal.worker.supervisor.attempt import Attempt
-
+    from shoal.worker.supervisor.cgroups import Cgroup
 
 FEW = 8  # up to so many leftovers, or generations of them, are killed as they come
+LONGEST_WAIT_S = 1.0  # between looks at a group that does not become empty
 
 
 class Reaper:
@@ -42,6 +47,14 @@ class Reaper:
         self._turns = 0  # in a row in which leftovers were killed
         self._next_sweep_at = 0.0
         self._snapshot: list[proctree.Process] | None = None
+        self._empty: list[Cgroup] = []  # of dead shims, to be removed
+        self._full = False  # whether a group is not empty, though its tree is
+        self._wait_s = LOOK_AGAIN_S  # before the next look at that
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When ``clear`` has something to do, if nothing happens before."""
+        return time.monotonic() + self._wait_s if self._full else None
 
     def spare(self, pid: int, ended: Callable[[int], None]) -> None:
         """Leave that child alone: it is a helper of the launcher itself.
@@ -52,7 +65,12 @@ class Reaper:
 
     def inherit(self, attempt: Attempt) -> None:
         """Kill what is left of an attempt whose shim has ended."""
+        attempt.cgroup.kill()
         self._clearing.append(attempt)
+
+    def discard(self, cgroup: Cgroup) -> None:
+        """Remove the group of a shim that died without an attempt."""
+        self._empty.append(cgroup)
 
     def forget_snapshot(self) -> None:
         """Read the process table again for the next ``warn``; called once per turn of the loop."""
@@ -72,8 +90,10 @@ class Reaper:
                     proctree.signal_exactly(process, *_END_YOURSELF)
 
     def kill(self, attempt: Attempt) -> None:
-        """Kill the shim; ``clear`` sees to everything that was below it."""
+        """Kill the shim and its group; ``clear`` sees to everything that was below it."""
+        # The shim first: it must not live to see the end of the program, or it would report that.
         proctree.kill_child(attempt.shim.pid)
+        attempt.cgroup.kill()
 
     def reap(self) -> None:
         """Collect all dead children."""
@@ -99,6 +119,13 @@ class Reaper:
 
         Call it after ``reap``, in every turn of the loop.
         """
+        self._full = False
+        self._empty = [cgroup for cgroup in self._empty if self._is_full(cgroup)]
+        cleared = self._clear_attempts()
+        self._wait_s = min(2 * self._wait_s, LONGEST_WAIT_S) if self._full else LOOK_AGAIN_S
+        return cleared
+
+    def _clear_attempts(self) -> list[Attempt]:
         if not self._clearing:
             self._turns = 0
             return []
@@ -109,9 +136,17 @@ class Reaper:
             self._kill_leftover(pid)
         self._kill_below(left)
         held = {owner.id for owners in self._leftovers.values() for owner in owners}
-        cleared = [attempt for attempt in self._clearing if attempt.id not in held]
-        self._clearing = [attempt for attempt in self._clearing if attempt.id in held]
+        cleared = [a for a in self._clearing if a.id not in held and not self._is_full(a.cgroup)]
+        self._clearing = [attempt for attempt in self._clearing if attempt not in cleared]
         return cleared
+
+    def _is_full(self, cgroup: Cgroup) -> bool:
+        """Remove the group of an empty tree; return whether the kernel finds something in it."""
+        if cgroup.remove():
+            return False
+        full = cgroup.kill()  # it may have come from outside; what cannot be killed is let be
+        self._full = self._full or full
+        return full
 
     def _is_leftover(self, pid: int) -> bool:
         return pid not in self._helpers and pid not in self._untouchable
@@ -147,6 +182,8 @@ class Reaper:
                     os.killpg(pid, signal.SIGKILL)
             proctree.kill_child(pid)
         except PermissionError:
+            if any(each.cgroup.killed and each.cgroup.holds(pid) for each in owners):
+                return  # it runs as another user, and dies with its group
             self._untouchable.add(pid)
             for attempt in owners:
                 attempt.note(f"process {pid} runs as another user and could not be ended")

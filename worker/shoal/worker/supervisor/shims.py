@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from shoal.worker.supervisor.attempt import Attempt
+    from shoal.worker.supervisor.cgroups import Cgroup
     from shoal.worker.supervisor.shim.masking import Filter
 
 #: So many shims may wait for their next attempt for ever. Any beside them has ``LINGER_S`` to get
@@ -30,9 +31,17 @@ class ShimHandle:
     """One shim process, from its fork until it is reaped."""
 
     def __init__(
-        self, pid: int, number: int, commands: int, reports: int, progress: ProgressPage, once: bool
+        self,
+        pid: int,
+        number: int,
+        commands: int,
+        reports: int,
+        progress: ProgressPage,
+        cgroup: Cgroup,
+        once: bool,
     ) -> None:
         self.pid, self.number, self.progress, self.once = pid, number, progress, once
+        self.cgroup = cgroup
         self.commands, self.reports = commands, reports
         self.attempt: Attempt | None = None
         #: Whether there was no room for all of a command.
@@ -87,11 +96,13 @@ class Shims:
         started: Callable[[ShimHandle], None],
         niceness: int,
         held: Sequence[int],
+        cgroup: Cgroup,
     ) -> None:
         """``started`` hears of each new one; ``niceness`` is that of the tasks; the descriptors
-        ``held`` stay open in all.
+        ``held`` stay open in all; the group of each is in ``cgroup``.
         """
         self._poll, self._started, self._niceness, self._held = poll, started, niceness, held
+        self._cgroup, self._started_before = cgroup, count()
         self._altered = altered_signals()
         self._idle: list[ShimHandle] = []  # the last that became idle is the next to be taken
         self._by_fd: dict[int, ShimHandle] = {}
@@ -111,6 +122,8 @@ class Shims:
         filtered = None if output is None else output.write_end
         launcher_pid = os.getpid()
         number = next(n for n in count() if n not in self._numbers)
+        # Unlike numbers, groups are not used again: another shim's processes may still die in one.
+        cgroup = self._cgroup.child(f"{launcher_pid}-{next(self._started_before)}")
         commands, to_shim, from_shim, reports = two_pipes()
         try:
             progress = ProgressPage()
@@ -119,7 +132,7 @@ class Shims:
                 shim = Shim(
                     launcher_pid, commands, reports, progress, self._altered, filtered, number
                 )
-                be_shim(shim, self._niceness, self._held)
+                be_shim(shim, cgroup, self._niceness, self._held)
         except OSError:
             os.close(to_shim)
             os.close(from_shim)
@@ -127,7 +140,9 @@ class Shims:
         finally:
             os.close(commands)
             os.close(reports)
-        handle = ShimHandle(pid, number, to_shim, from_shim, progress, once=output is not None)
+        handle = ShimHandle(
+            pid, number, to_shim, from_shim, progress, cgroup, once=output is not None
+        )
         self._numbers.add(number)
         self._by_fd[from_shim] = self._by_fd[to_shim] = handle
         self._poll.register(from_shim, select.POLLIN)

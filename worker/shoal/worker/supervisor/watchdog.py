@@ -1,13 +1,14 @@
-"""Watchdogs: processes above the launcher that kill what it leaves, or the launcher if it hangs.
+"""The watchdog: a process above the launcher that kills what it leaves, or it if it hangs.
 
-There are two, each the parent of the next: *outer*, *inner*, launcher. All are subreapers,
-so whatever loses its parents comes to the innermost one that lives, which kills it. Any two of the
-agent and these three may die in the same instant, and so may all three: then the agent is the
-subreaper of last resort (``launching.py``). A watchdog need not know anything about attempts.
+It is the launcher's parent, and the agent is its own. All three are subreapers, so whatever loses
+its parents comes to the innermost one that lives, which kills it. Any two of the three may die in
+the same instant. If all three do, the shims are left, which kill what is below them. The watchdog
+need not know anything about attempts.
 
-A launcher that does not act on its lease (it is stopped, or hangs in the kernel) is killed by a
-guard shortly after: the moment is in memory that they share. All times are those of
-the lease's clock (clock.py).
+A launcher that does not act on its lease (it is stopped, or hangs in the kernel) is killed by the
+watchdog shortly after. If the watchdog does not act either, both are killed by the agent
+(``launching.py``). The moment is in memory that the three share. All times are those of the
+lease's clock (clock.py).
 """
 
 from __future__ import annotations
@@ -22,31 +23,32 @@ from contextlib import suppress
 from shoal.worker.supervisor import proctree
 from shoal.worker.supervisor.clock import boottime
 
-OUTER, INNER = "task-watchdog", "shoal-watchdog"  # names of the processes
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shoal.worker.supervisor.cgroups import Cgroup
+
+WATCHDOG = "task-watchdog"  # name of the process
 #: The launcher may take the patience of its agent to kill everything at the end of the lease; the
-#: inner watchdog steps in after that, and the outer watchdog after twice as long.
-PATIENCE = {INNER: 1, OUTER: 2}
-#: How often a watchdog checks for a lease while there is none, and whether that it knows ends
-#: sooner.
+#: watchdog steps in after that, and the agent after twice as long.
+PATIENCE_OF_WATCHDOG, PATIENCE_OF_AGENT = 1, 2
+#: How often a lease is looked for while there is none, and whether that one ends sooner that is
+#: known.
 LOOK_EVERY_S, LOOK_AGAIN_S = 0.2, 1.0
 
 
 class LeaseBoard:
-    """What watchdogs must know of the launcher. It writes, they read; made before they fork."""
+    """What the agent and the watchdog must know of the lease. The launcher writes, they read."""
 
-    def __init__(self) -> None:
-        self._shared = mmap.mmap(-1, mmap.PAGESIZE)
-
-    def show(self, launcher_pid: int) -> None:
-        """Make the launcher's number known."""
-        struct.pack_into("q", self._shared, 8, launcher_pid)
+    def __init__(self, fd: int) -> None:
+        """``fd`` is that of a file in memory, see ``board_fd``. It may be closed afterwards."""
+        self._shared = mmap.mmap(fd, mmap.PAGESIZE)
 
     def expect_end(self, deadline: float, patience_s: float) -> None:
         """Name the moment at which the launcher must begin to kill everything.
 
         It must be done ``patience_s`` later.
         """
-        struct.pack_into("d", self._shared, 16, patience_s)
+        struct.pack_into("d", self._shared, 8, patience_s)
         struct.pack_into("d", self._shared, 0, deadline)
 
     def all_dead(self) -> None:
@@ -54,24 +56,32 @@ class LeaseBoard:
         struct.pack_into("d", self._shared, 0, 0.0)
 
     def due(self, patience: int) -> float | None:
-        """Return when a watchdog steps in that waits ``patience`` times as long; None: not now."""
+        """Return when one steps in that waits ``patience`` times as long; None: not now."""
         deadline = float(struct.unpack_from("d", self._shared, 0)[0])
-        patience_s = float(struct.unpack_from("d", self._shared, 16)[0])
+        patience_s = float(struct.unpack_from("d", self._shared, 8)[0])
         return deadline + patience * patience_s if deadline else None
 
-    @property
-    def launcher_pid(self) -> int:
-        return int(struct.unpack_from("q", self._shared, 8)[0])
+    def overdue(self, patience: int) -> bool:
+        """Return whether one is to step in that waits ``patience`` times as long."""
+        due = self.due(patience)
+        return due is not None and boottime() >= due
 
 
-def watch(child: int, board: LeaseBoard, patience: int) -> int:
-    """Wait for ``child``, then kill everything that is left. Returns its exit status."""
-    status = _wait(child, board, patience)
-    # If a watchdog below us has died, the launcher is still ending in good order: it has seen that.
-    launcher = board.launcher_pid
-    if launcher != child and launcher in proctree.own_children():
-        _wait(launcher, board, patience)
+def board_fd() -> int:
+    """Return the descriptor of a file in memory for one ``LeaseBoard``, which says nothing yet."""
+    fd = os.memfd_create("lease", os.MFD_CLOEXEC)
+    os.ftruncate(fd, mmap.PAGESIZE)
+    return fd
+
+
+def watch(launcher: int, board: LeaseBoard, attempts: Cgroup) -> int:
+    """Wait for the launcher, then kill everything that is left. Returns its exit status."""
+    status = _wait(launcher, board)
+    # What the kernel sends to the shims of a dead launcher is with them by now, so none of them
+    # takes this for the end of its attempt.
+    attempts.kill()
     kill_children()
+    attempts.clear()
     return status & 0xFF
 
 
@@ -109,18 +119,17 @@ def _reap(pid: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def _wait(child: int, board: LeaseBoard, patience: int) -> int:
-    """Return the exit status of ``child``, which is killed if the lease is not obeyed."""
-    pidfd = os.pidfd_open(child)
+def _wait(launcher: int, board: LeaseBoard) -> int:
+    """Return the exit status of the launcher, which is killed if it does not obey the lease."""
+    pidfd = os.pidfd_open(launcher)
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     try:
-        while not poll.poll(_timeout_ms(board.due(patience))):
-            due = board.due(patience)
-            if due is not None and boottime() >= due:
+        while not poll.poll(_timeout_ms(board.due(PATIENCE_OF_WATCHDOG))):
+            if board.overdue(PATIENCE_OF_WATCHDOG):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
                 break
-        return _reap(child)
+        return _reap(launcher)
     finally:
         os.close(pidfd)
 

@@ -6,7 +6,7 @@ one attempt, and a shim that has nothing below it any more can take another one.
 
 It ends nothing. Whenever something is left that must die, the shim itself ends, by its own will or
 killed by the launcher: what is below it then becomes the launcher's, which kills it at once. If the
-launcher has died, the shim kills everything itself, as the watchdogs do.
+launcher has died, the shim kills everything itself, as the watchdog does.
 
 It may wait for a disk, for a program that does not open, for anything: no process waits for it.
 Commands are JSON lines; a report is one byte, REPORT or LAST, and the line for the agent.
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, NoReturn
 
+    from shoal.worker.supervisor.cgroups import Cgroup
     from shoal.worker.supervisor.shim.progress import ProgressPage
 
 SHIM = "shoal-shim"  # name of the process
@@ -47,8 +48,11 @@ _READ_SIZE = 1 << 16  # bytes
 MOMENT_MS = 30
 
 
-def be_shim(shim: Shim, niceness: int, keep: Sequence[int]) -> NoReturn:
-    """Turn this copy of the launcher into a shim that keeps its own descriptors and ``keep``."""
+def be_shim(shim: Shim, cgroup: Cgroup, niceness: int, keep: Sequence[int]) -> NoReturn:
+    """Turn this copy of the launcher into a shim that keeps its own descriptors and ``keep``.
+
+    It and all that it starts are in ``cgroup``, if that can be had.
+    """
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -60,6 +64,7 @@ def be_shim(shim: Shim, niceness: int, keep: Sequence[int]) -> NoReturn:
         proctree.rename(SHIM)
         os.setpriority(os.PRIO_PROCESS, 0, niceness)
         lower_limit()
+        cgroup.join()
         gc.freeze()
         shim.serve()
         os._exit(0)
