@@ -58,7 +58,7 @@ def try_task(
     Secrets come from the environment: SHOAL_SECRET_name. Nothing is stored, and nothing runs
     before or after the task.
     """
-    from shoal.client.cli.runs.start import parse_parameters
+    from shoal.client.cli.terminal.starting import parse_parameters
     from shoal.client.local.trial import Trial
     from shoal.core.runs.run import Plan
 
