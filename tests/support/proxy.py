@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
+
+Impostor = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class TcpProxy:
@@ -24,6 +26,7 @@ class TcpProxy:
     - ``spoil_reply``: the next answer has the number of no request.
     - ``heard``: if it is a list, what is sent to the server is written down there.
     - ``ignoring``: how many of the next connections are accepted and then get no answer.
+    - ``impostor``: serves the next connection in the server's place.
     - ``drop()`` closes what is open; ``cut()`` drops and refuses; ``heal()`` ends all of it.
     """
 
@@ -40,6 +43,7 @@ class TcpProxy:
         self.freeze_from: bytes | None = None
         self.late: Callable[[], float] | None = None
         self.ignoring = 0
+        self.impostor: Impostor | None = None
         self.spoil_reply = False
         self.heard: list[bytes] | None = None
         self._drops = self._strandings = 0
@@ -97,6 +101,11 @@ class TcpProxy:
             if self.ignoring:
                 self.ignoring -= 1
                 await asyncio.Event().wait()
+            if (impostor := self.impostor) is not None:
+                self.impostor = None
+                with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                    await impostor(reader, writer)
+                return
             there_reader, there_writer = await self._connect()
             ends.append(there_writer)
             pumps.append(asyncio.create_task(self._pump(reader, there_writer, replies=False)))

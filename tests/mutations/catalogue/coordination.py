@@ -5,6 +5,7 @@ from tests.mutations.mutation import Mutation, Promise, mutation
 _OWNERSHIP = "coordination/shoal/coordination/recipes/ownership.py"
 _SESSION = "coordination/shoal/coordination/session/session.py"
 _QUEUE = "coordination/shoal/coordination/queue/claiming.py"
+_HEARTBEAT = "coordination/shoal/coordination/session/heartbeat.py"
 _FENCE = "coordination/shoal/coordination/recipes/fence.py"
 _TESTS = "tests/integration/coordination"
 
@@ -38,8 +39,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.SELF_FENCE,
         _SESSION,
         (
-            "self._heartbeat.prove(session_id, sent)",
-            "self._heartbeat.prove(session_id, time.monotonic())",
+            "self._heartbeat.prove(session_id, sent, confirms=confirms)",
+            "self._heartbeat.prove(session_id, time.monotonic(), confirms=confirms)",
         ),
         (
             f"{_TESTS}/test_session.py::"
@@ -68,11 +69,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.PROGRESS,
         _SESSION,
         (
-            """            if proves and error is None:
-                self._heartbeat.prove(session_id, sent)
-            self._post(answered, answer, error)
-""",
-            "            self._post(answered, answer, error)\n",
+            "self._heartbeat.prove(session_id, sent, confirms=confirms)\n",
+            "self._heartbeat.prove(0, sent, confirms=confirms)\n",
         ),
         (f"{_TESTS}/test_session_proof.py::test_read_proves_nothing",),
     ),
@@ -82,9 +80,42 @@ MUTATIONS: tuple[Mutation, ...] = (
         "coordination/shoal/coordination/session/requests.py",
         (
             'return self._request("get", path, request, _node)',
-            'return self._request("get", path, request, _node, proves=True)',
+            'return self._request("get", path, request, _node, Proof.OF_SESSION)',
         ),
         (f"{_TESTS}/test_session_proof.py::test_read_proves_nothing",),
+    ),
+    mutation(
+        "a sync on a new connection proves the session",
+        Promise.SELF_FENCE,
+        _HEARTBEAT,
+        ("if self._is_confirmed and (session_id", "if (session_id"),
+        (
+            f"{_TESTS}/test_session_zombie.py::test_sync_alone_proves_no_session_on_a_new_connection",
+        ),
+    ),
+    mutation(
+        "a connection that has outlived its session is kept",
+        Promise.PROGRESS,
+        "coordination/shoal/coordination/session/client.py",
+        ("            self.drop_connection()\n\n    def drop", "            pass\n\n    def drop"),
+        (f"{_TESTS}/test_session_zombie.py::test_connection_without_a_session_is_left[multi]",),
+    ),
+    mutation(
+        "a transaction that the session has not outlived proves it",
+        Promise.SELF_FENCE,
+        "coordination/shoal/coordination/session/wire.py",
+        ("found = [error, *answer] if isinstance(answer, list) else [error]", "found = [error]"),
+        (f"{_TESTS}/test_session_zombie.py::test_connection_without_a_session_is_left[multi]",),
+    ),
+    mutation(
+        "one callback that fails keeps everything behind it",
+        Promise.PROGRESS,
+        _SESSION,
+        (
+            "except Exception:  # it is no reason",
+            "except ZeroDivisionError:  # it is no reason",
+        ),
+        (f"{_TESTS}/test_session_zombie.py::test_callback_that_fails_keeps_nothing_else",),
     ),
     mutation(
         "the epoch is a constant",

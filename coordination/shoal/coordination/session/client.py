@@ -272,6 +272,15 @@ class Client(KazooClient):  # type: ignore[misc]
             return
         self._call(request, _Answer(done))
 
+    def doubt(self, session_id: int) -> None:
+        """Ask again, on another connection, whether a session is over: a server says so on this one.
+
+        Without that the client would keep a connection to a session that is gone.
+        """
+        if self._session_id == session_id and self._state == KeeperState.CONNECTED:
+            self.logger.warning("The session is over, but its connection stands: connecting again")
+            self.drop_connection()
+
     def drop_connection(self) -> None:
         """Break the connection, but not the session; kazoo reconnects."""
         try:

@@ -1,7 +1,12 @@
 """Prove a session from a thread, so that a busy event loop costs no session.
 
 The thread sends a ``sync`` every sixth of the timeout, and the connection thread notes when the
-one was sent that it has the answer to. Neither waits for the event loop. But a loop that stands
+one was sent that it has the answer to. Neither waits for the event loop.
+
+A server answers a ``sync`` on any connection that stands. A session that ends while its client
+reconnects can leave a connection behind. So on each new connection something has to be answered
+first that is done for a session alone: a write, or a transaction that checks and changes nothing.
+ A loop that stands
 still must not own anything for ever: once it has not turned for as long as the session
 timeout, nothing is proven any more, and the connection is held still until the loop turns. So the
 server ends the session as it does that of a process that is gone, and others take over.
@@ -53,6 +58,7 @@ class Heartbeat:
         self._post, self._on_beat = post, on_beat
         self.proof: tuple[int, float] = (0, NEVER)
         self._session = 0  # that has a connection; written by the connection thread
+        self._is_confirmed = False  # on this connection, the leader has done something for it
         self._asked: float | None = None  # when the heartbeat was sent that has no answer yet
         self._turned_at = time.monotonic()  # of the loop
         self._turn_asked = False  # the loop has not turned since
@@ -76,16 +82,21 @@ class Heartbeat:
     def connected(self, session_id: int) -> None:
         """Beat at once: a session has a connection again; 0: it has none. Connection thread."""
         self._session = session_id
+        self._is_confirmed = False
         self._asked = None
         if session_id:
             self._wake.set()
 
-    def prove(self, session_id: int, sent: float) -> None:
-        """A request of this session, sent at ``sent``, was answered. Connection thread."""
+    def prove(self, session_id: int, sent: float, *, confirms: bool) -> None:
+        """A request of this session, sent at ``sent``, was answered. Connection thread.
+
+        ``confirms``: the leader does such a request only if it has the session.
+        """
         # Sent after its session had ended, it would have been answered in the next one.
-        if self._client._session_id == session_id and (
-            session_id != self.proof[0] or sent > self.proof[1]
-        ):
+        if self._client._session_id != session_id:
+            return
+        self._is_confirmed = self._is_confirmed or confirms
+        if self._is_confirmed and (session_id != self.proof[0] or sent > self.proof[1]):
             self.proof = (session_id, sent)
 
     # -- the thread --------------------------------------------------------------------------
@@ -117,20 +128,30 @@ class Heartbeat:
             self._hold(session)
         elif asked is None:
             self._asked = now
-            done = partial(self._answered, session, now, boottime())
-            self._client.submit(wire.sync(self._root), session, done)
+            confirms = not self._is_confirmed
+            done = partial(self._answered, session, confirms, now, boottime())
+            check = wire.multi([wire.check(self._root, -1)])
+            self._client.submit(check if confirms else wire.sync(self._root), session, done)
         elif now - asked > SILENCE * timeout_s:
             log.warning("no answer to the heartbeat", session=self._name)
             self._asked = None
             self._client.drop_connection()
 
     def _answered(
-        self, session: int, asked: float, sent: float, _: Any, error: Exception | None
+        self,
+        session: int,
+        confirms: bool,
+        asked: float,
+        sent: float,
+        answer: Any,
+        error: Exception | None,
     ) -> None:
         if self._asked == asked:
             self._asked = None
-        if error is None:
-            self.prove(session, sent)
+        if wire.says_expired(answer, error):
+            self._client.doubt(session)
+        elif error is None:
+            self.prove(session, sent, confirms=confirms)
             self._post(self._on_beat)
 
     # -- the loop ----------------------------------------------------------------------------

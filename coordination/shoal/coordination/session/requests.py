@@ -3,6 +3,7 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from enum import Enum, auto
 from typing import Any, TypeVar
 
 from shoal.coordination.errors import NodeExists, NoNode
@@ -24,6 +25,14 @@ from shoal.coordination.session.wire import Stat
 T = TypeVar("T")
 
 
+class Proof(Enum):
+    """What the answer to a request shows."""
+
+    NOTHING = auto()  # a follower answers reads by itself
+    OF_CONNECTION = auto()  # the leader has seen it, but may not have looked for the session
+    OF_SESSION = auto()  # the leader has done it, and does so only for a session that it has
+
+
 class Requests(ABC):
     """What can be asked of ZooKeeper, below a chroot. All calls may raise ConnectionLoss,
     SessionLost and AccessDenied besides what they name."""
@@ -33,12 +42,14 @@ class Requests(ABC):
 
     @abstractmethod
     def _request(
-        self, verb: str, path: str, request: Any, convert: Callable[[Any], T], proves: bool = False
+        self,
+        verb: str,
+        path: str,
+        request: Any,
+        convert: Callable[[Any], T],
+        proves: Proof = Proof.NOTHING,
     ) -> asyncio.Future[T]:
-        """Send ``request`` now; ``convert`` makes the answer ours, on the loop.
-
-        ``proves``: an answer shows that the leader knows this session to be alive.
-        """
+        """Send ``request`` now; ``convert`` makes the answer ours, on the loop."""
 
     @abstractmethod
     def _watch(self, callback: WatchCallback | None) -> Any:
@@ -60,7 +71,7 @@ class Requests(ABC):
             )
         flags = wire.EPHEMERAL * ephemeral | wire.SEQUENTIAL * sequential
         request = wire.create(self._full(path), data, flags, self._acl)
-        return self._request("create", path, request, self._created, proves=True)
+        return self._request("create", path, request, self._created, Proof.OF_SESSION)
 
     def get(self, path: str, *, watch: WatchCallback | None = None) -> asyncio.Future[Node]:
         """``watch`` fires once, when the data changes or the node goes. Raises NoNode."""
@@ -70,7 +81,7 @@ class Requests(ABC):
     def set(self, path: str, data: bytes, *, version: int = -1) -> asyncio.Future[Stat]:
         """Raises NoNode, BadVersion."""
         request = wire.set_data(self._full(path), data, version)
-        return self._request("set", path, request, wire.stat_of, proves=True)
+        return self._request("set", path, request, wire.stat_of, Proof.OF_SESSION)
 
     def exists(
         self, path: str, *, watch: WatchCallback | None = None
@@ -102,7 +113,7 @@ class Requests(ABC):
     def submit_delete(self, path: str, *, version: int = -1) -> asyncio.Future[None]:
         """``delete``, but sent at once, for many in a row."""
         request = wire.delete(self._full(path), version)
-        return self._request("delete", path, request, _nothing, proves=True)
+        return self._request("delete", path, request, _nothing, Proof.OF_SESSION)
 
     def multi(self, operations: Sequence[Operation]) -> asyncio.Future[list[Outcome]]:
         """Do all ``operations`` or none. Raises TransactionFailed with every result."""
@@ -115,11 +126,13 @@ class Requests(ABC):
 
         request = wire.multi([self._wire_operation(operation) for operation in operations])
         path = paths[0] if paths else "/"
-        return self._request("multi", path, request, outcomes, proves=True)
+        return self._request("multi", path, request, outcomes, Proof.OF_SESSION)
 
     def sync(self, path: str = "/") -> asyncio.Future[None]:
         """Let later reads of this session see everything that was written before now."""
-        return self._request("sync", path, wire.sync(self._full(path)), _nothing, proves=True)
+        return self._request(
+            "sync", path, wire.sync(self._full(path)), _nothing, Proof.OF_CONNECTION
+        )
 
     def is_closed(self, path: str, acl: wire.Acl) -> asyncio.Future[bool]:
         """Return whether ``acl`` alone says who may do what with the node. Raises NoNode."""

@@ -31,12 +31,13 @@ from shoal.coordination.session.boottime import boottime
 from shoal.coordination.session.client import Client
 from shoal.coordination.session.heartbeat import NEVER, Heartbeat
 from shoal.coordination.session.nodes import (
+    Check,
     EventKind,
     SessionState,
     WatchCallback,
     WatchEvent,
 )
-from shoal.coordination.session.requests import Requests
+from shoal.coordination.session.requests import Proof, Requests
 
 log = structlog.get_logger()
 
@@ -131,7 +132,7 @@ class ZkSession(Requests):
     async def _begin(self) -> None:
         await self.connected()
         await self.ensure("/")
-        await self.sync("/")
+        await self.multi([Check("/", -1)])  # proves the session, as a sync alone does not
 
     async def __aexit__(
         self,
@@ -257,7 +258,12 @@ class ZkSession(Requests):
         return None if callback is None else _Watch(self, callback)
 
     def _request(
-        self, verb: str, path: str, request: Any, convert: Callable[[Any], T], proves: bool = False
+        self,
+        verb: str,
+        path: str,
+        request: Any,
+        convert: Callable[[Any], T],
+        proves: Proof = Proof.NOTHING,
     ) -> "asyncio.Future[T]":
         future: asyncio.Future[T] = self._loop.create_future()
         what = f"{verb} {path}"
@@ -274,17 +280,20 @@ class ZkSession(Requests):
             if error is not None:
                 future.set_exception(wire.translate(error, verb, path))
                 return
-            if proves:
+            if proves is not Proof.NOTHING:
                 self._was_proved()
             try:
                 future.set_result(convert(answer))
-            except CoordinationError as failure:
+            except Exception as failure:  # noqa: BLE001 - whoever waits has to hear of it
                 future.set_exception(failure)
 
         def deliver(answer: Any, error: Exception | None) -> None:
             """On the connection thread: the proof does not wait for the loop."""
-            if proves and error is None:
-                self._heartbeat.prove(session_id, sent)
+            if wire.says_expired(answer, error):
+                self._client.doubt(session_id)
+            elif proves is not Proof.NOTHING and error is None:
+                confirms = proves is Proof.OF_SESSION
+                self._heartbeat.prove(session_id, sent, confirms=confirms)
             self._post(answered, answer, error)
 
         self._client.submit(request, session_id, deliver)
@@ -309,7 +318,10 @@ class ZkSession(Requests):
         self._drain_is_due = False  # before emptying: what is posted from now on wakes us again
         while self._inbox:
             function, args = self._inbox.popleft()
-            function(*args)
+            try:
+                function(*args)
+            except Exception:  # it is no reason to keep anything else from what it waits for
+                log.exception("callback failed", session=self.name)
 
     def _state_changed(self, state: str) -> None:
         """kazoo's listener, on the connection thread."""

@@ -223,10 +223,19 @@ def translate(error: Exception, verb: str, path: str) -> errors.CoordinationErro
     return errors.ServerError(path, getattr(error, "code", 0) or 0, type(error).__name__)
 
 
+def says_expired(answer: Any, error: Exception | None) -> bool:
+    """Say whether an answer means that the server does not have the session any more."""
+    found = [error, *answer] if isinstance(answer, list) else [error]
+    return any(isinstance(one, kazoo_errors.SessionExpiredError) for one in found)
+
+
 def translate_multi(
     results: Sequence[Any], paths: Sequence[str]
-) -> errors.TransactionFailed | None:
-    """Return the failure among the results of a multi, or None if all succeeded."""
+) -> errors.CoordinationError | None:
+    """Return the failure among the results of a multi, or None if all succeeded.
+
+    That is TransactionFailed, unless one of them is about the session and not about its path.
+    """
     failures: list[errors.PathError | None] = [None] * len(results)
     rolled_back = False
     for index, (result, path) in enumerate(zip(results, paths, strict=True)):
@@ -234,7 +243,8 @@ def translate_multi(
             rolled_back = True
             if not isinstance(result, _NOT_DONE):
                 error = translate(result, "multi", path)
-                assert isinstance(error, errors.PathError), error
+                if not isinstance(error, errors.PathError):
+                    return error
                 failures[index] = error
     if not rolled_back:
         return None
