@@ -111,6 +111,7 @@ class TaskContext(Protocol):
     parameters: Mapping[str, str]
     secrets: Mapping[str, str]  # those that the task uses, by name
     data_sources: Mapping[str, DataSource]  # those that the params name, by name
+    settings: Mapping[str, str]  # of the worker, what its administrator says to task types
 
     async def run_process(
         self,

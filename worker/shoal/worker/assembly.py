@@ -213,6 +213,7 @@ def _surroundings(base: Foundation, store: LogStore, work_root: Path) -> Surroun
         worker_env=dict(os.environ),
         env_pass=base.settings.env_pass,
         kill_grace_s=base.settings.kill_grace_s,
+        type_settings=base.settings.for_task_types(),
     )
 
 

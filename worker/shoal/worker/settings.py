@@ -3,10 +3,12 @@
 import os
 import re
 import socket
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 _NOT_IN_SLUGS = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -22,6 +24,31 @@ def host_slug() -> str:
 def _cpus() -> int:
     """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+def _words(text: str) -> str:
+    return " ".join(re.split(r"[,\s]+", text.strip(", \t\n")))
+
+
+def _networks(text: str) -> str:
+    for network in _words(text).split():
+        try:
+            ip_network(network)
+        except ValueError as error:
+            raise ValueError(f"expected networks such as 10.0.0.0/8: {error}") from None
+    return _words(text)
+
+
+def _proxy(url: str) -> str:
+    mistake = ValueError("expected a URL such as http://proxy.example.org:3128")
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise mistake from None
+    if url and (parts.scheme != "http" or not parts.hostname):
+        raise mistake
+    return url
 
 
 class WorkerSettings(BaseSettings):
@@ -61,6 +88,23 @@ class WorkerSettings(BaseSettings):
     cgroups: Literal["auto", "off"] = "auto"
     # Further variables of this process that tasks get: names, separated by commas or spaces.
     env_pass: Annotated[tuple[str, ...], NoDecode] = ()
+    # Networks that HTTP tasks may reach although they are refused, such as 127.0.0.0/8, and further
+    # ones that they may not: separated by commas or spaces. What is allowed goes before.
+    http_allow: Annotated[str, AfterValidator(_networks)] = ""
+    http_deny: Annotated[str, AfterValidator(_networks)] = ""
+    # Proxy of HTTP tasks, http://user:password@host:port; variables of the environment do not
+    # count. Hosts and .domains that are reached without it: separated by commas or spaces.
+    http_proxy: Annotated[str, AfterValidator(_proxy)] = Field(default="", repr=False)
+    http_no_proxy: Annotated[str, AfterValidator(_words)] = ""
+
+    def for_task_types(self) -> dict[str, str]:
+        """Return what task types are told of these settings; see TaskContext."""
+        return {
+            "http_allow": self.http_allow,
+            "http_deny": self.http_deny,
+            "http_proxy": self.http_proxy,
+            "http_no_proxy": self.http_no_proxy,
+        }
 
     @field_validator("env_pass", mode="before")
     @classmethod

@@ -7,6 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from shoal.core.data_sources import DataSource, SourceKind
 from shoal.core.errors import ShoalError
@@ -66,7 +67,13 @@ def prepare(
 class AttemptContext:
     """The TaskContext of one attempt."""
 
-    def __init__(self, payload: pb.Payload, prepared: Prepared, run: RunProcess) -> None:
+    def __init__(
+        self,
+        payload: pb.Payload,
+        prepared: Prepared,
+        run: RunProcess,
+        settings: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.task_instance_id: int = payload.task_instance_id
         self.attempt: int = payload.attempt
         self.tag: str = payload.tag
@@ -74,6 +81,7 @@ class AttemptContext:
         self.data_sources: Mapping[str, DataSource] = {
             name: _data_source(name, source) for name, source in payload.data_sources.items()
         }
+        self.settings: Mapping[str, str] = settings
         self.work_dir: Path = prepared.work_dir
         self.parameters: Mapping[str, str] = dict(payload.parameters)
         self._environment = prepared.environment

@@ -77,6 +77,7 @@ class Surroundings:
     worker_env: Mapping[str, str]
     env_pass: Sequence[str]
     kill_grace_s: float
+    type_settings: Mapping[str, str]  # see TaskContext.settings
 
 
 class Runner:
@@ -260,7 +261,7 @@ class Runner:
             raise TypeError(f"tasks of type {payload.type} are run by masters, not by workers")
         task_type, permanent = kind(), sorted(kind.permanent_exit_codes)
         params = kind.Params.model_validate_json(payload.params_json)
-        context = AttemptContext(payload, prepared, run)
+        context = AttemptContext(payload, prepared, run, around.type_settings)
         return await task_type.run(context, params)
 
     def _prepare(self, payload: pb.Payload, work_dir: Path) -> Awaitable[Prepared]:

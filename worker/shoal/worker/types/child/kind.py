@@ -50,6 +50,7 @@ class ChildType(TaskType[P]):
             tag=context.tag,
             secrets=context.secrets,
             data_sources=context.data_sources,
+            settings=context.settings,
         )
 
 

@@ -24,6 +24,7 @@ class Request:
     tag: str
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     data_sources: Mapping[str, DataSource] = field(default_factory=dict, repr=False)
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)  # see TaskContext
     settle: bool = False
 
     def to_json(self) -> str:

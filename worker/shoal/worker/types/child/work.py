@@ -35,6 +35,7 @@ class Work(Generic[P]):
         self.params = params
         self.parameters: Mapping[str, str] = request.parameters
         self.secrets: Mapping[str, str] = request.secrets
+        self.settings: Mapping[str, str] = request.settings  # of the worker, see TaskContext
         self.task_instance_id, self.attempt = request.task_instance_id, request.attempt
         self.tag, self.folder = request.tag, folder
         self._data_sources = request.data_sources
@@ -75,7 +76,7 @@ class Work(Generic[P]):
                 new.write_text(json.dumps({**fields, "at": time.time()}), encoding="utf-8")
                 new.rename(self.folder / PROGRESS_FILE)
 
-    def output(self, **values: Any) -> None:
+    def output(self, /, **values: Any) -> None:
         """Set outputs of the attempt. A later one of the same name counts.
 
         Texts are taken as they are; numbers, lists and objects as JSON writes them.
