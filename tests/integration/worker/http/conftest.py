@@ -1,0 +1,11 @@
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.support.http_server import HttpServer
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[HttpServer]:
+    async with HttpServer() as server:
+        yield server

@@ -1,0 +1,110 @@
+"""An answer: its status and headers, and its body in a file until somebody reads it."""
+
+import codecs
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from shoal.worker.types.http import json_path
+from shoal.worker.types.http.values import Kind, Source
+
+# Encodings of texts as servers name them. Others that Python knows can be slow, or are none.
+_CHARSET = re.compile(
+    r"utf-8|utf-16(?:-[bl]e)?|ascii|iso8859-\d{1,2}|cp\d{3,4}|koi8-[ru]|shift_jis|euc_(?:jp|kr)"
+    r"|gb2312|gbk|gb18030|big5"
+)
+
+
+class Unusable(ValueError):
+    """What is asked of the answer is not in it; the text says what."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """``headers``: by names in lower case, of several with one name all values. ``body`` is the
+    file with ``size`` bytes; ``sha256`` is set for a download.
+    """
+
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+    body: Path
+    size: int
+    sha256: str = ""
+
+    @cached_property
+    def text(self) -> str:
+        """The body as text; what is no text in its charset becomes U+FFFD. Raises OSError."""
+        return self.body.read_bytes().decode(self._charset, "replace")
+
+    @cached_property
+    def json(self) -> Any:
+        """The body's JSON value. Raises Unusable, OSError."""
+        try:
+            return json.loads(self.body.read_bytes(), parse_constant=_no_number)
+        except RecursionError:
+            raise Unusable("the body is JSON with more levels than can be read") from None
+        except ValueError as error:
+            place = f": {error}" if isinstance(error, json.JSONDecodeError) else ""
+            raise Unusable(f"the body is no JSON{place}") from None
+
+    @property
+    def _charset(self) -> str:
+        found = re.search(
+            r"charset\s*=\s*\"?([\w.:-]{1,40})", self.headers.get("content-type", ""), re.IGNORECASE
+        )
+        try:
+            name = codecs.lookup(found[1]).name if found else "utf-8"
+        except LookupError:
+            return "utf-8"
+        return name if _CHARSET.fullmatch(name) else "utf-8"
+
+    def at(self, path: str) -> Any:
+        """Return the JSON value at ``path``. Raises Unusable, OSError."""
+        try:
+            return json_path.find(self.json, path)
+        except LookupError:
+            raise Unusable(f"the answer has nothing at {path}") from None
+
+    def value(self, source: Source, file: Path) -> Any:
+        """Return what ``source`` names; ``file`` is where a download is. Raises Unusable."""
+        match source.kind:
+            case Kind.STATUS:
+                return self.status
+            case Kind.BODY:
+                return self.text
+            case Kind.JSON:
+                return self.at(source.detail)
+            case Kind.HEADER:
+                if source.detail.lower() not in self.headers:
+                    raise Unusable(f"the answer has no header {source.detail}")
+                return self.headers[source.detail.lower()]
+            case Kind.FILE:
+                return str(file)
+            case Kind.SIZE:
+                return self.size
+            case Kind.SHA256:
+                return self.sha256
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def as_text(value: Any) -> str:
+    """Return a JSON value as an output: texts as they are, null as the empty text.
+
+    Raises Unusable for a number that JSON cannot write.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (ValueError, RecursionError):
+        raise Unusable("a number in the body is too large") from None
