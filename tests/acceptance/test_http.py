@@ -57,6 +57,9 @@ class _Handler(BaseHTTPRequestHandler):
             with suppress(ConnectionError):  # of a request that was ended
                 self._say(200, {"slow": True})
             return
+        if self.path in ("/missing", "/busy"):
+            self._say(404 if self.path == "/missing" else 503, {})
+            return
         done = self.server.count("/jobs/1") >= 3
         self._say(200, {"state": "DONE" if done else "RUNNING", "rows": 27_004})
 
@@ -105,6 +108,7 @@ def http(params: dict[str, Any], **fields: Any) -> dict[str, Any]:
 def test_requests_in_a_real_cluster(cluster: LocalCluster, jobs: Jobs) -> None:
     with closing(Rest(cluster.url, cluster.token)) as rest:
         _submitted_and_followed(rest, jobs)
+        _tried_again_only_where_it_helps(rest, jobs)
         _killed(rest, jobs)
         _repeated_after_the_worker_died(cluster, rest, jobs)
 
@@ -146,6 +150,21 @@ def _submitted_and_followed(rest: Rest, jobs: Jobs) -> None:
     log = rest.log(tasks["submit"]["id"])
     assert "hush" not in log
     assert '| {"state": "DONE", "rows": 27004}' in log
+
+
+def _tried_again_only_where_it_helps(rest: Rest, jobs: Jobs) -> None:
+    for path, method, times in (("/missing", "GET", 1), ("/busy", "GET", 3), ("/jobs", "POST", 1)):
+        params: dict[str, Any] = {"url": jobs.url + path, "method": method}
+        params["success"] = {"status": [200]}
+        if method == "POST":
+            params["outputs"] = {"gone": "$.gone"}
+            params["success"] = {"status": [202]}
+        before = jobs.count(path)
+        rest.publish("retry", {"ask": http(params, retries=2, retry_delay="0s")})
+        run = rest.start("retry")
+        assert rest.wait_for(run)["state"] == "FAILED"
+        assert jobs.count(path) - before == times, path
+        assert rest.tasks(run)["ask"]["attempt"] == times
 
 
 def _killed(rest: Rest, jobs: Jobs) -> None:

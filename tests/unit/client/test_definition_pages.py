@@ -48,7 +48,7 @@ def test_every_task_type_of_the_master_is_described() -> None:
                 assert inherited or f"`{info.alias or field}`" in line, (name, field)
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)
 def test_definitions_on_the_pages_can_be_published(page: Path) -> None:
     for text in _YAML.findall(page.read_text()):
         problems: list[Problem] = []

@@ -38,7 +38,10 @@ _OWN_HEADERS = frozenset(
 )
 _LONGEST_PATTERN = 1_000  # characters
 # Files that are in the folder of every attempt.
-_TAKEN_FILES = frozenset({"answer", "output", "parameters.json", "reason.json", "settled"})
+_TAKEN_FILES = frozenset(
+    {"answer", "output", "parameters.json", "progress.json", "progress.json.new", "reason.json"}
+    | {"settled"}
+)
 
 
 def has_placeholder(text: str) -> bool:

@@ -48,10 +48,10 @@ class Ways:
 
     def pool(self, url: httpx.URL) -> httpcore.AsyncConnectionPool:
         """Return what opens a connection for ``url``. Raises AddressRefused, WorkFailed."""
-        host = url.host
+        host = url.raw_host.decode("ascii")
         proxy = self.proxy if self.proxy is not None and self.proxy.is_for(host) else None
         if proxy is not None and (address := numeric(host)) is not None:
-            require_allowed(self.policy, host, address)  # names are the proxy's to look up
+            require_allowed(self.policy, host, address)  # other names are the proxy's to look up
         return httpcore.AsyncConnectionPool(
             ssl_context=self.tls if url.scheme == "https" else None,
             proxy=_proxy(proxy) if proxy is not None else None,

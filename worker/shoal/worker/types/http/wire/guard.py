@@ -111,12 +111,14 @@ async def resolve(host: str, port: int) -> Sequence[str]:
 
 
 def numeric(host: str) -> str | None:
-    """Return the address that ``host`` spells, as the system reads it: ``127.1``, ``2130706433``.
-
-    None if it is a name. Asks no name server.
+    """Return the address that ``host`` spells, as the system reads it: ``127.1``, ``2130706433``,
+    and ``localhost``, which is one everywhere. None if it is another name. Asks no name server.
     """
+    name = host.lower().rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return "127.0.0.1"
     try:
-        found = socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)
+        found = socket.getaddrinfo(name, None, flags=socket.AI_NUMERICHOST)
     except (OSError, UnicodeError):
         return None
     return str(found[0][4][0])
