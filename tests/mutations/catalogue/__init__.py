@@ -12,6 +12,7 @@ from tests.mutations.catalogue import (
     eager_dispatch,
     gray_worker,
     group,
+    http,
     keys,
     master,
     quarantine,
@@ -48,5 +49,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     *gray_worker.MUTATIONS,
     *secrets.MUTATIONS,
     *settling.MUTATIONS,
+    *http.MUTATIONS,
     *silence.MUTATIONS,
 )
