@@ -165,6 +165,12 @@ def test_params_survive_the_way_to_the_process() -> None:
     assert given.max_body == 2_048
 
 
+def test_one_of_a_kind_needs_no_list() -> None:
+    one = params(success={"status": "2xx", "contains": "a", "not_contains": "b"})
+    assert one == params(success={"status": ["2xx"], "contains": ["a"], "not_contains": ["b"]})
+    assert params(success={"status": 204}).success.status == ("204",)
+
+
 @pytest.mark.parametrize(
     ("fields", "idempotent"),
     [

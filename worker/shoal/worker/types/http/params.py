@@ -98,6 +98,10 @@ def _status(value: Any) -> Any:
     return text
 
 
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str | int) else value
+
+
 def _size(value: Any) -> Any:
     found = _SIZE.fullmatch(value) if isinstance(value, str) else None
     return int(found[1]) * _UNITS[found[2]] if found else value
@@ -128,6 +132,11 @@ Url = Annotated[str, AfterValidator(_web_url)]
 HeaderName = Annotated[str, AfterValidator(_header_name)]
 HeaderValue = Annotated[str, AfterValidator(_header_value)]
 Status = Annotated[str, BeforeValidator(_status, json_schema_input_type=str | int)]
+Statuses = Annotated[
+    tuple[Status, ...],
+    BeforeValidator(_listed, json_schema_input_type=list[str | int] | str | int),
+]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=list[str] | str)]
 Size = Annotated[int, BeforeValidator(_size, json_schema_input_type=str | int), Field(ge=1)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
 JsonPath = Annotated[str, AfterValidator(_path)]
@@ -191,10 +200,10 @@ class Checks(Part):
     searched for anywhere in the body.
     """
 
-    status: tuple[Status, ...] | None = None
+    status: Statuses | None = None
     json_: dict[JsonPath, Any] = Field(default_factory=dict, alias="json")
-    contains: tuple[str, ...] = ()
-    not_contains: tuple[str, ...] = ()
+    contains: Texts = ()
+    not_contains: Texts = ()
     matches: Pattern | None = None
 
     @property
