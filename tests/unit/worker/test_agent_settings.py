@@ -44,6 +44,35 @@ def test_bad_settings_are_refused_by_name(line: str, tmp_path: Path) -> None:
         load_settings(WorkerSettings, "worker", tmp_path)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        'http_allow = "localhost"',
+        'http_deny = "10.0.0.1/8"',
+        'http_proxy = "socks5://proxy:1080"',
+        'http_proxy = "http://:3128"',
+        'http_proxy = "http://proxy:port"',
+    ],
+)
+def test_settings_of_http_tasks_that_mean_nothing_are_refused(line: str, tmp_path: Path) -> None:
+    (tmp_path / "shoal.toml").write_text(f"[worker]\n{line}\n")
+    with pytest.raises(InvalidSettings, match=line.split()[0]):
+        load_settings(WorkerSettings, "worker", tmp_path)
+
+
+def test_task_types_are_told_their_settings_and_no_others() -> None:
+    settings = WorkerSettings(
+        http_allow="127.0.0.0/8, ::1", http_no_proxy=".a,b", http_proxy="http://u:p@proxy:3128"
+    )
+    assert settings.for_task_types() == {
+        "http_allow": "127.0.0.0/8 ::1",
+        "http_deny": "",
+        "http_proxy": "http://u:p@proxy:3128",
+        "http_no_proxy": ".a b",
+    }
+    assert "u:p" not in repr(settings)
+
+
 def test_shoals_own_variables_cannot_be_passed_on() -> None:
     with pytest.raises(ValidationError, match="SHOAL_DATABASE_URL is Shoal's own"):
         WorkerSettings(env_pass=("SHOAL_DATABASE_URL",))
