@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -140,3 +141,17 @@ def test_interrupt_ends_the_task(folder: Path) -> None:
         running.communicate()
     with pytest.raises(ProcessLookupError):
         os.kill(int((folder / "pid").read_text()), 0)
+
+
+def test_settings_of_workers_count_for_http_tasks(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    definition = {
+        "name": "ask",
+        "tasks": [{"name": "ask", "type": "HTTP", "params": {"url": f"http://127.0.0.1:{port}"}}],
+    }
+    (folder / "wf.yaml").write_text(json.dumps(definition))
+    refused = shoal(folder, "ask")
+    assert "may not be reached from this worker" in refused.stdout
+    allowed = shoal(folder, "ask", SHOAL_WORKER_HTTP_ALLOW="127.0.0.1")
+    assert "cannot connect to 127.0.0.1" in allowed.stdout

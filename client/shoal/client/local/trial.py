@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from shoal.core.definition.parameters import RESERVED_PATTERN, launch
@@ -31,6 +32,7 @@ from shoal.worker.supervisor.shim.masking import Masker
 from shoal.worker.supervisor.shim.outputs import BadOutput, collect
 
 KILL_GRACE_S = 10.0
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 _VARIABLE = "SHOAL_SECRET_"  # before the name of a secret
 _CHUNK = 1 << 16  # bytes of output passed on at once
 
@@ -122,10 +124,13 @@ class Trial:
             params=_masked(params.model_dump(mode="json", exclude_unset=True), self._masker),
         )
 
-    async def run(self, on_output: Callable[[bytes], None]) -> Tried:
+    async def run(
+        self, on_output: Callable[[bytes], None], settings: Mapping[str, str] = NO_SETTINGS
+    ) -> Tried:
         """Run the task in a folder of its own, which is removed afterwards.
 
-        ``on_output`` gets what it writes, secrets masked. Cancelling ends the task's processes.
+        ``on_output`` gets what it writes, secrets masked. ``settings`` are those of a worker for
+        task types. Cancelling ends the task's processes.
         """
         with tempfile.TemporaryDirectory(prefix="shoal-test-") as folder:
             prepared = prepare(self._payload, Path(folder) / "task", self._environment, ())
@@ -139,9 +144,8 @@ class Trial:
             timeout_s = self._payload.timeout_s or None
             try:
                 async with asyncio.timeout(timeout_s):
-                    ended = await task_type.run(
-                        AttemptContext(self._payload, prepared, run), params
-                    )
+                    context = AttemptContext(self._payload, prepared, run, settings)
+                    ended = await task_type.run(context, params)
             except TimeoutError:
                 return Tried(1, f"timed out after {timeout_s:g} s")
             except ShoalError as error:

@@ -123,13 +123,18 @@ def _moment(text: str | None, timezone: str) -> datetime:
 
 def _run(trial: "Trial", as_json: bool) -> "Tried":
     """Run the task; what it writes goes to standard output, with ``--json`` to standard error."""
+    from shoal.client.find import data_folder
+    from shoal.runtime.settings import load_settings
+    from shoal.worker.settings import WorkerSettings
+
+    settings = load_settings(WorkerSettings, "worker", data_folder(None)).for_task_types()
     stream = sys.stderr.buffer if as_json else sys.stdout.buffer
 
     def write(part: bytes) -> None:
         stream.write(part)
         stream.flush()
 
-    return asyncio.run(trial.run(write))
+    return asyncio.run(trial.run(write, settings))
 
 
 def _show(rendered: "Rendered", spec: "WorkflowSpec", moment: datetime) -> None:
