@@ -26,3 +26,8 @@ def pytest_collection_finish() -> None:
     """Spare the garbage collector modules and tests, which live to the end: a fifth of the time."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Let the collector have all of it: DuckDB complains on its way out of what is left."""
+    gc.unfreeze()

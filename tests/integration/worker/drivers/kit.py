@@ -1,0 +1,75 @@
+"""What the tests of drivers share."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from shoal.core.data_sources import DataSource
+from shoal.worker.types.sql.drivers import connect
+from shoal.worker.types.sql.session import Session
+from tests.support.waiting import DEADLINE_S
+
+
+def connected(
+    source: DataSource,
+    *,
+    tag: str = "test-tag",
+    attempt: int = 1,
+    log: Callable[[str], None] = lambda text: None,
+    read_only: bool = False,
+    statement_timeout_s: float | None = None,
+) -> Session:
+    return connect(
+        source,
+        tag=tag,
+        attempt=attempt,
+        log=log,
+        read_only=read_only,
+        statement_timeout_s=statement_timeout_s,
+    )
+
+
+def rows(session: Session, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Run a statement and return all its rows."""
+    return list(session.execute(statement, values))
+
+
+def run(session: Session, *statements: str) -> None:
+    for statement in statements:
+        session.execute(statement).close()
+
+
+class Aside:
+    """Something that runs in another thread, and what came of it."""
+
+    def __init__(self, do: Callable[[], Any]) -> None:
+        self._do = do
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.ended_at = 0.0
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.value = self._do()
+        except BaseException as error:  # noqa: BLE001 - it is looked at
+            self.error = error
+        self.ended_at = time.monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        return not self._thread.is_alive()
+
+    def join(self) -> "Aside":
+        self._thread.join(DEADLINE_S)
+        assert self.is_over, "it did not end"
+        return self
+
+
+def wait_until(condition: Callable[[], object], timeout_s: float = DEADLINE_S) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"still not true after {timeout_s} s"
+        time.sleep(0.01)

@@ -1,0 +1,239 @@
+"""SQLite and DuckDB: what both do alike."""
+
+import subprocess
+import sys
+import time
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from shoal.core.data_sources import DataSource, SourceKind
+from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.sql.drivers import classify, settle
+from shoal.worker.types.sql.drivers.failures import (
+    StatementCancelled,
+    StatementFailed,
+    StatementTimedOut,
+)
+from shoal.worker.types.sql.session import Verdict
+from tests.integration.worker.drivers.kit import Aside, connected, rows, run
+
+# It ends at no time anybody would wait for.
+ENDLESS = {
+    SourceKind.SQLITE: (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    ),
+    SourceKind.DUCKDB: "SELECT count(*) FROM range(1000000000000000) r WHERE (range * 7) % 13 = 5",
+}
+MANY = {
+    SourceKind.SQLITE: (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) "
+        "SELECT i, printf('%0100d', i) FROM n"
+    ),
+    SourceKind.DUCKDB: "SELECT range, repeat('x', 100) FROM range(1000000)",
+}
+
+
+@pytest.fixture(params=[SourceKind.SQLITE, SourceKind.DUCKDB])
+def kind(request: pytest.FixtureRequest) -> SourceKind:
+    kind: SourceKind = request.param
+    return kind
+
+
+@pytest.fixture
+def source(kind: SourceKind, tmp_path: Path) -> DataSource:
+    return DataSource("files", kind, database=str(tmp_path / "data %20.db"))
+
+
+def test_rows_changes_and_columns(source: DataSource) -> None:
+    session = connected(source)
+    assert list(session.execute("CREATE TABLE t (i integer, name varchar)").columns) == []
+    two, none = session.placeholder(0, "text"), session.placeholder(1, "text")
+    insert = session.execute(f"INSERT INTO t VALUES (2, {two}), (3, {none})", ["it's %s ?", None])
+    assert (list(insert.columns), insert.row_count) == ([], 2)
+    found = session.execute("SELECT i, name FROM t ORDER BY i")
+    assert [column.name for column in found.columns] == ["i", "name"]
+    assert list(found) == [(2, "it's %s ?"), (3, None)]
+    assert not found.next_set()
+    assert rows(session, "UPDATE t SET i = i + 1 RETURNING i") == [(3,), (4,)]
+    session.close()
+
+
+def test_values_of_all_types(source: DataSource) -> None:
+    session = connected(source)
+    given = [7, Decimal("1.50"), date(2026, 2, 3), True, "x", None]
+    marks = [session.placeholder(number, "") for number in range(len(given))]
+    (found,) = rows(session, f"SELECT {', '.join(marks)}", tuple(given))
+    assert [str(value) for value in found] in (
+        ["7", "1.50", "2026-02-03", "1", "x", "None"],  # SQLite has neither dates nor booleans
+        ["7", "1.50", "2026-02-03", "True", "x", "None"],
+    )
+    session.close()
+
+
+def test_rolled_back_is_gone_and_committed_stays(source: DataSource) -> None:
+    session = connected(source)
+    run(session, "CREATE TABLE t (i integer)")
+    session.begin()
+    run(session, "INSERT INTO t VALUES (1)", "CREATE TABLE gone (i integer)")
+    session.rollback()
+    session.begin()
+    run(session, "INSERT INTO t VALUES (2)")
+    session.commit()
+    session.close()
+    session = connected(source, attempt=2)
+    assert rows(session, "SELECT i FROM t") == [(2,)]
+    with pytest.raises(StatementFailed, match="gone"):
+        session.execute("SELECT * FROM gone")
+    session.close()
+
+
+@pytest.mark.parametrize("wrong", ["SELEC 1", "SELECT * FROM nowhere", "SELECT 1; SELECT 2"])
+def test_mistakes_are_permanent(source: DataSource, wrong: str) -> None:
+    session = connected(source)
+    with pytest.raises(StatementFailed) as failed:
+        session.execute(wrong)
+    assert classify(failed.value) is Verdict.PERMANENT
+    assert rows(session, "SELECT 1") == [(1,)]
+    session.close()
+
+
+def test_broken_constraint_is_permanent(source: DataSource) -> None:
+    session = connected(source)
+    run(session, "CREATE TABLE t (i integer PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    with pytest.raises(StatementFailed, match=r"(?i)constraint") as failed:
+        session.execute("INSERT INTO t VALUES (1)").close()
+    assert classify(failed.value) is Verdict.PERMANENT
+    session.close()
+
+
+def test_result_may_be_closed_early(source: DataSource, kind: SourceKind) -> None:
+    session = connected(source)
+    found = session.execute(MANY[kind])
+    assert next(iter(found))[0] in (0, 1)
+    found.close()
+    assert rows(session, "SELECT 1") == [(1,)]
+    session.close()
+
+
+def test_cancelled_from_another_thread(source: DataSource, kind: SourceKind) -> None:
+    session = connected(source)
+    session.begin()
+    run(session, "CREATE TABLE t (i integer)")
+    endless = Aside(lambda: rows(session, ENDLESS[kind]))
+    time.sleep(0.3)
+    assert not endless.is_over
+    began = time.monotonic()
+    session.cancel()
+    endless.join()
+    assert isinstance(endless.error, StatementCancelled)
+    assert endless.ended_at - began < 10
+    with pytest.raises(StatementCancelled):  # nothing more begins
+        session.execute("SELECT 1")
+    with pytest.raises(StatementCancelled):
+        session.commit()
+    session.rollback()
+    session.close()
+
+
+def test_cancelled_before_it_begins(source: DataSource, kind: SourceKind) -> None:
+    session = connected(source)
+    session.cancel()
+    with pytest.raises(StatementCancelled):
+        session.execute(ENDLESS[kind])
+    session.close()
+
+
+def test_statement_timeout_includes_reading(source: DataSource, kind: SourceKind) -> None:
+    session = connected(source, statement_timeout_s=0.5)
+    with pytest.raises(StatementTimedOut, match=r"within 0\.5 s") as failed:
+        rows(session, ENDLESS[kind])
+    assert classify(failed.value) is Verdict.RETRY
+    assert rows(session, "SELECT 1") == [(1,)]  # the next one has its own time
+    session.close()
+
+
+def test_read_only(source: DataSource) -> None:
+    with pytest.raises(WorkFailed, match="there is no file"):
+        connected(source, read_only=True)
+    session = connected(source)
+    run(session, "CREATE TABLE t (i integer)", "INSERT INTO t VALUES (1)")
+    session.close()
+    session = connected(source, read_only=True)
+    assert rows(session, "SELECT i FROM t") == [(1,)]
+    session.begin()
+    with pytest.raises(StatementFailed, match=r"(?i)read-?only") as failed:
+        session.execute("INSERT INTO t VALUES (2)").close()
+    assert classify(failed.value) is Verdict.PERMANENT
+    session.rollback()
+    session.close()
+    marked = DataSource("files", source.kind, database=source.database, options={"read_only": True})
+    session = connected(marked)
+    with pytest.raises(StatementFailed, match=r"(?i)read-?only"):
+        session.execute("DROP TABLE t").close()
+    session.close()
+
+
+@pytest.mark.parametrize(
+    ("database", "reason"),
+    [
+        ("", "absolute path"),
+        ("data.db", "absolute path"),
+        ("~/data.db", "absolute path"),
+        ("file:/tmp/data.db?mode=memory", "absolute path"),
+        ("/tmp/../etc/data.db", "absolute path"),
+        ("/tmp", "is a folder"),
+        ("/no/such/folder/data.db", "no folder /no/such/folder"),
+        (__file__, "database"),
+    ],
+)
+def test_paths_that_name_no_database(kind: SourceKind, database: str, reason: str) -> None:
+    with pytest.raises(WorkFailed, match=reason) as failed:
+        connected(DataSource("files", kind, database=database))
+    assert failed.value.permanent
+    assert "data source 'files'" in str(failed.value)
+
+
+def test_memory(kind: SourceKind) -> None:
+    session = connected(DataSource("files", kind, database=":memory:"), read_only=True)
+    assert rows(session, "SELECT 1") == [(1,)]
+    session.close()
+
+
+def test_nothing_to_settle(source: DataSource) -> None:
+    settle(source, tag="test-tag")
+
+
+def test_names_are_quoted(source: DataSource, kind: SourceKind) -> None:
+    session = connected(source)
+    odd = session.quote('a "b; --')
+    run(session, f"CREATE TABLE {odd} (i integer)")
+    schema = "temp" if kind is SourceKind.SQLITE else "other"
+    if kind is SourceKind.DUCKDB:
+        run(session, "CREATE SCHEMA other")
+    run(session, f"CREATE TABLE {session.quote(schema + '.t')} (i integer)")
+    assert rows(session, f"SELECT * FROM {schema}.t") == []
+    session.close()
+
+
+_PEAK = """
+import resource, sys
+from shoal.core.data_sources import DataSource, SourceKind
+from shoal.worker.types.sql.drivers import connect
+session = connect(DataSource("m", SourceKind(sys.argv[1]), database=":memory:"), tag="t",
+                  attempt=1, log=print, read_only=False, statement_timeout_s=None)
+for row in session.execute("SELECT 1"):
+    pass
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+count = sum(1 for row in session.execute(sys.argv[2]))
+print(count, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+def test_a_million_rows_in_bounded_memory(kind: SourceKind) -> None:
+    command = [sys.executable, "-c", _PEAK, kind.value, MANY[kind]]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert output[0] == "1000000"
+    assert float(output[1]) < 60  # MiB more; as tuples they would take more than 200

@@ -1,0 +1,59 @@
+"""What an error of a database says to people, and to the attempt."""
+
+from shoal.core.data_sources import DataSource
+from shoal.core.errors import shortened
+from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.sql.session import Verdict
+
+_LONGEST = 2_000  # characters of what a database says about one error
+
+
+class StatementFailed(WorkFailed):
+    """The database refused or lost a statement. ``code`` is its own name for the error."""
+
+    def __init__(self, text: str, verdict: Verdict, code: str | None = None) -> None:
+        self.verdict, self.code = verdict, code
+        suffix = f" ({code})" if code else ""
+        # What is ambiguous is not tried again either, unless the task says that it may be.
+        super().__init__(shortened(text, _LONGEST) + suffix, permanent=verdict is not Verdict.RETRY)
+
+
+class StatementCancelled(StatementFailed):
+    """The statement was cancelled by ``Session.cancel``, or not begun because of it."""
+
+    def __init__(self) -> None:
+        super().__init__("the statement was cancelled", Verdict.RETRY)
+
+
+class StatementTimedOut(StatementFailed):
+    """The statement did not end within its time."""
+
+    def __init__(self, limit_s: float | None, code: str | None = None) -> None:
+        within = f" within {limit_s:g} s" if limit_s else " in time"
+        super().__init__(f"the statement did not end{within}", Verdict.RETRY, code)
+
+
+def cannot_connect(source: DataSource, reason: str, *, permanent: bool = False) -> WorkFailed:
+    """Return the error for a data source that cannot be used; ``reason`` says what to do."""
+    return WorkFailed(f"{described(source)}: {reason}", permanent=permanent)
+
+
+def described(source: DataSource) -> str:
+    """Return a data source as messages name it: no password, no options."""
+    port = f":{source.port}" if source.port else ""
+    place = "/".join(filter(None, (f"{source.host}{port}", source.database)))
+    return f"data source {source.name!r} ({source.kind.value} {place})"
+
+
+def lost(*, in_commit: bool, text: str, code: str | None = None) -> StatementFailed:
+    """Return the error for a connection that broke.
+
+    ``in_commit``: the changes may be there, or not; nobody can know that from here.
+    """
+    if not in_commit:
+        return StatementFailed(f"the connection was lost: {text}", Verdict.RETRY, code)
+    advice = (
+        "the connection was lost while changes were being committed: they may be in the database "
+        "or not. Look there before the task is run again"
+    )
+    return StatementFailed(f"{advice}: {text}", Verdict.AMBIGUOUS, code)
