@@ -1,0 +1,119 @@
+"""What a task will run, made before anything runs: statements split, values bound."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.core.data_sources import SourceKind
+from shoal.core.errors import shortened
+from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.sql.params import SqlParams, Transaction
+from shoal.worker.types.sql.statements.binding import Scope, bind
+from shoal.worker.types.sql.statements.dialects import DIALECTS
+from shoal.worker.types.sql.statements.errors import InvalidStatement
+from shoal.worker.types.sql.statements.splitting import Slice, split
+from shoal.worker.types.sql.statements.typed import NoValue
+
+_LONGEST_VALUE = 60  # characters of a value in the log
+_READS = frozenset(
+    {"SELECT", "VALUES", "TABLE", "SHOW", "EXPLAIN", "DESCRIBE", "DESC", "USE", "SET"}
+)
+_ENDS_TRANSACTION = frozenset({"COMMIT", "END", "ABORT"})
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One statement: as written, and as it is sent. ``part`` is sql, before or after."""
+
+    part: str
+    written: Slice
+    text: str
+    values: tuple[Any, ...]
+    bound: str  # names and values, for people
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether it changes nothing for sure."""
+        return bool(self.written.words) and self.written.words[0] in _READS
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All statements of a task."""
+
+    before: tuple[Planned, ...]
+    sql: tuple[Planned, ...]
+    after: tuple[Planned, ...]
+
+    @property
+    def total(self) -> int:
+        """How many statements there are."""
+        return len(self.before) + len(self.sql) + len(self.after)
+
+
+@dataclass(frozen=True)
+class Slices:
+    """The statements of a task, by part."""
+
+    parts: dict[str, tuple[Slice, ...]]
+
+
+def take_apart(params: SqlParams, kind: SourceKind) -> Slices:
+    """Split the texts of the params. Raises WorkFailed: nothing has run then."""
+    parts = {}
+    for part in ("before", "sql", "after"):
+        text: str = getattr(params, part)
+        try:
+            statements = split(text, DIALECTS[kind], params.separator).statements
+        except InvalidStatement as error:
+            raise WorkFailed(f"`{part}`, {error}", permanent=True) from None
+        if params.transaction is Transaction.TASK:
+            for statement in statements:
+                _refuse_transactions(part, statement)
+        parts[part] = statements
+    if not parts["sql"]:
+        raise WorkFailed("`sql` holds no statement, only comments", permanent=True)
+    return Slices(parts)
+
+
+def bind_all(
+    slices: Slices,
+    params: SqlParams,
+    scope: Scope,
+    kind: SourceKind,
+    placeholder: Callable[[int, str], str],
+    quote: Callable[[str], str],
+) -> Plan:
+    """Bind the parameters of all statements. Raises WorkFailed: nothing has run then."""
+    planned: dict[str, tuple[Planned, ...]] = {}
+    for part, statements in slices.parts.items():
+        found = []
+        for number, one in enumerate(statements, 1):
+            try:
+                got = bind(one.text, DIALECTS[kind], scope, placeholder, quote)
+            except (InvalidStatement, NoValue) as error:
+                where = f"`{part}`, statement {number}"
+                raise WorkFailed(f"{where}: {error}", permanent=True) from None
+            values = dict(zip(got.names, got.values, strict=True))
+            shown = ", ".join(
+                f"{name} = {shortened(repr(value), _LONGEST_VALUE)}"
+                for name, value in values.items()
+            )
+            found.append(Planned(part, one, got.text, got.values, shown))
+        planned[part] = tuple(found)
+    return Plan(planned["before"], planned["sql"], planned["after"])
+
+
+def _refuse_transactions(part: str, statement: Slice) -> None:
+    words = statement.words
+    first, second = (*words, "", "")[:2]
+    ends = first in _ENDS_TRANSACTION or (first == "ROLLBACK" and "TO" not in words)
+    begins = words[:2] == ("START", "TRANSACTION") or (
+        first == "BEGIN" and second in ("", "TRANSACTION", "TRAN", "WORK", "DEFERRED", "IMMEDIATE")
+    )
+    if ends or begins:
+        text = (
+            f"`{part}`: {' '.join(words[:2])} inside the task's own transaction; leave it out, or "
+            "write `transaction: statement` and begin and commit as you like"
+        )
+        raise WorkFailed(text, permanent=True)
