@@ -1,6 +1,6 @@
 """What a task will run, made before anything runs: statements split, values bound."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,8 +83,12 @@ def bind_all(
     kind: SourceKind,
     placeholder: Callable[[int, str], str],
     quote: Callable[[str], str],
+    secrets: Collection[str],
 ) -> Plan:
-    """Bind the parameters of all statements. Raises WorkFailed: nothing has run then."""
+    """Bind the parameters of all statements; those with ``secrets`` in them are not shown.
+
+    Raises WorkFailed: nothing has run then.
+    """
     planned: dict[str, tuple[Planned, ...]] = {}
     for part, statements in slices.parts.items():
         found = []
@@ -94,14 +98,20 @@ def bind_all(
             except (InvalidStatement, NoValue) as error:
                 where = f"`{part}`, statement {number}"
                 raise WorkFailed(f"{where}: {error}", permanent=True) from None
-            values = dict(zip(got.names, got.values, strict=True))
             shown = ", ".join(
-                f"{name} = {shortened(repr(value), _LONGEST_VALUE)}"
-                for name, value in values.items()
+                f"{name} = {_shown(scope.parameters[name], secrets)}"
+                for name in dict.fromkeys(got.names)
             )
             found.append(Planned(part, one, got.text, got.values, shown))
         planned[part] = tuple(found)
     return Plan(planned["before"], planned["sql"], planned["after"])
+
+
+def _shown(value: str, secrets: Collection[str]) -> str:
+    # Cut or escaped, a secret would not be recognised by what masks the log.
+    if any(secret and secret in value for secret in secrets):
+        return "***"
+    return shortened(repr(value), _LONGEST_VALUE)
 
 
 def _refuse_transactions(part: str, statement: Slice) -> None:

@@ -51,7 +51,15 @@ def run(work: Work[SqlParams]) -> None:
     )
     with Canceller(session, work):
         try:
-            plan = bind_all(slices, params, scope, source.kind, session.placeholder, session.quote)
+            plan = bind_all(
+                slices,
+                params,
+                scope,
+                source.kind,
+                session.placeholder,
+                session.quote,
+                secrets=[*work.secrets.values(), source.password],
+            )
             work.log(f"{source.name} ({source.kind}): {_described(plan, params)}")
             _Execution(work, session, plan).run()
         finally:
@@ -114,6 +122,13 @@ class _Execution:
         for planned in others:
             self._run(planned, Nothing())
         rows = collector(self._params, self._work.folder)
+        try:
+            return self._outputs(last, rows)
+        except BaseException:
+            rows.discard()
+            raise
+
+    def _outputs(self, last: Planned, rows: Collector) -> Mapping[str, str]:
         count, has_rows = self._run(last, rows)
         if self._params.result is not ResultKind.NONE and not has_rows:
             text = (

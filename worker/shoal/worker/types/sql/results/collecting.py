@@ -35,6 +35,10 @@ class Collector(Protocol):
         """Return the outputs. Raises WorkFailed."""
         ...
 
+    def discard(self) -> None:
+        """Leave nothing of the rows."""
+        ...
+
 
 def collector(params: SqlParams, folder: Path) -> Collector:
     """Return the collector that the params ask for. Files are written into ``folder``."""
@@ -91,8 +95,11 @@ class Nothing:
         """See Collector."""
         return {}
 
+    def discard(self) -> None:
+        """See Collector."""
 
-class _OneRow:
+
+class _OneRow(Nothing):
     def __init__(self, kind: ResultKind) -> None:
         self._kind = kind
         self._names: list[str] = []
@@ -142,7 +149,7 @@ class _Limit:
         return False
 
 
-class _Rows:
+class _Rows(Nothing):
     def __init__(self, limit: _Limit) -> None:
         self._limit = limit
         self._names: list[str] = []
@@ -186,8 +193,13 @@ class _File:
     def finish(self) -> Outputs:
         assert self._writer is not None
         self._writer.close()
+        self._writer = None
         truncated = as_text(self._limit.truncated)
         return {"file": self._path.name, "truncated": truncated}
+
+    def discard(self) -> None:
+        if self._writer is not None:
+            self._writer.discard()
 
 
 def _listed(columns: Sequence[Column]) -> str:

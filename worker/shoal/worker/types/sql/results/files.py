@@ -37,6 +37,10 @@ class RowWriter(Protocol):
         """Write the rest. Raises WorkFailed, OSError."""
         ...
 
+    def discard(self) -> None:
+        """Leave no file."""
+        ...
+
 
 def open_writer(path: Path, columns: Sequence[Column]) -> RowWriter:
     """Return a writer of the format that the end of the name says. Raises WorkFailed, OSError."""
@@ -99,6 +103,10 @@ class _Csv:
         self._file.close()
         part(self._path).rename(self._path)
 
+    def discard(self) -> None:
+        self._file.close()
+        part(self._path).unlink(missing_ok=True)
+
 
 def _csv_cell(value: Any) -> Any:
     # csv itself writes numbers and nothing; most cells are one of those or a harmless text.
@@ -136,6 +144,10 @@ class _Xlsx:
     def close(self) -> None:
         self._book.close()
         part(self._path).rename(self._path)
+
+    def discard(self) -> None:
+        self._book.close()  # it has files of its own, which only this removes
+        part(self._path).unlink(missing_ok=True)
 
     def _cell(self, column: int, value: Any) -> None:
         sheet, row = self._sheet, self._count

@@ -50,6 +50,12 @@ class ParquetWriter:
         self._writer.close()
         part(self._path).rename(self._path)
 
+    def discard(self) -> None:
+        """See RowWriter."""
+        if self._writer is not None:
+            self._writer.close()
+        part(self._path).unlink(missing_ok=True)
+
     def _batch(self) -> None:
         """Make a batch of Arrow of the rows so far."""
         if not self._rows and self._schema is not None:
