@@ -1,0 +1,1 @@
+"""The SQL type in the process of its attempt, with real databases."""

@@ -1,0 +1,127 @@
+"""Run the work of a SQL task in a process of its own, as the agent does."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from shoal.core.data_sources import DataSource
+from shoal.worker.execution.work_files import make_folder
+from shoal.worker.types.child.ending import is_settled, read_reason
+from shoal.worker.types.child.kind import argv
+from shoal.worker.types.child.request import Request
+from shoal.worker.types.sql.params import SqlParams
+from shoal.worker.types.sql.sql import Sql
+from tests.support.waiting import DEADLINE_S
+
+TAG = "shoal-test"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How the process ended, and what it left."""
+
+    code: int
+    log: str
+    outputs: dict[str, str]
+    reason: str
+    settled: bool
+    folder: Path
+
+
+class Process:
+    """One attempt. Leaving the block kills what is left of it."""
+
+    def __init__(
+        self,
+        source: DataSource,
+        params: dict[str, Any],
+        folder: Path,
+        *,
+        parameters: dict[str, str] | None = None,
+        secrets: dict[str, str] | None = None,
+        settle: bool = False,
+        attempt: int = 1,
+    ) -> None:
+        make_folder(folder)
+        given = SqlParams.model_validate({"data_source": source.name, **params})
+        request = Request(
+            work=Sql.work,
+            task_type=f"{Sql.__module__}:{Sql.__qualname__}",
+            params=given.model_dump(mode="json"),
+            parameters=parameters or {},
+            task_instance_id=1,
+            attempt=attempt,
+            tag=TAG,
+            secrets=secrets or {},
+            data_sources={source.name: source},
+            settle=settle,
+        )
+        self._folder, self._log = folder, folder / "log"
+        self._outputs = folder / "output"
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                argv(),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+                env={**os.environ, "SHOAL_OUTPUT": str(self._outputs)},
+            )
+        assert self._process.stdin is not None
+        self._process.stdin.write(request.to_json().encode())
+        self._process.stdin.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    @property
+    def log(self) -> str:
+        """What it has written so far."""
+        return self._log.read_text(encoding="utf-8")
+
+    def until(self, text: str) -> None:
+        """Return when the log has that text."""
+        deadline = time.monotonic() + DEADLINE_S
+        while text not in self.log:
+            assert time.monotonic() < deadline, f"no {text!r} in:\n{self.log}"
+            assert self._process.poll() is None, f"ended with:\n{self.log}"
+            time.sleep(0.02)
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def ended(self) -> Ended:
+        """Return how it ended, once it has."""
+        code = self._process.wait(DEADLINE_S)
+        outputs = ""
+        if self._outputs.exists():
+            outputs = self._outputs.read_text(encoding="utf-8")
+        return Ended(
+            code,
+            self.log,
+            json.loads(outputs or "{}"),
+            read_reason(self._folder) or "",
+            is_settled(self._folder),
+            self._folder,
+        )
+
+
+def ran(source: DataSource, params: dict[str, Any], folder: Path, **more: Any) -> Ended:
+    """Run an attempt to its end."""
+    with Process(source, params, folder, **more) as process:
+        return process.ended()
