@@ -22,7 +22,9 @@ class Canceller:
         self._left = threading.Event()
 
     def __enter__(self) -> Self:
-        self._work.on_cancel(self._cancel)
+        # In a thread of its own: if the attempt is to end already, the callback runs here.
+        thread = threading.Thread(target=self._cancel, name="cancel statement", daemon=True)
+        self._work.on_cancel(thread.start)
         return self
 
     def __exit__(

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
+from shoal.core.data_sources import DataSource
 from shoal.core.errors import shortened
 from shoal.core.logic import expressions
 from shoal.core.timing.durations import format_duration
@@ -19,7 +20,7 @@ from shoal.worker.types.child.work import Cancelled, Work
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.cancelling import Canceller
 from shoal.worker.types.sql.params import ResultKind, SqlParams, Transaction
-from shoal.worker.types.sql.plan import Plan, Planned, bind_all, take_apart
+from shoal.worker.types.sql.plan import Plan, Planned, Slices, bind_all, take_apart
 from shoal.worker.types.sql.results.collecting import (
     Collector,
     Nothing,
@@ -39,33 +40,51 @@ def run(work: Work[SqlParams]) -> None:
     """Run the task. Raises WorkFailed, Cancelled."""
     params = work.params
     source = work.data_source(params.data_source)
-    slices = take_apart(params, source.kind)
-    scope = Scope(work.parameters, params.types, params.identifiers)
-    session = drivers.connect(
-        source,
-        tag=work.tag,
-        attempt=work.attempt,
-        log=work.log,
-        read_only=params.read_only,
-        statement_timeout_s=params.statement_timeout,
-    )
-    with Canceller(session, work):
-        try:
-            plan = bind_all(
-                slices,
-                params,
-                scope,
-                source.kind,
-                session.placeholder,
-                session.quote,
-                secrets=[*work.secrets.values(), source.password],
-            )
-            work.log(f"{source.name} ({source.kind}): {_described(plan, params)}")
-            _Execution(work, session, plan).run()
-        finally:
-            with suppress(Exception):  # what went wrong before is what people need to know
-                session.close()
-    work.settled()
+    try:
+        slices = take_apart(params, source.kind)
+        session = drivers.connect(
+            source,
+            tag=work.tag,
+            attempt=work.attempt,
+            log=work.log,
+            read_only=params.read_only,
+            statement_timeout_s=params.statement_timeout,
+        )
+    except Exception:
+        work.settled()  # nothing has begun
+        raise
+    is_idle = False
+    try:
+        with Canceller(session, work):
+            execution = _Execution(work, session, _bound(work, source, slices, session))
+            try:
+                execution.run()
+            finally:
+                is_idle = execution.is_idle
+    finally:
+        with suppress(Exception):  # what went wrong before is what people need to know
+            session.close()
+        if is_idle:
+            work.settled()
+
+
+def _bound(work: Work[SqlParams], source: DataSource, slices: Slices, session: Session) -> Plan:
+    params = work.params
+    try:
+        plan = bind_all(
+            slices,
+            params,
+            Scope(work.parameters, params.types, params.identifiers),
+            source.kind,
+            session.placeholder,
+            session.quote,
+            secrets=[*work.secrets.values(), source.password],
+        )
+    except WorkFailed:
+        work.settled()  # nothing has begun
+        raise
+    work.log(f"{source.name} ({source.kind}): {_described(plan, params)}")
+    return plan
 
 
 def settle(work: Work[SqlParams]) -> None:
@@ -88,6 +107,7 @@ class _Execution:
     def __init__(self, work: Work[SqlParams], session: Session, plan: Plan) -> None:
         self._work, self._params, self._session = work, work.params, session
         self._plan, self._done = plan, 0
+        self.is_idle = True  # nothing runs at the server, for sure
         self._in_transaction = False
         self._after_begun = False
         self._uncommitted = 0  # statements that have changed something in the open transaction
@@ -165,12 +185,14 @@ class _Execution:
                 "also when the task fails"
             )
         began = time.monotonic()
+        self.is_idle = False
         result = self._session.execute(planned.text, planned.values)
         self._bound = ""
         try:
             counted = self._consume(result, rows, began)
         finally:
             result.close()
+        self.is_idle = True
         self._note_change(planned, commits_itself=commits_itself)
         return counted
 
@@ -240,8 +262,9 @@ class _Execution:
     def _commit(self) -> None:
         self._work.require_wanted()
         if self._in_transaction:
-            self._where = "COMMIT"
+            self._where, self.is_idle = "COMMIT", False
             self._session.commit()
+            self.is_idle = True
             self._in_transaction = False
             self._work.log("committed")
         self._work.progress(self._plan.total, self._plan.total, "statements")
@@ -253,7 +276,7 @@ class _Execution:
             with suppress(Exception):
                 self._session.rollback()
                 self._work.log("rolled back")
-                self._work.settled()  # the server has answered, so nothing runs there
+                self.is_idle = True
 
     def _judge(self, outputs: Mapping[str, str]) -> None:
         """Raise WorkFailed if ``fail_if`` is true, or cannot be evaluated."""
@@ -286,6 +309,7 @@ class _Execution:
         text = shortened(str(error) or type(error).__name__, _LONGEST_MESSAGE)
         text = f"{self._where}: {text}" if self._where else text
         if verdict is Verdict.PERMANENT:
+            self.is_idle = True  # the server has answered
             is_syntax = self._bound and _OF_SYNTAX.search(text)
             return WorkFailed(f"{text}; {_BOUND}" if is_syntax else text, permanent=True)
         if self._params.idempotent:
