@@ -21,6 +21,7 @@ from tests.mutations.catalogue import (
     settling,
     silence,
     slots,
+    sql_tasks,
     text,
     worker,
     worker_groups,
@@ -51,4 +52,5 @@ MUTATIONS: tuple[Mutation, ...] = (
     *settling.MUTATIONS,
     *http.MUTATIONS,
     *silence.MUTATIONS,
+    *sql_tasks.MUTATIONS,
 )

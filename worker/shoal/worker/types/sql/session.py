@@ -23,7 +23,9 @@ class Verdict(StrEnum):
 
     PERMANENT = "permanent"  # the same another time: syntax, permission, constraint
     RETRY = "retry"  # may be none another time: connection, deadlock, serialization, timeout
-    AMBIGUOUS = "ambiguous"  # lost during COMMIT: nobody knows whether the changes are there
+    # Lost during COMMIT, or in a statement that commits itself: nobody knows whether the changes
+    # are there.
+    AMBIGUOUS = "ambiguous"
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ class Session(Protocol):
     """
 
     #: Returns the text that stands for a value in a statement: of its number, from 0 and in the
-    #: order of the statement, and the name of its type (``params.ValueType``).
+    #: order of the statement, and the name of its type (``typed.ValueType``). If that begins
+    #: with %, every other % of a statement that has values is written twice.
     placeholder: Callable[[int, str], str]
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Result:
