@@ -28,6 +28,7 @@ _FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_con
 # Its transactions would hold back what readers of events may see, at moments of its own choice.
 _STEADY = ("autovacuum=off",)
 INITDB = ("-U", "shoal", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
+PORT = 5432
 USER = "nobody"  # runs the server if we are root, as which it refuses to run
 _START_TIMEOUT_S = 100
 _STOP_TIMEOUT_S = 60
@@ -95,10 +96,11 @@ def _given_server() -> Iterator[PostgresqlServer]:
 
 
 @contextmanager
-def temporary_server(settings: Sequence[str]) -> Iterator[PostgresqlServer]:
+def temporary_server(settings: Sequence[str], port: int = PORT) -> Iterator[PostgresqlServer]:
     """Run a server with these settings (``name=value``), all of it gone at the end.
 
-    Raises PostgresqlMissing if its programs are not installed.
+    ``port``: of its socket, and of TCP if the settings have it listen there. Raises
+    PostgresqlMissing if its programs are not installed.
     """
     binaries = find_binaries()
     # Short, for the name of a socket has at most 107 bytes.
@@ -107,7 +109,7 @@ def temporary_server(settings: Sequence[str]) -> Iterator[PostgresqlServer]:
         if os.geteuid() == 0:
             shutil.chown(folder, USER)
         run_tool(folder, [binaries / "initdb", *INITDB, "-D", folder / "data"])
-        with _running(binaries, folder, settings) as url:
+        with _running(binaries, folder, settings, port) as url:
             yield PostgresqlServer(url)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -149,9 +151,10 @@ def run_tool(folder: Path, command: Sequence[str | Path]) -> None:
 
 
 @contextmanager
-def _running(binaries: Path, folder: Path, settings: Sequence[str]) -> Iterator[str]:
-    """Run the server below ``folder``, reachable only through a socket there; yield its URL."""
-    options: list[str | Path] = ["-D", folder / "data", "-k", folder, "-c", "listen_addresses="]
+def _running(binaries: Path, folder: Path, settings: Sequence[str], port: int) -> Iterator[str]:
+    """Run the server below ``folder``, with a socket there; yield its URL by that socket."""
+    options: list[str | Path] = ["-D", folder / "data", "-k", folder, "-p", str(port)]
+    options += ["-c", "listen_addresses="]
     for setting in settings:
         options += ["-c", setting]
     log = folder / "log"
@@ -165,6 +168,8 @@ def _running(binaries: Path, folder: Path, settings: Sequence[str]) -> Iterator[
         )
     try:
         url = f"postgresql://shoal@/postgres?host={folder}"
+        if port != PORT:
+            url += f"&port={port}"
         _wait_ready(process, url, log)
         yield url
     finally:

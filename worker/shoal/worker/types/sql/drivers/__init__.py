@@ -26,6 +26,7 @@ _ROOM = "shoal.worker.types.sql.drivers"
 _DRIVERS = {
     SourceKind.SQLITE: ("sqlite", "sqlite3", ""),
     SourceKind.DUCKDB: ("duckdb", "duckdb", "duckdb"),
+    SourceKind.POSTGRESQL: ("postgresql", "psycopg", "postgresql"),
 }
 
 

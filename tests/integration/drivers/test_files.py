@@ -18,7 +18,7 @@ from shoal.worker.types.sql.drivers.failures import (
     StatementTimedOut,
 )
 from shoal.worker.types.sql.session import Verdict
-from tests.integration.worker.drivers.kit import Aside, connected, rows, run
+from tests.integration.drivers.kit import Aside, connected, rows, run
 
 # It ends at no time anybody would wait for.
 ENDLESS = {

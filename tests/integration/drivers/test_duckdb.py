@@ -13,7 +13,7 @@ from shoal.worker.types.sql.drivers import classify
 from shoal.worker.types.sql.drivers import duckdb as driver
 from shoal.worker.types.sql.drivers.failures import StatementFailed
 from shoal.worker.types.sql.session import Verdict
-from tests.integration.worker.drivers.kit import Aside, connected, rows, run
+from tests.integration.drivers.kit import Aside, connected, rows, run
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.sql.drivers import classify
 from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementFailed
 from shoal.worker.types.sql.session import Verdict
-from tests.integration.worker.drivers.kit import Aside, connected, rows, run
+from tests.integration.drivers.kit import Aside, connected, rows, run
 
 
 @pytest.fixture

@@ -1,0 +1,107 @@
+"""Servers as data sources find them: by TCP, with passwords and certificates."""
+
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from shoal.core.data_sources import DataSource, Option, SourceKind
+from shoal.proto.tls import TlsFiles, create_identity
+from tests.support import postgresql
+
+PASSWORD = "pa'ss wörd"
+_HBA = """
+local   all all trust
+hostssl all trusted_by_tls 127.0.0.1/32 scram-sha-256
+hostnossl all trusted_by_tls 127.0.0.1/32 reject
+host    all all 127.0.0.1/32 scram-sha-256
+"""
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that tests may do anything to. ``source`` signs in as a plain user."""
+
+    source: DataSource
+    administrator: str  # the URL of a user who sees everything
+    ca: str  # the certificate of who signed the server's, PEM
+
+    def sourced(self, **changed: Any) -> DataSource:
+        """Return the data source with other fields."""
+        return replace(self.source, **changed)
+
+    def with_options(self, **options: Option) -> DataSource:
+        return self.sourced(options=options)
+
+
+@contextmanager
+def postgresql_served() -> Iterator[Served]:
+    port = free_port()
+    with _certificates(postgresql.USER) as (folder, tls):
+        hba = folder / "pg_hba.conf"
+        hba.write_text(_HBA)
+        settings = (
+            "listen_addresses=127.0.0.1",
+            "ssl=on",
+            f"ssl_cert_file={tls.cert}",
+            f"ssl_key_file={tls.key}",
+            f"hba_file={hba}",
+            "fsync=off",
+            "max_connections=50",
+            "max_prepared_transactions=5",
+        )
+        with postgresql.temporary_server(settings, port) as server:
+            with psycopg.connect(server.url, autocommit=True) as connection:
+                for user in ("etl", "trusted_by_tls"):
+                    connection.execute(
+                        f"CREATE USER {user} PASSWORD '{PASSWORD.replace(chr(39), chr(39) * 2)}'"
+                    )
+                connection.execute("CREATE USER stranger")
+                connection.execute("CREATE DATABASE warehouse OWNER etl")
+            source = DataSource(
+                "warehouse",
+                SourceKind.POSTGRESQL,
+                host="127.0.0.1",
+                port=port,
+                database="warehouse",
+                user="etl",
+                password=PASSWORD,
+                options={"sslmode": "prefer", "connect_timeout": 30},
+            )
+            yield Served(source, server.url_of("warehouse"), tls.ca.read_text())
+
+
+def free_port() -> int:
+    """Return a port of this machine that nobody listens at."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def missing(error: Exception) -> None:
+    """Skip the test that needs a server that is not installed; fail it in CI."""
+    if os.environ.get("CI"):
+        pytest.fail(str(error))
+    pytest.skip(str(error))
+
+
+@contextmanager
+def _certificates(user: str) -> Iterator[tuple[Path, TlsFiles]]:
+    folder = Path(tempfile.mkdtemp(prefix="shoal-tls-", dir="/tmp"))
+    try:
+        files = create_identity(folder)
+        if os.geteuid() == 0:
+            for path in (folder, files.cert, files.key):
+                shutil.chown(path, user)
+        yield folder, files
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
