@@ -17,16 +17,16 @@ from shoal.worker.types.child.ending import WorkFailed, is_settled
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.child.work import Cancelled, Work
 from shoal.worker.types.sql import cancelling, drivers, run
+from shoal.worker.types.sql.drivers.failures import StatementFailed, StatementTimedOut
 from shoal.worker.types.sql.params import SqlParams
 from shoal.worker.types.sql.session import Column, Verdict
 
 DEADLINE_S = 60.0
 
 
-class DatabaseError(Exception):
+class DatabaseError(StatementFailed):
     def __init__(self, verdict: Verdict, text: str = "broken") -> None:
-        self.verdict = verdict
-        super().__init__(text)
+        super().__init__(text, verdict)
 
 
 @dataclass
@@ -131,14 +131,6 @@ class Site:
         self._folder, self._monkeypatch = folder, monkeypatch
         self.session: ScriptedSession
         monkeypatch.setenv("SHOAL_OUTPUT", str(folder / "output"))
-        monkeypatch.setattr(drivers, "classify", self._classify)
-
-    @staticmethod
-    def _classify(error: Exception) -> Verdict:
-        if isinstance(error, WorkFailed):
-            return Verdict.PERMANENT if error.permanent else Verdict.RETRY
-        assert isinstance(error, DatabaseError), error
-        return error.verdict
 
     def work(self, sql: str, **params: Any) -> Work[SqlParams]:
         given = SqlParams.model_validate({"data_source": "db", "sql": sql, **params})
@@ -178,7 +170,7 @@ def test_outputs_come_after_the_commit(site: Site) -> None:
     [
         (Verdict.PERMANENT, {}, True, "statement 1/1 (update t): broken"),
         (Verdict.RETRY, {}, False, "statement 1/1 (update t): broken"),
-        (Verdict.AMBIGUOUS, {}, True, "nobody knows whether it was committed"),
+        (Verdict.AMBIGUOUS, {}, True, "broken; the task is not tried again; write `idempotent"),
         (Verdict.AMBIGUOUS, {"idempotent": True}, False, "statement 1/1 (update t): broken"),
     ],
 )
@@ -232,17 +224,21 @@ def test_result_of_an_earlier_statement_is_none(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "rollback", "settled"),
+    ("answer", "rollback", "settled"),
     [
-        (Verdict.PERMANENT, DatabaseError(Verdict.RETRY), True),
-        (Verdict.RETRY, None, True),
-        (Verdict.RETRY, DatabaseError(Verdict.RETRY), False),
+        (DatabaseError(Verdict.PERMANENT), DatabaseError(Verdict.RETRY), True),
+        (StatementTimedOut(1.0), DatabaseError(Verdict.RETRY), True),
+        (DatabaseError(Verdict.RETRY), None, False),  # the connection may be lost
+        (DatabaseError(Verdict.AMBIGUOUS), None, False),
+        ([[1, 2]], None, True),  # more rows than wanted
+        ([[1, 2]], DatabaseError(Verdict.RETRY), False),
     ],
 )
 def test_attempt_is_settled_only_when_nothing_can_run_any_more(
-    site: Site, tmp_path: Path, verdict: Verdict, rollback: Exception | None, settled: bool
+    site: Site, tmp_path: Path, answer: Any, rollback: Exception | None, settled: bool
 ) -> None:
-    site.run({"update t": DatabaseError(verdict), "ROLLBACK": rollback}, "update t")
+    ran = site.run({"select 1": answer, "ROLLBACK": rollback}, "select 1", result="value")
+    assert ran.failure is not None
     assert is_settled(tmp_path) is settled
 
 
@@ -270,9 +266,9 @@ def test_statement_that_ignores_its_cancellation_loses_its_connection(
         raise lost
 
     work = site.work("update t", after="insert a")
-    with pytest.raises(DatabaseError, match="connection lost"):
-        site.run_work({"update t": deaf, "ROLLBACK": lost}, work)
-    asked = site.session.asked
+    ran = site.run_work({"update t": deaf, "ROLLBACK": lost}, work)
+    assert ran.text == "connection lost"
+    asked = ran.session.asked
     assert asked.count("cancel") >= 2
     assert asked.index("terminate") > asked.index("cancel")
     assert "insert a" not in asked

@@ -29,6 +29,7 @@ class WorkFailed(ShoalError):
     """
 
     def __init__(self, text: str, *, permanent: bool = False, exit_code: int | None = None) -> None:
+        self.permanent = permanent
         self.exit_code = PERMANENT if permanent else exit_code or FAILED
         super().__init__(text)
 

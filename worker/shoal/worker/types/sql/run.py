@@ -19,6 +19,11 @@ from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.child.work import Cancelled, Work
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.cancelling import Canceller
+from shoal.worker.types.sql.drivers.failures import (
+    StatementCancelled,
+    StatementFailed,
+    StatementTimedOut,
+)
 from shoal.worker.types.sql.params import ResultKind, SqlParams, Transaction
 from shoal.worker.types.sql.plan import Plan, Planned, Slices, bind_all, take_apart
 from shoal.worker.types.sql.results.collecting import (
@@ -131,7 +136,8 @@ class _Execution:
                 self._run(planned, Nothing())
             self._commit()
         except BaseException as error:  # whatever it is, nothing half done may stay
-            self._undo()
+            if self._undo() and not isinstance(error, StatementFailed):
+                self.is_idle = True  # the statement was well, its rows were not
             if isinstance(error, Exception):
                 self._fail(error)
             raise
@@ -269,14 +275,19 @@ class _Execution:
             self._work.log("committed")
         self._work.progress(self._plan.total, self._plan.total, "statements")
 
-    def _undo(self) -> None:
-        """Roll back, if the connection is still there to do it; otherwise the server does."""
-        if self._in_transaction:
-            self._in_transaction = False
-            with suppress(Exception):
-                self._session.rollback()
-                self._work.log("rolled back")
-                self.is_idle = True
+    def _undo(self) -> bool:
+        """Roll back, if the connection is there to do it; otherwise the server does.
+
+        Return whether that was done.
+        """
+        if not self._in_transaction:
+            return False
+        self._in_transaction = False
+        with suppress(Exception):
+            self._session.rollback()
+            self._work.log("rolled back")
+            return True
+        return False
 
     def _judge(self, outputs: Mapping[str, str]) -> None:
         """Raise WorkFailed if ``fail_if`` is true, or cannot be evaluated."""
@@ -297,6 +308,8 @@ class _Execution:
 
     def _fail(self, error: Exception) -> NoReturn:
         """Run ``after`` where it is due, then say what the failure means for the attempt."""
+        if isinstance(error, StatementCancelled | StatementTimedOut):
+            self.is_idle = True  # the database has answered so
         if isinstance(error, Cancelled) or self._work.is_cancelled:
             raise error
         failure = self._failure(error)
@@ -315,7 +328,7 @@ class _Execution:
         if self._params.idempotent:
             return WorkFailed(text)
         if verdict is Verdict.AMBIGUOUS:
-            return WorkFailed(f"{text}; {_AMBIGUOUS}", permanent=True)
+            return WorkFailed(f"{text}; {_NOT_AGAIN}", permanent=True)
         if self._kept:
             kept = "1 statement is" if self._kept == 1 else f"{self._kept} statements are"
             return WorkFailed(f"{text}; {kept} committed already: {_NOT_AGAIN}", permanent=True)
@@ -337,10 +350,9 @@ class _Execution:
             self._undo()
 
 
-_OF_SYNTAX = re.compile(r"syntax|\bnear\b|parameter", re.IGNORECASE)
+_OF_SYNTAX = re.compile(r"syntax error|SQL syntax|no parameter|parameters prohibited")
 _BOUND = "parameters are values: they cannot stand for names, types or parts of definitions"
 _NOT_AGAIN = "the task is not tried again; write `idempotent: true` if to run it twice does no harm"
-_AMBIGUOUS = f"nobody knows whether it was committed: look, then run it again if not; {_NOT_AGAIN}"
 
 
 def _rows(count: int) -> str:

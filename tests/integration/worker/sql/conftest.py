@@ -1,0 +1,1 @@
+from tests.integration.drivers.conftest import postgresql as postgresql
