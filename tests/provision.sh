@@ -1,7 +1,7 @@
 #!/bin/sh
-# Install what the tests need from Debian: a PostgreSQL server, a C compiler, and what the fault suite
-# makes its hosts of. Quiet when nothing is missing. The tests start their own server from its
-# programs, in a temporary folder, and compile a library that shifts the clocks of processes. Without
+# Install what the tests need from Debian: PostgreSQL and MariaDB servers, a C compiler, and what the
+# fault suite makes its hosts of. Quiet when nothing is missing. The tests start servers of their own
+# from these programs, in temporary folders, and compile a library that shifts the clocks of processes. Without
 # the tools for networks the suite only leaves out the faults that need them.
 set -eu
 
@@ -11,6 +11,7 @@ for program in /usr/lib/postgresql/*/bin/postgres; do
         missing=
     fi
 done
+test -x /usr/sbin/mariadbd || missing="$missing mariadb-server-core"
 command -v cc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
 wanted=
 command -v ip >/dev/null 2>&1 || wanted="$wanted iproute2"
@@ -31,7 +32,8 @@ if [ "$as_root" = unavailable ] || ! command -v apt-get >/dev/null 2>&1; then
     if [ -z "$missing" ]; then
         exit 0
     fi
-    echo "The tests need PostgreSQL's server programs in /usr/lib/postgresql/<version>/bin and cc." >&2
+    echo "The tests need PostgreSQL's server programs in /usr/lib/postgresql/<version>/bin, MariaDB's" >&2
+    echo "/usr/sbin/mariadbd, and cc." >&2
     echo "Install as root, on Debian: apt-get install --no-install-recommends $missing" >&2
     echo "Or name a running server in SHOAL_TEST_POSTGRESQL_URL." >&2
     exit 1

@@ -125,13 +125,16 @@ def find_binaries() -> Path:
     return max(found, key=lambda path: float(path.parent.name))
 
 
-def as_server_user(command: Sequence[str | Path]) -> list[str]:
-    """Return the command so that it is not root, and ends in order if this process is killed."""
+def as_server_user(command: Sequence[str | Path], stop: str = "INT") -> list[str]:
+    """Return the command so that it is not root, and ends in order if this process is killed.
+
+    ``stop``: the signal at which it does.
+    """
     switch = [f"--reuid={USER}", "--regid=nogroup", "--clear-groups"]
     return [
         "setpriv",
         *(switch if os.geteuid() == 0 else []),
-        "--pdeathsig=INT",
+        f"--pdeathsig={stop}",
         "--",
         *map(str, command),
     ]

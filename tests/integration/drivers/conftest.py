@@ -2,7 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.drivers.servers import Served, missing, postgresql_served
+from tests.integration.drivers.servers import Served, mariadb_served, missing, postgresql_served
+from tests.support.mariadb import MariadbMissing
 from tests.support.postgresql import PostgresqlMissing
 
 
@@ -12,4 +13,13 @@ def postgresql() -> Iterator[Served]:
         with postgresql_served() as served:
             yield served
     except PostgresqlMissing as error:
+        missing(error)
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[Served]:
+    try:
+        with mariadb_served() as served:
+            yield served
+    except MariadbMissing as error:
         missing(error)

@@ -1,5 +1,9 @@
 """What the tests of drivers share."""
 
+import dataclasses
+import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -38,6 +42,32 @@ def rows(session: Session, statement: str, values: tuple[Any, ...] = ()) -> list
 def run(session: Session, *statements: str) -> None:
     for statement in statements:
         session.execute(statement).close()
+
+
+_PEAK = """
+import json, resource, sys
+from shoal.core.data_sources import DataSource, SourceKind
+from shoal.worker.types.sql.drivers import connect
+source = json.load(sys.stdin)
+source["kind"] = SourceKind(source["kind"])
+session = connect(DataSource(**source), tag="peak", attempt=1, log=print, read_only=False,
+                  statement_timeout_s=None)
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+for row in session.execute("SELECT 1"):
+    pass
+before = peak()
+count = sum(1 for row in session.execute(sys.argv[1]))
+print(count, peak() - before)
+"""
+
+
+def peak_of(source: DataSource, statement: str) -> tuple[int, float]:
+    """Return how many rows a process has read, and how many MiB more it has needed for that."""
+    command = [sys.executable, "-c", _PEAK, statement]
+    told = json.dumps(dataclasses.asdict(source))
+    done = subprocess.run(command, input=told, capture_output=True, text=True, check=True)
+    count, more = done.stdout.split()
+    return int(count), float(more)
 
 
 class Aside:

@@ -4,7 +4,7 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ import pytest
 
 from shoal.core.data_sources import DataSource, Option, SourceKind
 from shoal.proto.tls import TlsFiles, create_identity
-from tests.support import postgresql
+from tests.support import mariadb, postgresql
 
 PASSWORD = "pa'ss wörd"
 _HBA = """
@@ -31,7 +31,7 @@ class Served:
     """A server that tests may do anything to. ``source`` signs in as a plain user."""
 
     source: DataSource
-    administrator: str  # the URL of a user who sees everything
+    asked: Callable[[str], list[tuple[Any, ...]]]  # runs a statement as administrator
     ca: str  # the certificate of who signed the server's, PEM
 
     def sourced(self, **changed: Any) -> DataSource:
@@ -60,10 +60,9 @@ def postgresql_served() -> Iterator[Served]:
         )
         with postgresql.temporary_server(settings, port) as server:
             with psycopg.connect(server.url, autocommit=True) as connection:
+                password = PASSWORD.replace("'", "''")
                 for user in ("etl", "trusted_by_tls"):
-                    connection.execute(
-                        f"CREATE USER {user} PASSWORD '{PASSWORD.replace(chr(39), chr(39) * 2)}'"
-                    )
+                    connection.execute(f"CREATE USER {user} PASSWORD '{password}'")
                 connection.execute("CREATE USER stranger")
                 connection.execute("CREATE DATABASE warehouse OWNER etl")
             source = DataSource(
@@ -76,7 +75,14 @@ def postgresql_served() -> Iterator[Served]:
                 password=PASSWORD,
                 options={"sslmode": "prefer", "connect_timeout": 30},
             )
-            yield Served(source, server.url_of("warehouse"), tls.ca.read_text())
+            url = server.url_of("warehouse")
+
+            def asked(statement: str) -> list[tuple[Any, ...]]:
+                with psycopg.connect(url, autocommit=True) as connection:
+                    cursor = connection.execute(statement)
+                    return cursor.fetchall() if cursor.description else []
+
+            yield Served(source, asked, tls.ca.read_text())
 
 
 def free_port() -> int:
@@ -105,3 +111,32 @@ def _certificates(user: str) -> Iterator[tuple[Path, TlsFiles]]:
         yield folder, files
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def mariadb_served() -> Iterator[Served]:
+    port = free_port()
+    with _certificates(mariadb.USER) as (_, tls):
+        options = [f"--ssl-cert={tls.cert}", f"--ssl-key={tls.key}", f"--ssl-ca={tls.ca}"]
+        if os.geteuid() == 0:
+            shutil.chown(tls.ca, mariadb.USER)
+        with mariadb.temporary_server(port, options) as server:
+            password = PASSWORD.replace("'", "''")
+            server.run(
+                f"CREATE USER etl@'127.0.0.1' IDENTIFIED BY '{password}'",
+                f"CREATE USER trusted_by_tls@'127.0.0.1' IDENTIFIED BY '{password}' REQUIRE SSL",
+                "CREATE DATABASE warehouse CHARACTER SET utf8mb4",
+                "GRANT ALL ON warehouse.* TO etl@'127.0.0.1'",
+                "GRANT ALL ON warehouse.* TO trusted_by_tls@'127.0.0.1'",
+            )
+            source = DataSource(
+                "warehouse",
+                SourceKind.MARIADB,
+                host="127.0.0.1",
+                port=port,
+                database="warehouse",
+                user="etl",
+                password=PASSWORD,
+                options={"tls": "prefer", "connect_timeout": 30, "charset": "utf8mb4"},
+            )
+            yield Served(source, lambda statement: server.run(statement), tls.ca.read_text())

@@ -1,7 +1,5 @@
 """SQLite and DuckDB: what both do alike."""
 
-import subprocess
-import sys
 import time
 from datetime import date
 from decimal import Decimal
@@ -18,7 +16,7 @@ from shoal.worker.types.sql.drivers.failures import (
     StatementTimedOut,
 )
 from shoal.worker.types.sql.session import Verdict
-from tests.integration.drivers.kit import Aside, connected, rows, run
+from tests.integration.drivers.kit import Aside, connected, peak_of, rows, run
 
 # It ends at no time anybody would wait for.
 ENDLESS = {
@@ -218,22 +216,7 @@ def test_names_are_quoted(source: DataSource, kind: SourceKind) -> None:
     session.close()
 
 
-_PEAK = """
-import resource, sys
-from shoal.core.data_sources import DataSource, SourceKind
-from shoal.worker.types.sql.drivers import connect
-session = connect(DataSource("m", SourceKind(sys.argv[1]), database=":memory:"), tag="t",
-                  attempt=1, log=print, read_only=False, statement_timeout_s=None)
-for row in session.execute("SELECT 1"):
-    pass
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-count = sum(1 for row in session.execute(sys.argv[2]))
-print(count, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
-"""
-
-
 def test_a_million_rows_in_bounded_memory(kind: SourceKind) -> None:
-    command = [sys.executable, "-c", _PEAK, kind.value, MANY[kind]]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert output[0] == "1000000"
-    assert float(output[1]) < 60  # MiB more; as tuples they would take more than 200
+    count, more = peak_of(DataSource("m", kind, database=":memory:"), MANY[kind])
+    assert count == 1_000_000
+    assert more < 60  # MiB; as tuples they would take more than 200

@@ -1,21 +1,18 @@
 """PostgreSQL: results, transactions, errors and connections."""
 
 import socket
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 
-import psycopg
 import pytest
 
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.sql.drivers import classify
 from shoal.worker.types.sql.drivers.failures import StatementFailed, StatementTimedOut
 from shoal.worker.types.sql.session import Session, Verdict
-from tests.integration.drivers.kit import connected, rows, run
+from tests.integration.drivers.kit import connected, peak_of, rows, run
 from tests.integration.drivers.servers import PASSWORD, Served, free_port
 
 
@@ -64,9 +61,8 @@ def test_columns_of_an_empty_result_and_of_other_statements(session: Session) ->
 
 
 def test_types_of_the_database(postgresql: Served) -> None:
-    with psycopg.connect(postgresql.administrator, autocommit=True) as administrator:
-        administrator.execute("CREATE TYPE mood AS ENUM ('sad', 'glad')")
-        administrator.execute("CREATE DOMAIN money_ AS numeric(9,1)")
+    postgresql.asked("CREATE TYPE mood AS ENUM ('sad', 'glad')")
+    postgresql.asked("CREATE DOMAIN money_ AS numeric(9,1)")
     session = connected(postgresql.source, tag="types")
     found = session.execute("SELECT 'sad'::mood, 1::money_, ARRAY['glad']::mood[]")
     assert [column.type_name for column in found.columns][:2] == ["mood", "numeric(9,1)"]
@@ -97,42 +93,11 @@ def test_a_query_is_run_to_its_end_though_its_rows_are_not_read(session: Session
     assert rows(session, "SELECT count(*) FROM seen") == [(5100,)]
 
 
-_PEAK = """
-import json, resource, sys
-from shoal.core.data_sources import DataSource, SourceKind
-from shoal.worker.types.sql.drivers import connect
-source = json.load(sys.stdin)
-source["kind"] = SourceKind(source["kind"])
-session = connect(DataSource(**source), tag="peak", attempt=1, log=print, read_only=False,
-                  statement_timeout_s=None)
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-for row in session.execute("SELECT 1"):
-    pass
-before = peak()
-count = sum(1 for row in session.execute(sys.argv[1]))
-print(count, peak() - before)
-"""
-"""Read by tests of other servers as well."""
-
-
 def test_a_million_rows_in_bounded_memory(postgresql: Served) -> None:
-    count, more = peak_of(
-        postgresql, "SELECT i, repeat('x', 100) FROM generate_series(1, 1000000) i"
-    )
+    many = "SELECT i, repeat('x', 100) FROM generate_series(1, 1000000) i"
+    count, more = peak_of(postgresql.source, many)
     assert count == 1_000_000
     assert more < 30  # MiB; as tuples they would take more than 200
-
-
-def peak_of(served: Served, statement: str) -> tuple[int, float]:
-    """Return how many rows a process has read, and how many MiB more it needed for that."""
-    import dataclasses
-    import json
-
-    command = [sys.executable, "-c", _PEAK, statement]
-    told = json.dumps(dataclasses.asdict(served.source))
-    done = subprocess.run(command, input=told, capture_output=True, text=True, check=True)
-    count, more = done.stdout.split()
-    return int(count), float(more)
 
 
 # -- transactions ---------------------------------------------------------------------------------

@@ -27,6 +27,8 @@ _DRIVERS = {
     SourceKind.SQLITE: ("sqlite", "sqlite3", ""),
     SourceKind.DUCKDB: ("duckdb", "duckdb", "duckdb"),
     SourceKind.POSTGRESQL: ("postgresql", "psycopg", "postgresql"),
+    SourceKind.MARIADB: ("mariadb", "pymysql", "mariadb"),
+    SourceKind.MYSQL: ("mariadb", "pymysql", "mariadb"),
 }
 
 

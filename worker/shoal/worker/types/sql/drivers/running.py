@@ -50,6 +50,11 @@ class Running:
                 self._timer = None
             self._idle.notify_all()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a statement is under way."""
+        return self._number != 0
+
     @contextmanager
     def statement(self) -> Iterator[None]:
         """Say so for a statement that is over at the end of the block."""
