@@ -1,17 +1,19 @@
 """What the tests of drivers share."""
 
+import asyncio
 import dataclasses
 import json
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.sql.drivers import connect
 from shoal.worker.types.sql.session import Session
+from tests.support.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S
 
 
@@ -103,3 +105,37 @@ def wait_until(condition: Callable[[], object], timeout_s: float = DEADLINE_S) -
     while not condition():
         assert time.monotonic() < deadline, f"still not true after {timeout_s} s"
         time.sleep(0.01)
+
+
+class Proxied:
+    """A way to a server that can be told to misbehave, run by a thread of its own."""
+
+    def __init__(self, source: DataSource) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._original = source
+
+    def __enter__(self) -> "Proxied":
+        self._thread.start()
+        self.proxy = TcpProxy(self._original.host, self._original.port or 0)
+        self._do(self.proxy.__aenter__())
+        self.source = dataclasses.replace(self._original, port=self.proxy.port)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._do(self.proxy.__aexit__(None, None, None))
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(DEADLINE_S)
+        self._loop.close()
+
+    def cut(self) -> None:
+        """End all connections, and let none in."""
+        self._loop.call_soon_threadsafe(self.proxy.cut)
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the request came that it was to freeze at."""
+        return self.proxy.freeze_from is None
+
+    def _do(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(DEADLINE_S)

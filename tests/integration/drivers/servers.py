@@ -61,9 +61,8 @@ def postgresql_served() -> Iterator[Served]:
         with postgresql.temporary_server(settings, port) as server:
             with psycopg.connect(server.url, autocommit=True) as connection:
                 password = PASSWORD.replace("'", "''")
-                for user in ("etl", "trusted_by_tls"):
+                for user in ("etl", "trusted_by_tls", "stranger"):
                     connection.execute(f"CREATE USER {user} PASSWORD '{password}'")
-                connection.execute("CREATE USER stranger")
                 connection.execute("CREATE DATABASE warehouse OWNER etl")
             source = DataSource(
                 "warehouse",
