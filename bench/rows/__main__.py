@@ -11,15 +11,15 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from shoal.core.data_sources import DataSource, SourceKind
 from shoal.worker.types.child.kind import argv
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.sql.params import SqlParams
 from shoal.worker.types.sql.sql import Sql
-from tests.support.postgresql import DURABLE, temporary_server
+from tests.integration.drivers.servers import postgresql_served
 
 QUERIES = {
     SourceKind.SQLITE: """
@@ -55,16 +55,8 @@ def _source(kind: SourceKind, folder: Path) -> Iterator[DataSource]:
     if kind is not SourceKind.POSTGRESQL:
         yield DataSource("db", kind, database=str(folder / "data"))
         return
-    with temporary_server(DURABLE) as server:
-        url = urlsplit(server.create("bench"))
-        yield DataSource(
-            "db",
-            kind,
-            host=url.hostname or "",
-            port=url.port,
-            database=url.path[1:],
-            user=url.username or "",
-        )
+    with postgresql_served() as served:
+        yield replace(served.source, name="db")
 
 
 def _measure(source: DataSource, count: int, ending: str, folder: Path) -> str:

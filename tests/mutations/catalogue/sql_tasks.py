@@ -54,8 +54,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "committed statements are run again",
         Promise.GUARDED_STATES,
-        f"{_SQL}/run.py",
-        ("        if self._kept:\n", "        if self._kept < 0:\n"),
+        f"{_SQL}/verdicts.py",
+        ("    if kept:\n", "    if kept < 0:\n"),
         (f"{_UNIT}/test_run.py::test_what_is_committed_already_is_not_done_again",),
     ),
     mutation(

@@ -5,7 +5,6 @@ asked otherwise: ``before``, ``sql``, the judgement of ``fail_if``, ``after``, C
 the outputs. A failure rolls back, and ``after`` runs in a transaction of its own.
 """
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -35,9 +34,9 @@ from shoal.worker.types.sql.results.collecting import (
 from shoal.worker.types.sql.results.preview import one_line, preview
 from shoal.worker.types.sql.session import Result, Session, Verdict
 from shoal.worker.types.sql.statements.binding import Scope
+from shoal.worker.types.sql.verdicts import LONGEST_MESSAGE, failed
 
 _SHOWN = 120  # characters of a statement in the log
-_LONGEST_MESSAGE = 700  # characters of what a database says
 _PROGRESS_EVERY = 1_000  # rows
 
 
@@ -312,27 +311,20 @@ class _Execution:
             self.is_idle = True  # the database has answered so
         if isinstance(error, Cancelled) or self._work.is_cancelled:
             raise error
-        failure = self._failure(error)
+        verdict = drivers.classify(error)
+        if verdict is Verdict.PERMANENT:
+            self.is_idle = True  # the database has answered
+        failure = failed(
+            error,
+            verdict,
+            where=self._where,
+            bound=self._bound,
+            kept=self._kept,
+            params=self._params,
+        )
         if not self._after_begun:
             self._run_after()
         raise failure from error
-
-    def _failure(self, error: Exception) -> WorkFailed:
-        verdict = drivers.classify(error)
-        text = shortened(str(error) or type(error).__name__, _LONGEST_MESSAGE)
-        text = f"{self._where}: {text}" if self._where else text
-        if verdict is Verdict.PERMANENT:
-            self.is_idle = True  # the server has answered
-            is_syntax = self._bound and _OF_SYNTAX.search(text)
-            return WorkFailed(f"{text}; {_BOUND}" if is_syntax else text, permanent=True)
-        if self._params.idempotent:
-            return WorkFailed(text)
-        if verdict is Verdict.AMBIGUOUS:
-            return WorkFailed(f"{text}; {_NOT_AGAIN}", permanent=True)
-        if self._kept:
-            kept = "1 statement is" if self._kept == 1 else f"{self._kept} statements are"
-            return WorkFailed(f"{text}; {kept} committed already: {_NOT_AGAIN}", permanent=True)
-        return WorkFailed(text)
 
     def _run_after(self) -> None:
         """Run ``after`` by itself. Its failures are logged: the first reason counts."""
@@ -346,13 +338,8 @@ class _Execution:
                 self._run(planned, Nothing())
             self._commit()
         except Exception as error:  # noqa: BLE001 - drivers raise anything
-            self._work.log(f"    {self._where}: {shortened(str(error), _LONGEST_MESSAGE)}")
+            self._work.log(f"    {self._where}: {shortened(str(error), LONGEST_MESSAGE)}")
             self._undo()
-
-
-_OF_SYNTAX = re.compile(r"syntax error|SQL syntax|no parameter|parameters prohibited")
-_BOUND = "parameters are values: they cannot stand for names, types or parts of definitions"
-_NOT_AGAIN = "the task is not tried again; write `idempotent: true` if to run it twice does no harm"
 
 
 def _rows(count: int) -> str:
