@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -119,6 +120,14 @@ class Process:
             is_settled(self._folder),
             self._folder,
         )
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Return when the condition holds."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def ran(source: DataSource, params: dict[str, Any], folder: Path, **more: Any) -> Ended:

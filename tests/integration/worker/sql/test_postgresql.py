@@ -2,8 +2,7 @@
 
 import json
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ import pytest
 
 from shoal.worker.types.child.ending import CANCELLED, FAILED, PERMANENT
 from tests.integration.drivers.servers import Served, free_port
-from tests.integration.worker.sql.kit import Process, ran
-from tests.support.waiting import DEADLINE_S
+from tests.integration.worker.sql.kit import Process, ran, until
 
 MARK = "/* of the task */"  # in statements that run long
 RUNNING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE %s AND pid <> pg_backend_pid()"
@@ -26,13 +24,20 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(postgresql: Served) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(postgresql.administrator, autocommit=True) as connection:
+    source = postgresql.source
+    with psycopg.connect(
+        host=source.host,
+        port=source.port,
+        dbname=source.database,
+        user=source.user,
+        password=source.password,
+        autocommit=True,
+    ) as connection:
         connection.execute("DROP SCHEMA IF EXISTS shop CASCADE")
-        connection.execute("CREATE SCHEMA shop AUTHORIZATION etl")
+        connection.execute("CREATE SCHEMA shop")
         connection.execute(
             "CREATE TABLE shop.t (i integer PRIMARY KEY, d date, at timestamptz, n numeric, b bool)"
         )
-        connection.execute("ALTER TABLE shop.t OWNER TO etl")
         yield connection
 
 
@@ -47,13 +52,6 @@ def running(server: psycopg.Connection[Any]) -> int:
     assert row is not None
     count: int = row[0]
     return count
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_untyped_and_typed_values_fit_columns_of_every_type(
