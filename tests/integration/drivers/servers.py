@@ -33,6 +33,7 @@ class Served:
     source: DataSource
     asked: Callable[[str], list[tuple[Any, ...]]]  # runs a statement as administrator
     ca: str  # the certificate of who signed the server's, PEM
+    administrator: str = ""  # the URL by which PostgreSQL's signs in
 
     def sourced(self, **changed: Any) -> DataSource:
         """Return the data source with other fields."""
@@ -81,7 +82,7 @@ def postgresql_served() -> Iterator[Served]:
                     cursor = connection.execute(statement)
                     return cursor.fetchall() if cursor.description else []
 
-            yield Served(source, asked, tls.ca.read_text())
+            yield Served(source, asked, tls.ca.read_text(), url)
 
 
 def free_port() -> int:

@@ -27,8 +27,8 @@ def refusal(**fields: Any) -> str:
 
 
 def test_built_in_types_are_registered_like_any_plugin() -> None:
-    assert {"SHELL", "PYTHON", "SPARK", "SQL"} <= set(task_type_names())
-    for name in ("SHELL", "PYTHON", "SPARK", "SQL"):
+    assert {"SHELL", "PYTHON", "SPARK", "SQL", "PROCEDURE"} <= set(task_type_names())
+    for name in ("SHELL", "PYTHON", "SPARK", "SQL", "PROCEDURE"):
         assert load_task_type(name).Params.model_json_schema()["properties"]
 
 

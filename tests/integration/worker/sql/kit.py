@@ -1,4 +1,4 @@
-"""Run the work of a SQL task in a process of its own, as the agent does."""
+"""Run the work of a SQL or PROCEDURE task in a process of its own, as the agent does."""
 
 import json
 import os
@@ -14,9 +14,8 @@ from typing import Any, Self
 from shoal.core.data_sources import DataSource
 from shoal.worker.execution.work_files import make_folder
 from shoal.worker.types.child.ending import is_settled, read_reason
-from shoal.worker.types.child.kind import argv
+from shoal.worker.types.child.kind import ChildType, argv
 from shoal.worker.types.child.request import Request
-from shoal.worker.types.sql.params import SqlParams
 from shoal.worker.types.sql.sql import Sql
 from tests.support.waiting import DEADLINE_S
 
@@ -48,12 +47,13 @@ class Process:
         secrets: dict[str, str] | None = None,
         settle: bool = False,
         attempt: int = 1,
+        kind: type[ChildType[Any]] = Sql,
     ) -> None:
         make_folder(folder)
-        given = SqlParams.model_validate({"data_source": source.name, **params})
+        given = kind.Params.model_validate({"data_source": source.name, **params})
         request = Request(
-            work=Sql.work,
-            task_type=f"{Sql.__module__}:{Sql.__qualname__}",
+            work=kind.work,
+            task_type=f"{kind.__module__}:{kind.__qualname__}",
             params=given.model_dump(mode="json"),
             parameters=parameters or {},
             task_instance_id=1,

@@ -54,6 +54,11 @@ def collector(params: SqlParams, folder: Path) -> Collector:
             return Nothing()
 
 
+def rows_into(most: int, *, truncates: bool) -> Collector:
+    """Return a collector of at most so many rows as a JSON list."""
+    return _Rows(_Limit(most, truncates=truncates))
+
+
 def check_outputs(outputs: Outputs) -> None:
     """Raise WorkFailed if these cannot be the outputs of a task."""
     for name, value in outputs.items():

@@ -59,7 +59,7 @@ def connect(
     except (pymysql.MySQLError, WorkFailed) as error:
         connection.close()
         raise cannot_connect(source, str(error)) from error
-    return MariadbSession(connector, connection, log, statement_timeout_s, read_only=read_only)
+    return MariadbSession(connector, connection, tag, log, statement_timeout_s, read_only=read_only)
 
 
 def settle(source: DataSource, *, tag: str) -> None:
@@ -80,12 +80,14 @@ class MariadbSession:
         self,
         connector: Connector,
         connection: Connection,
+        tag: str,
         log: Callable[[str], None],
         statement_timeout_s: float | None,
         *,
         read_only: bool,
     ) -> None:
-        self._connector, self._connection, self._log = connector, connection, log
+        self._connector, self._connection = connector, connection
+        self._tag, self._log = tag, log
         self._number: int = connection.thread_id()
         self._read_only, self._statement_timeout_s = read_only, statement_timeout_s
         # MySQL itself limits queries alone.
@@ -150,7 +152,7 @@ class MariadbSession:
         self._running.is_cancelled = True
         connection = self._connector.connect("terminate")
         try:
-            tags.terminate(connection, self._number)
+            tags.terminate(connection, self._tag, self._number)
         finally:
             connection.close()
 

@@ -17,7 +17,10 @@ from shoal.worker.types.sql.drivers.mariadb.errors import NO_SUCH_THREAD, code_o
 
 _TIMEOUT_S = 60  # for ended connections to be gone: what they did is rolled back before
 _POLL_S = 0.05
-_IS_THERE = "SELECT COUNT(*) FROM information_schema.processlist WHERE id = %s"
+_IS_THERE = """
+SELECT COALESCE(IS_USED_LOCK(%s) = %s, 0)
+OR EXISTS (SELECT 1 FROM information_schema.processlist WHERE id = %s)
+"""
 
 
 def lock_name(tag: str) -> str:
@@ -50,13 +53,13 @@ def take(connection: Connection, tag: str, log: Callable[[str], None]) -> None:
         _require_time(deadline, holder)
         time.sleep(_POLL_S)
     for number in ended:
-        _wait_gone(connection, number, deadline)
+        _wait_gone(connection, tag, number, deadline)
 
 
-def terminate(connection: Connection, number: int) -> None:
-    """End another connection at the server. Raises WorkFailed if it does not end."""
+def terminate(connection: Connection, tag: str, number: int) -> None:
+    """End the tag's connection at the server. Raises WorkFailed if it does not end."""
     _kill(connection, number)
-    _wait_gone(connection, number, time.monotonic() + _TIMEOUT_S)
+    _wait_gone(connection, tag, number, time.monotonic() + _TIMEOUT_S)
 
 
 def cancel(connection: Connection, number: int) -> None:
@@ -64,8 +67,10 @@ def cancel(connection: Connection, number: int) -> None:
     _kill(connection, number, "QUERY ")
 
 
-def _wait_gone(connection: Connection, number: int, deadline: float) -> None:
-    while value(connection, _IS_THERE, number):
+def _wait_gone(connection: Connection, tag: str, number: int, deadline: float) -> None:
+    # The list shows no connection that is inside of a routine with the rights of another user; who
+    # has the lock everybody sees.
+    while value(connection, _IS_THERE, lock_name(tag), number, number):
         _require_time(deadline, number)
         time.sleep(_POLL_S)
 
@@ -77,8 +82,12 @@ def _kill(connection: Connection, number: int, what: str = "") -> None:
     except pymysql.MySQLError as error:
         if code_of(error) == NO_SUCH_THREAD:
             return
-        text = f"the user may not end what an earlier attempt has left at the server (id {number})"
-        raise WorkFailed(f"{text}: an administrator can, with KILL {number} ({error})") from error
+        text = (
+            f"the user may not end what runs at the server (id {number}): it has the rights of "
+            "another user there, such as the definer of a routine. Grant CONNECTION ADMIN, or have "
+            f"an administrator run KILL {number}"
+        )
+        raise WorkFailed(f"{text} ({error})") from error
 
 
 def _require_time(deadline: float, number: int | None) -> None:
