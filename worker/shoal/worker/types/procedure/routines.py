@@ -39,9 +39,9 @@ class Parameter:
         return self.mode is not Mode.IN
 
     def __str__(self) -> str:
-        mode = "" if self.mode is Mode.IN else f"{self.mode} "
-        default = " = default" if self.is_optional else ""
-        return f"{mode}{self.name} {self.type_name}".replace("  ", " ") + default
+        mode = "" if self.mode is Mode.IN else self.mode.value
+        default = "= default" if self.is_optional else ""
+        return " ".join(filter(None, (mode, self.name, self.type_name, default)))
 
 
 @dataclass(frozen=True)

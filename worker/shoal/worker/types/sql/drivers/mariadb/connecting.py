@@ -125,7 +125,7 @@ class Connector:
                 reason = "the server's certificate is for another host"
             else:
                 reason = (
-                    "the server's certificate is not signed by whom we trust; give the CA's as "
+                    "the server's certificate is not signed by a trusted authority; give that as "
                     "option ca_certificate"
                 )
             return cannot_connect(self._source, f"{reason} ({cause})", permanent=True)

@@ -24,7 +24,7 @@ _LASTING = {
     "database ": "there is no such database",
     "no pg_hba.conf entry": "the server lets nobody in from this worker in this way (pg_hba.conf)",
     "server does not support SSL": "the server has no TLS; the data source asks for it",
-    "certificate verify failed": "the server's certificate is not signed by whom we trust; "
+    "certificate verify failed": "the server's certificate is not signed by a trusted authority; "
     "give the CA's as option ca_certificate",
     "does not match host name": "the server's certificate is for another host",
     "permission denied for database": "the user may not connect to this database",
