@@ -21,6 +21,7 @@ from tests.mutations.catalogue import (
     settling,
     silence,
     slots,
+    sql_drivers,
     sql_tasks,
     text,
     worker,
@@ -52,5 +53,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     *settling.MUTATIONS,
     *http.MUTATIONS,
     *silence.MUTATIONS,
+    *sql_drivers.MUTATIONS,
     *sql_tasks.MUTATIONS,
 )
