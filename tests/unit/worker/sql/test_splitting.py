@@ -89,7 +89,7 @@ def test_statements_and_separators_are_the_text(
         return
     assert joined(script) == text
     assert all(text[one.start :].startswith(one.text) for one in script.statements)
-    assert all(one.text.strip() == one.text != "" for one in script.statements)
+    assert all(one.text.lstrip() == one.text != "" for one in script.statements)
 
 
 WHOLE = {
