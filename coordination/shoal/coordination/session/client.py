@@ -273,7 +273,7 @@ class Client(KazooClient):  # type: ignore[misc]
         self._call(request, _Answer(done))
 
     def doubt(self, session_id: int) -> None:
-        """Ask again, on another connection, whether a session is over: a server says so on this one.
+        """Connect again: on this connection a server says that the session is over.
 
         Without that the client would keep a connection to a session that is gone.
         """
