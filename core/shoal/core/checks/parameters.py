@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from shoal.core.data_sources.naming import sources_named
+from shoal.core.data_sources.spec import is_open, is_source_name
 from shoal.core.definition.fields import PARAMETER_PATTERN
 from shoal.core.definition.parameters import reserved_parameter, secret_problem
 from shoal.core.macros import placeholders
@@ -24,11 +26,15 @@ def params_findings(
     ``on_worker``: a worker runs such tasks, not the master itself.
     """
     programs, command_line = fields_marked(model, Verbatim), fields_marked(model, CommandLine)
+    names = {path: text for path, text, _ in sources_named(model, params)}
+    yield from ((path, one) for path, text in names.items() if (one := _bad_source_name(text)))
     for name, value in params.items():
         for path, text in _texts(value, (str(name),)):
             yield from ((path, message) for message in placeholders.check(text))
             for secret in sorted(placeholders.secrets_named(text)):
-                if not on_worker:
+                if path in names:
+                    message = "a secret cannot be the name of a data source"
+                elif not on_worker:
                     message = "a task that the master runs is given no secrets"
                 elif name in programs:
                     message = (
@@ -44,6 +50,15 @@ def params_findings(
                     message = bad_secret_name(secret) or ""
                 if message:
                     yield path, message
+
+
+def _bad_source_name(text: str) -> str | None:
+    if is_open(text) or is_source_name(text):
+        return None
+    return (
+        "is no name of a data source: letters, digits, '_', at most 100 characters; one that "
+        "another project shares is PROJECT/NAME"
+    )
 
 
 def bad_secret_name(name: str) -> str | None:

@@ -1,8 +1,8 @@
-"""What a data source is: where a database or a service is found, and how tasks sign in there.
+"""What a data source is to a task, and the kinds that there are.
 
 A project's data sources are stored by the API, with the password encrypted. A task names one in a
 field of its params that is marked ``SourceName``; the master sends it to the worker with the
-payload. What may be stored of each kind is in ``runtime``'s and the API's checks.
+payload.
 """
 
 from collections.abc import Mapping
@@ -33,8 +33,8 @@ class DataSource:
     """One data source as a task uses it: everything rendered, the password in the clear.
 
     ``host`` and ``port`` are of a server, ``database`` is its database or schema, or the file of
-    SQLITE and DUCKDB. ``options`` are those of the allow-list of its kind. ``version`` grows with
-    each change of the stored data source.
+    SQLITE and DUCKDB. ``options`` are those of the allow-list of its kind, with the defaults of
+    those that have one. ``version`` grows with each change of the stored data source.
     """
 
     name: str
