@@ -21,6 +21,7 @@
         ├── OpenInstances         a workflow still has instances that have not ended
         ├── CalendarInUse         schedules still name the calendar
         ├── ConcurrencyGroupInUse workflows still name the group, or tasks hold its slots
+        ├── PasswordOfAnotherServer   a kept password would be sent elsewhere
         ├── InvalidDatabaseUrl    the URL cannot be read or names an unknown database
         ├── PartitionsMissing     the cluster has never been started on this database
         ├── PartitionsDiffer      the database was set up with another number of partitions
@@ -184,6 +185,17 @@ class ConcurrencyGroupInUse(SqlError):
             if workflows
             else f"{attempts} tasks have slots of the concurrency group {project}/{name} or wait "
             "for one; wait for them or stop them, then delete it"
+        )
+
+
+class PasswordOfAnotherServer(SqlError):
+    """A data source gets another server, and its password was not given again."""
+
+    def __init__(self, project: str, name: str) -> None:
+        self.project, self.name = project, name
+        super().__init__(
+            f"the data source {project}/{name} gets another kind, host or port; its password was "
+            "given for the server before: give it again, or remove it"
         )
 
 

@@ -9,6 +9,7 @@ from shoal.sql.driver.connection import Connection, Source
 from shoal.sql.repositories.definitions.backfills import Backfills
 from shoal.sql.repositories.definitions.calendars import Calendars
 from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
+from shoal.sql.repositories.definitions.data_sources import DataSources
 from shoal.sql.repositories.definitions.plans import PlanCache
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.repositories.definitions.schedules import Schedules
@@ -23,6 +24,7 @@ from shoal.sql.repositories.runs.instances import Instances
 from shoal.sql.repositories.runs.new_instances import NewInstances
 from shoal.sql.repositories.runs.slots import Slots
 from shoal.sql.repositories.runs.tasks import Tasks
+from shoal.sql.repositories.upkeep.cluster import Cluster
 from shoal.sql.repositories.upkeep.expired import ExpiredRows
 from shoal.sql.repositories.upkeep.partitions import Partitions
 from shoal.sql.repositories.upkeep.purges import Purges
@@ -91,6 +93,14 @@ class UnitOfWork:
     @cached_property
     def secrets(self) -> Secrets:
         return Secrets(self.connection)
+
+    @cached_property
+    def data_sources(self) -> DataSources:
+        return DataSources(self.connection, self.projects)
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        return Cluster(self.connection)
 
     @cached_property
     def partitions(self) -> Partitions:

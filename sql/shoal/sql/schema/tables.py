@@ -81,6 +81,30 @@ secret = Table(
     sqlite_autoincrement=True,
 )
 
+# Of ``password`` and ``password_secret`` at most one is there: a ciphertext, or the name of a
+# secret of the same project.
+data_source = Table(
+    "data_source",
+    metadata,
+    _row_id(),
+    Column("project_id", ForeignKey("project.id"), nullable=False),
+    Column("name", Line(100), nullable=False),
+    Column("kind", Line(20), nullable=False),
+    Column("host", Prose, nullable=False),
+    Column("port", Integer),
+    Column("database", Prose, nullable=False),
+    Column("user_name", Prose, nullable=False),
+    Column("options", Json(dict), nullable=False),
+    Column("shared_with", Json(list, texts=True), nullable=False),  # names of projects, or "*"
+    Column("password", Prose),
+    Column("password_secret", Line(100)),
+    Column("version", Integer, nullable=False),  # grows with each change
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    UniqueConstraint("project_id", "name"),
+    sqlite_autoincrement=True,
+)
+
 calendar = Table(
     "calendar",
     metadata,
@@ -350,6 +374,14 @@ Index(
 )
 Index(None, task_instance.c.state, task_instance.c.id)
 Index(None, task_instance.c.worker, task_instance.c.id)
+
+# One row, whose number is 1. ``uid`` is random and no other cluster's.
+cluster = Table(
+    "cluster",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("uid", Line(36), nullable=False),
+)
 
 # ``epoch`` is written by the partition's owner when it takes over, and checked by every write.
 partition = Table(

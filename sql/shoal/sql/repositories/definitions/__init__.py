@@ -1,1 +1,4 @@
-"""What people define: projects, workflows, schedules, calendars, groups, secrets, backfills."""
+"""What people define: projects, workflows, schedules, calendars, groups, secrets, backfills.
+
+Data sources too: where a project's databases and services are found.
+"""
