@@ -69,6 +69,7 @@ class Opened:
     session: ZkSession
     clock: ClusterClock
     partitions: int  # of the cluster
+    cluster_uid: str  # a name that no other cluster has
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,9 @@ async def _serve_workers(
 ) -> str:
     """Answer workers; return the address that they reach this master at."""
     vault = Vault.of(opened.cluster)
-    rpc = MasterRpc(engine, opened.clock, opened.database, vault, revoker.being_killed)
+    rpc = MasterRpc(
+        engine, opened.clock, opened.database, vault, revoker.being_killed, opened.cluster_uid
+    )
     server, address = await start_server(
         TlsFiles.of(opened.cluster),
         lambda s: add_MasterServiceServicer_to_server(rpc, s),

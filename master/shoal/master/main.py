@@ -87,6 +87,7 @@ async def _open(
     await stack.enter_async_context(TreeKeeper(session, partitions))
     async with database.unit_of_work() as uow:
         await uow.partitions.ensure(partitions)
+        uid = await uow.cluster.uid()
         await uow.commit()
     clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
-    return Opened(master_id, settings, cluster, database, session, clock, partitions)
+    return Opened(master_id, settings, cluster, database, session, clock, partitions, uid)

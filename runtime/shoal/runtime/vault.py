@@ -18,6 +18,7 @@ from shoal.runtime.settings import ClusterSettings
 
 _KEY_BYTES, _NONCE_BYTES = 32, 12
 _VERSION = "1:"  # of the encryption; in front of each ciphertext
+_OF_SOURCE = "data-source/"  # no secret's name has a slash
 
 
 class VaultError(ShoalError):
@@ -41,9 +42,12 @@ class WrongSecretsKey(VaultError):
 
     def __init__(self, project: str, name: str, file: Path) -> None:
         self.project, self.name, self.file = project, name, file
+        is_password = name.startswith(_OF_SOURCE)
+        what = f"password of the data source {_source(name)}" if is_password else f"secret {name}"
         super().__init__(
-            f"the secret {name} of project {project} was encrypted with another key than the one "
-            f"in {file}; bring the right key file back, or set the secret again"
+            f"the {what} of project {project} was encrypted with another key than the one in "
+            f"{file}; bring the right key file back, or set the "
+            f"{'password' if is_password else 'secret'} again"
         )
 
 
@@ -83,6 +87,15 @@ class Vault:
         return self._cipher
 
 
+def password_of_source(name: str) -> str:
+    """Return the name under which the password of a data source is encrypted."""
+    return _OF_SOURCE + name
+
+
+def _source(password: str) -> str:
+    return password.removeprefix(_OF_SOURCE)
+
+
 def create_key(file: Path) -> None:
     """Make a random key in ``file`` (0600), unless it is there already."""
     if file.exists():
@@ -117,4 +130,5 @@ def _read_key(file: Path) -> bytes:
 
 
 def _bound_to(project: str, name: str) -> bytes:
-    return f"{project}/{name}".encode()  # neither of them holds a slash
+    # No project has a slash in its name, so what is before the first one is the project.
+    return f"{project}/{name}".encode()

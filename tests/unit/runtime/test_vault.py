@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from shoal.runtime.vault import NoSecretsKey, Vault, WrongSecretsKey, create_key
+from shoal.runtime.vault import (
+    NoSecretsKey,
+    Vault,
+    WrongSecretsKey,
+    create_key,
+    password_of_source,
+)
 
 
 @pytest.fixture
@@ -65,3 +71,12 @@ def test_key_is_private_and_never_replaced(tmp_path: Path) -> None:
     assert file.read_bytes() == content
     assert file.stat().st_mode & 0o777 == 0o600
     assert [path.name for path in file.parent.iterdir()] == ["secrets.key"]
+
+
+def test_password_of_a_data_source_is_no_secret_of_the_same_name(vault: Vault) -> None:
+    sealed = vault.seal("p", password_of_source("db"), "hush")
+    assert vault.open("p", password_of_source("db"), sealed) == "hush"
+    with pytest.raises(WrongSecretsKey, match="the secret db of project p .* set the secret again"):
+        vault.open("p", "db", sealed)
+    with pytest.raises(WrongSecretsKey, match=r"password of the data source x .* set the password"):
+        vault.open("p", password_of_source("x"), sealed)

@@ -76,7 +76,7 @@ class _ServerOptions(Options):
 
     ca_certificate: Pem | None = Field(
         default=None,
-        description="Who signs the server's certificate, as PEM text. None: those whom the "
+        description="Who signs the server's certificate, as PEM text. None: those that the "
         "worker's system trusts.",
     )
     connect_timeout: Seconds = Field(default=10, description="Seconds for signing in.")

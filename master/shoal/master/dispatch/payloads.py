@@ -50,11 +50,14 @@ class ProjectSecrets:
     def __call__(self, name: str) -> str:
         """Return the value of a secret. Raises UnknownSecret, VaultError. May read a file."""
         if name not in self.used:
-            if name not in self._ciphertexts:
-                raise UnknownSecret(self._project, name)
-            ciphertext = self._ciphertexts[name]
-            self.used[name] = self._vault.open(self._project, name, ciphertext)
+            self.used[name] = self.value(name)
         return self.used[name]
+
+    def value(self, name: str) -> str:
+        """Do the same for what the task itself is not given: the password of a data source."""
+        if name not in self._ciphertexts:
+            raise UnknownSecret(self._project, name)
+        return self._vault.open(self._project, name, self._ciphertexts[name])
 
 
 def may_use_secrets(spec: TaskSpec, own: Levels) -> bool:
@@ -71,8 +74,10 @@ def payload(
     epoch: int,
     secrets: ProjectSecrets | None = None,
     own: Levels | None = None,
+    sources: Mapping[str, pb.DataSource] | None = None,
+    cluster: str = "",
 ) -> pb.Payload:
-    """Return the payload of a stored attempt. ``own``: see Scope.
+    """Return the payload of a stored attempt. ``own``: see Scope. ``cluster``: see ``tag``.
 
     Raises InvalidMacro if it cannot be rendered, UnknownSecret, VaultError.
     """
@@ -107,12 +112,16 @@ def payload(
         queued_at=attempt.queued_at.timestamp() if attempt.queued_at else 0.0,
         undeclared=_unnamed(spec, own),
         outputs_from_log=spec.outputs_from_log,
-        tag=tag(run, attempt.task),
+        tag=tag(run, attempt.task, cluster),
+        data_sources=sources,
     )
 
 
 def tag(run: Run, task: str, cluster: str = "") -> str:
-    """Return what marks the work of all attempts of a task in one run; see TaskContext."""
+    """Return what marks the work of all attempts of a task in one run; see TaskContext.
+
+    ``cluster``: a name that no other cluster has.
+    """
     digest = hashlib.sha256(json.dumps([cluster, run.id, task]).encode()).hexdigest()
     return f"shoal-{digest[:24]}"
 

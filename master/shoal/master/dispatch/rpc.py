@@ -11,10 +11,9 @@ import structlog
 from shoal.core.errors import ShoalError
 from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskRequeued, TaskStarted
 from shoal.core.runs.run import Attempt, Run
-from shoal.core.runs.scope import levels
 from shoal.core.runs.states import TaskSignal, TaskState
 from shoal.master.dispatch.eager_dispatch import behind
-from shoal.master.dispatch.payloads import ProjectSecrets, may_use_secrets, payload
+from shoal.master.dispatch.making import PayloadMaker
 from shoal.master.dispatch.worker_time import WorkerTime
 from shoal.master.engine.batch import EagerRequest
 from shoal.master.engine.engine import Engine
@@ -51,11 +50,16 @@ class MasterRpc(MasterServiceServicer):
         database: Database,
         vault: Vault,
         being_killed: Container[int] = frozenset(),
+        cluster: str = "",
     ) -> None:
-        """``being_killed``: attempts whose KILLED means that they are LOST (revoking.py)."""
+        """``being_killed``: attempts whose KILLED means that they are LOST (revoking.py).
+
+        ``cluster``: a name that no other cluster has.
+        """
         self._being_killed = being_killed
         self._engine, self._clock = engine, clock
-        self._database, self._vault = database, vault
+        self._database = database
+        self._maker = PayloadMaker(database, vault, engine.epoch_of, cluster)
 
     async def Fetch(  # noqa: N802 - the name is the contract's
         self,
@@ -117,7 +121,7 @@ class MasterRpc(MasterServiceServicer):
             return _refused(ref, pb.Refusal.SUPERSEDED, found)
         try:
             granted = pb.FetchVerdict(
-                task_instance_id=ref.task_instance_id, payload=await self._payload(run, attempt)
+                task_instance_id=ref.task_instance_id, payload=await self._maker.make(run, attempt)
             )
         except NotOwner as error:
             return _refused(ref, pb.Refusal.NOT_OWNER, error)
@@ -136,16 +140,6 @@ class MasterRpc(MasterServiceServicer):
             )
             return await self._fail_unrenderable(worker, ref, run, reason)
         return granted
-
-    async def _payload(self, run: Run, attempt: Attempt) -> pb.Payload:
-        own = levels(run, attempt.task)
-        secrets = None
-        if may_use_secrets(run.plan.tasks[attempt.task], own):
-            project = run.plan.spec.project
-            async with self._database.unit_of_work(read_only=True) as uow:
-                ciphertexts = await uow.secrets.ciphertexts(project)
-            secrets = ProjectSecrets(self._vault, project, ciphertexts)
-        return payload(run, attempt, self._engine.epoch_of(run.partition), secrets, own)
 
     async def _fail_unrenderable(
         self, worker: str, ref: pb.AttemptRef, run: Run, reason: str
@@ -212,7 +206,7 @@ class MasterRpc(MasterServiceServicer):
                 behind=task_instance_id, attempt=_ref(run, attempt), place=_place(run, attempt)
             )
             try:
-                made = await self._payload(run, attempt)
+                made = await self._maker.make(run, attempt)
             except Exception as error:  # noqa: BLE001 - Fetch refuses it with the reason
                 log.info("payload not made yet", task_instance=attempt.id, why=str(error))
             else:

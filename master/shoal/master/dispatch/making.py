@@ -1,0 +1,76 @@
+"""Makes payloads: reads what a task needs beside its run, and puts it all together.
+
+Most tasks need nothing else, and cost no statement.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+
+from shoal.core.runs.run import Attempt, Run
+from shoal.core.runs.scope import levels
+from shoal.master.dispatch.payloads import ProjectSecrets, may_use_secrets, payload
+from shoal.master.dispatch.sources import (
+    SourceMaker,
+    UnknownDataSource,
+    Wanted,
+    is_shared_with,
+    uses_secrets,
+    wanted_sources,
+)
+from shoal.proto import shoal_pb2 as pb
+from shoal.runtime.vault import Vault
+from shoal.sql import Database, UnitOfWork
+from shoal.sql.repositories.definitions.data_sources import StoredDataSource
+
+_Stored = Mapping[tuple[str, str], StoredDataSource]
+
+
+class PayloadMaker:
+    """Makes the payloads of one master.
+
+    ``epoch_of`` returns the epoch of a partition, or raises NotOwner. ``cluster``: its name that no
+    other cluster has.
+    """
+
+    def __init__(
+        self, database: Database, vault: Vault, epoch_of: Callable[[int], int], cluster: str
+    ) -> None:
+        self._database, self._vault = database, vault
+        self._epoch_of, self._cluster = epoch_of, cluster
+
+    async def make(self, run: Run, attempt: Attempt) -> pb.Payload:
+        """Return the payload of a stored attempt.
+
+        Raises InvalidMacro, UnknownSecret, UnknownDataSource and others that say why the task
+        cannot be run; SqlError if the database gives no answer; VaultError, NotOwner.
+        """
+        spec, project = run.plan.tasks[attempt.task], run.plan.spec.project
+        own = levels(run, attempt.task)
+        wanted = wanted_sources(run, attempt, own)
+        needs_secrets = may_use_secrets(spec, own)
+        secrets: dict[str, ProjectSecrets] = {}
+        sources: dict[str, pb.DataSource] = {}
+        if wanted or needs_secrets:
+            async with self._database.unit_of_work(read_only=True) as uow:
+                stored = await _stored(uow, project, wanted) if wanted else {}
+                homes = {one.project for one in stored.values() if uses_secrets(one)}
+                for home in sorted(homes | ({project} if needs_secrets else set())):
+                    secrets[home] = await self._secrets(uow, home)
+            if wanted:
+                maker = SourceMaker(run, attempt, own, self._vault, secrets)
+                sources = maker.make(wanted, stored)
+        epoch = self._epoch_of(run.partition)  # after the last pause: it may have changed hands
+        return payload(run, attempt, epoch, secrets.get(project), own, sources, self._cluster)
+
+    async def _secrets(self, uow: UnitOfWork, project: str) -> ProjectSecrets:
+        return ProjectSecrets(self._vault, project, await uow.secrets.ciphertexts(project))
+
+
+async def _stored(uow: UnitOfWork, project: str, wanted: Collection[Wanted]) -> _Stored:
+    """Return what is stored of all that are wanted. Raises UnknownDataSource, UnreadableRow."""
+    rows = await uow.data_sources.named({each.key for each in wanted})
+    found = {(one.project, one.name): one for one in rows if is_shared_with(one, project)}
+    for each in wanted:
+        if each.key not in found:
+            known = await uow.data_sources.names(project) if each.home == project else ()
+            raise UnknownDataSource(each, project, known)
+    return found
