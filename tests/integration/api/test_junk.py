@@ -67,6 +67,8 @@ async def _made(api: Api, project: str) -> dict[str, Any]:
     await put("concurrency-groups/gpu", {"slots": 1})
     await put("parameters/x", {"value": "1"})
     await put("secrets/s", {"value": "hidden"})
+    source = {"kind": "mariadb", "host": "db", "port": 1, "user": "u", "password": "hidden"}
+    await put("data-sources/wh", {**source, "options": {"charset": "latin1"}})
     schedule = {"cron": "0 0 6 * * ?", "calendar": "days", "parameters": {"y": "2"}}
     tasks = [
         {
@@ -126,6 +128,7 @@ async def _backfill(api: Api, project: str) -> int:
 ROWS: Mapping[Table, tuple[str, str]] = {
     tables.project: ("name", "project"),
     tables.secret: ("project_id", "project"),
+    tables.data_source: ("project_id", "project"),
     tables.calendar: ("project_id", "project"),
     tables.concurrency_group: ("project_id", "project"),
     tables.workflow: ("project_id", "project"),
@@ -164,7 +167,8 @@ def values(column: Column[Any]) -> tuple[Any, ...]:
 
 def spoilable(table: Table) -> Iterator[Column[Any]]:
     """Yield the columns that say something of a row, not which one it is."""
-    return (column for column in table.c if column.name not in NAMES)
+    kind = tables.data_source.c.kind
+    return (column for column in table.c if column is kind or column.name not in NAMES)
 
 
 async def spoil(api: Api, column: Column[Any], value: Any, which: Mapping[str, Any]) -> bool:
@@ -186,8 +190,13 @@ async def spoil(api: Api, column: Column[Any], value: Any, which: Mapping[str, A
 
 
 # What tells of the cluster, its members and their logs, not of rows.
-OTHER = ("/health", "/cluster", "/task-types", "/stores", "/events", "/log")
-NAMED = {"calendars": "days", "concurrency-groups": "gpu", "workflows": "daily"}
+OTHER = ("/health", "/cluster", "/task-types", "-kinds", "/stores", "/events", "/log")
+NAMED = {
+    "calendars": "days",
+    "concurrency-groups": "gpu",
+    "data-sources": "wh",
+    "workflows": "daily",
+}
 
 
 def paths(api: Api, which: Mapping[str, Any]) -> dict[str, str]:

@@ -17,12 +17,14 @@ import pytest
 from sqlalchemy import Table, text
 
 from shoal.coordination import partition_of
+from shoal.core.data_sources.spec import DataSourceSpec
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.quarantine import Kind, QuarantinedItem
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import WorkflowState
 from shoal.proto import shoal_pb2 as pb
 from shoal.sql.errors import SqlError
+from shoal.sql.repositories.definitions.data_sources import StoredPassword
 from shoal.sql.schema import tables
 from shoal.sql.schema.types import Json, Line, Prose
 from tests.integration.master.conftest import PARTITIONS, Bench
@@ -270,6 +272,8 @@ SPOILT: Sequence[tuple[Table, Sequence[str]]] = (
     (tables.backfill, ("state", "request")),
     (tables.project, ("parameters",)),
     (tables.secret, ("ciphertext",)),
+    (tables.data_source, ("kind", "host", "port", "options", "shared_with", "password")),
+    (tables.cluster, ("uid",)),
     (tables.concurrency_group, ("slots",)),
 )
 
@@ -303,6 +307,9 @@ async def _victims(bench: Bench) -> dict[str, list[dict[str, Any]]]:
     async with bench.database.unit_of_work() as uow:
         await uow.projects.ensure("default", datetime.now(UTC))
         await uow.secrets.put("default", "s", "x", datetime.now(UTC))
+        source = DataSourceSpec.model_validate({"kind": "hive", "host": "db"})
+        password = StoredPassword("x")
+        await uow.data_sources.put("default", "d", source, password, datetime.now(UTC))
         await uow.calendars.put("default", "c", [], "", datetime.now(UTC))
         await uow.concurrency.put("default", "g", 1, "", datetime.now(UTC))
         await uow.partitions.ensure(PARTITIONS)
@@ -347,6 +354,8 @@ async def _victims(bench: Bench) -> dict[str, list[dict[str, Any]]]:
         "backfill": [{"id": 1}],
         "project": [{"name": "default"}],
         "secret": [{"name": "s"}],
+        "data_source": [{"name": "d"}],
+        "cluster": [{"number": 1}],
         "concurrency_group": [{"name": "g"}],
     }
 
@@ -364,5 +373,6 @@ async def _lists(bench: Bench) -> None:
         await uow.projects.list()
         await uow.events.after(0, 1000)
         await uow.concurrency.list()
+        await uow.data_sources.list()
         for one in found:
             await uow.tasks.of_instance(one.id)

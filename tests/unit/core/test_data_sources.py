@@ -138,6 +138,12 @@ def test_options_that_could_do_harm_are_none(kind: SourceKind) -> None:
         ({"database": "x host=evil"}, "database", "characters"),
         ({"database": "x;TrustServerCertificate=yes"}, "database", "characters"),
         ({"user": "u;x"}, "user", "characters"),
+        ({"user": "${u}\x1b[2J"}, "user", "control character"),
+        (
+            {"options": {"ca_certificate": "${ca}\x9b", "sslmode": "verify-ca"}},
+            "options.ca_certificate",
+            "control",
+        ),
         ({"user": "$[nonsense(]"}, "user", "unknown function"),
         ({"kind": "sqlite", "database": "/x.db", "host": "h"}, "host", "path is `database`"),
         (

@@ -76,7 +76,9 @@ def test_key_is_private_and_never_replaced(tmp_path: Path) -> None:
 def test_password_of_a_data_source_is_no_secret_of_the_same_name(vault: Vault) -> None:
     sealed = vault.seal("p", password_of_source("db"), "hush")
     assert vault.open("p", password_of_source("db"), sealed) == "hush"
-    with pytest.raises(WrongSecretsKey, match="the secret db of project p .* set the secret again"):
+    with pytest.raises(
+        WrongSecretsKey, match=r"the secret db of project p .* set the secret again"
+    ):
         vault.open("p", "db", sealed)
     with pytest.raises(WrongSecretsKey, match=r"password of the data source x .* set the password"):
         vault.open("p", password_of_source("x"), sealed)

@@ -1,14 +1,13 @@
 """Secrets of projects. Their values come in here and never leave: they are written, not read."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import Annotated
 
 from fastapi import Body, Path, Response
 
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
-from shoal.api.schemas.project_values import LONGEST_SECRET, SHORTEST_SECRET, SecretIn, SecretOut
+from shoal.api.schemas.project_values import SecretIn, SecretOut, secret_problems
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.problems import documented
@@ -50,7 +49,7 @@ async def put_secret(
     The project is created if it is missing.
     """
     value = body.value.get_secret_value()
-    if problems := list(_problems(value)):
+    if problems := list(secret_problems(value)):
         raise InvalidRequest([FieldError("value", problem) for problem in problems])
     ciphertext = await asyncio.to_thread(shoal.vault.seal, project, name, value)
     async with shoal.database.unit_of_work() as uow:
@@ -71,13 +70,3 @@ async def delete_secret(shoal: Shoal, project: ProjectName, name: SecretName) ->
     async with shoal.database.unit_of_work() as uow:
         await uow.secrets.delete(project, name)
         await uow.commit()
-
-
-def _problems(value: str) -> Iterator[str]:
-    """Yield what makes a value unusable; the value itself is in none of the texts."""
-    if len(value.strip()) < SHORTEST_SECRET:
-        yield f"has less than {SHORTEST_SECRET} characters, so it could not be masked in logs"
-    if len(value.encode("utf-8", "surrogatepass")) > LONGEST_SECRET:
-        yield f"has more than {LONGEST_SECRET:,} bytes; keep large secrets in a store of their own"
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        yield "holds half of a character"

@@ -1,5 +1,6 @@
 """What a project's workflows share: parameters and secrets."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated
 
@@ -54,3 +55,13 @@ class SecretIn(Strict):
         json_schema_extra={"minLength": SHORTEST_SECRET},
         description="At least 4 characters, at most 32 KiB in UTF-8.",
     )
+
+
+def secret_problems(value: str) -> Iterator[str]:
+    """Yield what makes a secret value unusable; the value itself is in none of the texts."""
+    if len(value.strip()) < SHORTEST_SECRET:
+        yield f"has less than {SHORTEST_SECRET} characters, so it could not be masked in logs"
+    if len(value.encode("utf-8", "surrogatepass")) > LONGEST_SECRET:
+        yield f"has more than {LONGEST_SECRET:,} bytes; keep large secrets in a store of their own"
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        yield "holds half of a character"

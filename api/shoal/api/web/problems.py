@@ -34,6 +34,7 @@ from shoal.sql.errors import (
     NotFound,
     OpenInstances,
     PartitionsMissing,
+    PasswordOfAnotherServer,
     StaleRow,
     TransactionConflict,
     UnreadableRow,
@@ -102,6 +103,11 @@ _KINDS: Mapping[type[ShoalError], Kind] = {
     CalendarInUse: Kind(HTTPStatus.CONFLICT, "calendar-in-use", "Schedules use the calendar"),
     ConcurrencyGroupInUse: Kind(
         HTTPStatus.CONFLICT, "concurrency-group-in-use", "The concurrency group is in use"
+    ),
+    PasswordOfAnotherServer: Kind(
+        HTTPStatus.CONFLICT,
+        "password-of-another-server",
+        "The password was given for another server",
     ),
     IntegrityViolated: replace(
         _CONFLICT,

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError
+from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationError
 
 from shoal.core.data_sources.kinds import KINDS, KindInfo, Need, option_fields
 from shoal.core.data_sources.model import Option, SourceKind
-from shoal.core.data_sources.options import PLAIN_NAME, VERIFYING, Options, tls_of
+from shoal.core.data_sources.options import LONGEST_PEM, PLAIN_NAME, VERIFYING, Options, tls_of
 from shoal.core.definition.fields import NAME_PATTERN, PARAMETER_PATTERN, Strict
 from shoal.core.hints import Hints
 from shoal.core.macros import placeholders
@@ -27,6 +27,7 @@ LONGEST_TEXT = 4096  # characters
 MOST_OPTIONS = 50
 
 _OPEN = re.compile(r"\$[{\[]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _HOST = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?:\.(?!-)[A-Za-z0-9_-]{1,63})*\.?")
 _USER = re.compile(r"""[^\x00-\x1f\x7f-\x9f;={}()'"]{1,255}""")
 _PATH = re.compile(r"[^\x00-\x1f\x7f-\x9f?#]{1,1024}")
@@ -34,8 +35,18 @@ _NAME = re.compile(PLAIN_NAME)
 _SECRET = re.compile(r"\$\{secret\.([^{}$]*)\}")
 
 Text = Annotated[StrictStr, Field(max_length=LONGEST_TEXT)]
-OptionValue = StrictBool | StrictInt | StrictFloat | StrictStr
 Finding = tuple[str, str]  # the field, and what is wrong with it
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, str | int | float):
+        raise ValueError("must be a text, a number, true or false")
+    if isinstance(value, str) and len(value) > LONGEST_PEM:
+        raise ValueError(f"has more than {LONGEST_PEM:,} characters")
+    return value
+
+
+OptionValue = Annotated[str | int | float | bool, BeforeValidator(_plain)]
 
 
 class DataSourceSpec(Strict):
@@ -122,6 +133,8 @@ def _fields(spec: DataSourceSpec, info: KindInfo) -> Iterator[Finding]:
             yield name, _not_taken(spec.kind, name)
         elif need is Need.REQUIRED and not text:
             yield name, f"is required for {spec.kind}" + _what(info, name)
+        elif _CONTROL.search(text):
+            yield name, "holds a control character"
         elif text and is_open(text):
             yield from ((name, problem) for problem in placeholders.check(text)[:1])
         elif text and (problem := problem_of(text)):
@@ -187,6 +200,8 @@ def _options(kind: SourceKind, options: Mapping[str, Option], info: KindInfo) ->
         if name not in known:
             yield f"options.{name}", _unknown(kind, name, known, hints)
         elif isinstance(value, str) and is_open(value) and takes_text(kind, name):
+            if _CONTROL.search(value):
+                yield f"options.{name}", "holds a control character"
             yield from ((f"options.{name}", one) for one in placeholders.check(value)[:1])
         else:
             closed[name] = value

@@ -1,0 +1,164 @@
+"""Data sources of projects. Their passwords come in here and never leave."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Annotated
+
+from fastapi import Body, Path, Response
+
+from shoal.api.routes.projects import NewName, ProjectName
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.data_sources import DataSourceIn, DataSourceKindOut, DataSourceOut
+from shoal.api.schemas.project_values import secret_problems
+from shoal.api.services import Services, Shoal
+from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.legible import by_name, legible, shown
+from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
+from shoal.core.checks.parameters import bad_secret_name
+from shoal.core.data_sources.kinds import KINDS, options_schema
+from shoal.core.data_sources.spec import (
+    SOURCE_NAME_PATTERN,
+    findings,
+    password_problem,
+    secret_of,
+)
+from shoal.runtime.vault import password_of_source
+from shoal.sql.repositories.definitions.data_sources import StoredDataSource, StoredPassword
+
+router = strict_router("data sources")
+
+_OF_PROJECT = "/projects/{project}/data-sources"
+NewSource = Annotated[str, Path(pattern=SOURCE_NAME_PATTERN, examples=["warehouse"])]
+SourceName = Annotated[str, Path(max_length=100, examples=["warehouse"])]
+
+
+@router.get("/data-source-kinds", summary="List kinds of data sources")
+async def list_kinds() -> list[DataSourceKindOut]:
+    """What each kind takes, with the JSON Schema of its options."""
+    return [
+        DataSourceKindOut(
+            kind=kind,
+            title=info.title,
+            port=info.port,
+            host=info.host,
+            database=info.database,
+            database_is=info.database_is,
+            user=info.user,
+            password=info.password,
+            credential=info.credential,
+            options_schema=options_schema(kind),
+        )
+        for kind, info in KINDS.items()
+    ]
+
+
+@router.get(_OF_PROJECT, summary="List data sources", responses=documented(404))
+async def list_sources(
+    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+) -> Page[DataSourceOut]:
+    """The data sources of a project by name, without those that others share with it."""
+    after = decode_cursor("data-sources", cursor, str)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        await uow.projects.get(project)
+        position = (project, after[0]) if after else None
+        found = await uow.data_sources.list(project, position, limit + 1)
+    items, more = page(found, limit)
+    return Page(
+        items=shown("data source", items, _out, by_name),
+        next=encode_cursor("data-sources", items[-1].name) if more else None,
+    )
+
+
+@router.get(_OF_PROJECT + "/{name}", summary="Show a data source", responses=documented(404))
+async def get_source(shoal: Shoal, project: ProjectName, name: SourceName) -> DataSourceOut:
+    """One data source, without its password."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.data_sources.get(project, name)
+    with legible("data source", name):
+        return _out(found)
+
+
+@router.put(
+    _OF_PROJECT + "/{name}",
+    summary="Make or change a data source",
+    responses={
+        201: {"model": DataSourceOut, "description": "It is new."},
+        **documented(400, 409, 413, 415),
+    },
+)
+async def put_source(
+    shoal: Shoal,
+    project: NewName,
+    name: NewSource,
+    body: Annotated[DataSourceIn, Body()],
+    response: Response,
+) -> DataSourceOut:
+    """Replaces everything but a password that the request leaves out; the project is made too.
+
+    Tasks that start from now on use it as it is then. A password is kept for the same kind, host
+    and port alone: 409 asks for it otherwise.
+    """
+    spec = body.spec
+    if wrong := await asyncio.to_thread(findings, spec):
+        raise InvalidRequest([FieldError(field, message) for field, message in wrong])
+    password = await _password(shoal, project, name, body)
+    async with shoal.database.unit_of_work() as uow:
+        stored, is_new = await uow.data_sources.put(project, name, spec, password, shoal.clock())
+        if stored.password and (problem := password_problem(spec)):
+            raise InvalidRequest([FieldError("password", problem)])
+        await uow.commit()
+    if is_new:
+        response.status_code = 201
+    return _out(stored)
+
+
+@router.delete(
+    _OF_PROJECT + "/{name}",
+    summary="Delete a data source",
+    status_code=204,
+    responses=documented(404),
+)
+async def delete_source(shoal: Shoal, project: ProjectName, name: SourceName) -> None:
+    """Tasks that name it fail from now on, with the reason."""
+    async with shoal.database.unit_of_work() as uow:
+        await uow.data_sources.delete(project, name)
+        await uow.commit()
+
+
+async def _password(
+    shoal: Services, project: str, name: str, body: DataSourceIn
+) -> StoredPassword | None:
+    """Return the password to be stored; None keeps the one that is there."""
+    if body.keeps_password:
+        return None
+    if body.password is None:
+        return StoredPassword()
+    value = body.password.get_secret_value()
+    if problems := list(_problems(value)):
+        raise InvalidRequest([FieldError("password", problem) for problem in problems])
+    if (secret := secret_of(value)) is not None:
+        return StoredPassword(secret=secret)
+    bound = password_of_source(name)
+    return StoredPassword(await asyncio.to_thread(shoal.vault.seal, project, bound, value))
+
+
+def _problems(value: str) -> Iterator[str]:
+    if (secret := secret_of(value)) is None:
+        yield from secret_problems(value)
+    elif problem := bad_secret_name(secret):
+        yield problem
+
+
+def _out(found: StoredDataSource) -> DataSourceOut:
+    return DataSourceOut(
+        project=found.project,
+        name=found.name,
+        **found.spec.model_dump(),
+        has_password=bool(found.password),
+        password_secret=found.password.secret,
+        version=found.version,
+        created_at=found.created_at,
+        updated_at=found.updated_at,
+    )

@@ -1,0 +1,109 @@
+"""Data sources of projects."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from shoal.api.schemas.common import TIME, example
+from shoal.core.data_sources import SourceKind
+from shoal.core.data_sources.kinds import Need, options_schema
+from shoal.core.data_sources.spec import DataSourceSpec
+
+_SPEC: dict[str, Any] = {
+    "kind": "postgresql",
+    "host": "db.example.org",
+    "port": 5432,
+    "database": "sales",
+    "user": "etl",
+    "options": {"sslmode": "verify-full", "connect_timeout": 5},
+    "shared_with": [],
+}
+_SOURCE = {
+    "project": "flights",
+    "name": "warehouse",
+    **_SPEC,
+    "has_password": True,
+    "password_secret": None,
+    "version": 3,
+    "created_at": TIME,
+    "updated_at": TIME,
+}
+
+
+class DataSourceOut(BaseModel):
+    """A data source as it is defined. Its password is shown to nobody."""
+
+    model_config = example(_SOURCE)
+
+    project: str
+    name: str
+    kind: SourceKind
+    host: str
+    port: int | None = Field(description="Null: the usual one of the kind.")
+    database: str
+    user: str
+    options: dict[str, str | int | float | bool]
+    shared_with: list[str] = Field(description="Other projects whose tasks may use it.")
+    has_password: bool
+    password_secret: str | None = Field(
+        description="The secret of the project that is the password; null if it is none."
+    )
+    version: int = Field(description="Grows with each change.")
+    created_at: datetime
+    updated_at: datetime
+
+
+class DataSourceIn(DataSourceSpec):
+    """What can be set."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{**_SPEC, "password": "correct horse battery"}]},
+    )
+
+    password: SecretStr | None = Field(
+        default=None,
+        description="Written, never read. Left out: the one that is there stays, if the server "
+        "does. Null: there is none. `${secret.NAME}` is a secret of the project.",
+    )
+
+    @property
+    def spec(self) -> DataSourceSpec:
+        """Everything but the password."""
+        return DataSourceSpec(**{name: getattr(self, name) for name in DataSourceSpec.model_fields})
+
+    @property
+    def keeps_password(self) -> bool:
+        """Whether the request says nothing of the password."""
+        return "password" not in self.model_fields_set
+
+
+class DataSourceKindOut(BaseModel):
+    """What a kind of data source takes: enough to make a form of it."""
+
+    model_config = example(
+        {
+            "kind": "postgresql",
+            "title": "PostgreSQL",
+            "port": 5432,
+            "host": "required",
+            "database": "required",
+            "database_is": "name of a database",
+            "user": "required",
+            "password": "optional",
+            "credential": "password",
+            "options_schema": options_schema(SourceKind.POSTGRESQL),
+        }
+    )
+
+    kind: SourceKind
+    title: str
+    port: int | None = Field(description="The usual one; null: it is a file.")
+    host: Need
+    database: Need
+    database_is: str
+    user: Need
+    password: Need
+    credential: str = Field(description="What the password is called there.")
+    options_schema: dict[str, Any] = Field(description="JSON Schema of `options`.")
