@@ -14,7 +14,15 @@ from shoal.client.cli.runs import request as requesting
 from shoal.client.cli.runs import show as runs
 from shoal.client.cli.runs import start as running
 from shoal.client.cli.workflows import apply as applying
-from shoal.client.cli.workflows import calendars, concurrency, parameters, schedules, secrets, trial
+from shoal.client.cli.workflows import (
+    calendars,
+    concurrency,
+    data_sources,
+    parameters,
+    schedules,
+    secrets,
+    trial,
+)
 from shoal.client.cli.workflows import show as workflows
 
 
@@ -39,6 +47,7 @@ def build() -> typer.Typer:
         concurrency,
         parameters,
         secrets,
+        data_sources,
         running,
         requesting,
         runs,

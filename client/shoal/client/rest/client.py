@@ -18,6 +18,7 @@ from shoal.client.rest.backfills import BackfillCalls
 from shoal.client.rest.commands import CommandCalls
 from shoal.client.rest.concurrency import ConcurrencyCalls
 from shoal.client.rest.connection import PAGE, Connection
+from shoal.client.rest.data_sources import DataSourceCalls
 from shoal.client.rest.paths import part, workflow_path
 from shoal.client.rest.purges import PurgeCalls
 from shoal.client.rest.schedules import ScheduleCalls
@@ -59,7 +60,13 @@ class LogChunk:
 
 
 class ShoalClient(
-    CommandCalls, ScheduleCalls, BackfillCalls, ValueCalls, ConcurrencyCalls, PurgeCalls
+    CommandCalls,
+    ScheduleCalls,
+    BackfillCalls,
+    ValueCalls,
+    DataSourceCalls,
+    ConcurrencyCalls,
+    PurgeCalls,
 ):
     """A connection to the API at ``url``, such as http://127.0.0.1:8765.
 

@@ -19,6 +19,36 @@ class SecretJson(TypedDict):
     updated_at: str
 
 
+class DataSourceJson(TypedDict):
+    project: str
+    name: str
+    kind: str
+    host: str
+    port: int | None
+    database: str
+    user: str
+    options: dict[str, str | int | float | bool]
+    shared_with: list[str]
+    has_password: bool
+    password_secret: str | None
+    version: int
+    created_at: str
+    updated_at: str
+
+
+class DataSourceKindJson(TypedDict):
+    kind: str
+    title: str
+    port: int | None
+    host: Literal["required", "optional", "none"]
+    database: Literal["required", "optional", "none"]
+    database_is: str
+    user: Literal["required", "optional", "none"]
+    password: Literal["required", "optional", "none"]
+    credential: str
+    options_schema: dict[str, Any]
+
+
 class WorkflowJson(TypedDict):
     project: str
     name: str

@@ -32,7 +32,7 @@ def put(name: Name, project: Project = None, data: Data = None, as_json: Json = 
     from shoal.client.rest.client import ShoalClient
 
     home = project or DEFAULT_PROJECT
-    value = _read_value(f"{home}/{name}")
+    value = read_value(f"Value of {home}/{name}")
     with ShoalClient.connect(data) as client:
         stored = client.put_secret(home, name, value)
     if as_json:
@@ -41,9 +41,10 @@ def put(name: Name, project: Project = None, data: Data = None, as_json: Json = 
         say(f"secret {home}/{name} is set")
 
 
-def _read_value(what: str) -> str:
+def read_value(what: str) -> str:
+    """Ask for a secret value at the terminal, or read it from standard input."""
     if sys.stdin.isatty():
-        return str(typer.prompt(f"Value of {what}", hide_input=True, confirmation_prompt=True))
+        return str(typer.prompt(what, hide_input=True, confirmation_prompt=True))
     try:
         text = sys.stdin.buffer.read().decode()
     except UnicodeDecodeError:
