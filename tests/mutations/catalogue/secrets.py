@@ -52,6 +52,26 @@ MUTATIONS = (
         ("tests/unit/runtime/test_vault.py::test_ciphertext_is_bound_to_its_project_and_name",),
     ),
     mutation(
+        "a kept password may be sent to another server",
+        Promise.SECRETS_STAY,
+        "sql/shoal/sql/repositories/definitions/data_sources.py",
+        ("before.password and before.spec.server != spec.server", "False"),
+        (
+            "tests/integration/sql/test_data_sources.py::"
+            "test_password_is_kept_for_the_same_server_alone",
+        ),
+    ),
+    mutation(
+        "data sources are for tasks of every project",
+        Promise.SECRETS_STAY,
+        "master/shoal/master/dispatch/sources.py",
+        ("return source.project == project or ", "return True or "),
+        (
+            "tests/integration/master/test_data_sources.py::"
+            "test_shared_data_source_comes_with_its_own_projects_password",
+        ),
+    ),
+    mutation(
         "outputs are not part of the stored result",
         Promise.DURABLE_RESULTS,
         "worker/shoal/worker/supervisor/shim/records.py",

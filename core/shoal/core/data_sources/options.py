@@ -39,9 +39,10 @@ Seconds = Annotated[int, Field(ge=1, le=300)]
 PlainName = Annotated[str, Field(pattern=PLAIN_NAME)]
 
 _TLS = (
-    "disable: no TLS. prefer: TLS if the server has it, its certificate not verified. require: "
-    "TLS, not verified. verify-ca: the certificate is verified. verify-full: and names the host."
+    "prefer: TLS if the server has it. prefer and require verify no certificate, verify-ca does, "
+    "verify-full compares the host's name too."
 )
+_TLS_OR_NOT = "verify-full: the certificate is verified, and names the host."
 
 
 class Options(BaseModel):
@@ -112,13 +113,16 @@ class SqlServerOptions(_ServerOptions):
 class OracleOptions(_ServerOptions):
     """Options of Oracle."""
 
-    tls: Literal["disable", "verify-full"] = Field(default="disable", description=_TLS)
+    tls: Literal["disable", "verify-full"] = Field(default="disable", description=_TLS_OR_NOT)
 
 
 class ClickHouseOptions(_ServerOptions):
     """Options of ClickHouse."""
 
-    secure: bool = Field(default=False, description="HTTPS, with a certificate that is verified.")
+    secure: bool = Field(
+        default=False,
+        description="HTTPS, with a certificate that is verified; the usual port is 8443 then.",
+    )
 
 
 class TrinoOptions(_ServerOptions):
@@ -129,7 +133,9 @@ class TrinoOptions(_ServerOptions):
         default=None, alias="schema", description="Where unqualified names are."
     )
     http_scheme: Literal["http", "https"] = Field(
-        default="https", description="https verifies the certificate. A password needs it."
+        default="https",
+        description="https verifies the certificate, and a password needs it. Of http the usual "
+        "port is 8080.",
     )
 
 
@@ -146,10 +152,13 @@ class SparkOptions(Options):
     """Options of a Spark Connect server."""
 
     tls: Literal["disable", "verify-full"] = Field(
-        default="disable", description=_TLS + " A token is sent with TLS only, or to localhost."
+        default="disable",
+        description=_TLS_OR_NOT + " A token is sent with TLS only, or to localhost.",
     )
     ca_certificate: Pem | None = Field(
-        default=None, description="Who signs the server's certificate, as PEM text."
+        default=None,
+        description="Who signs the server's certificate, as PEM text. None: those that the "
+        "worker's system trusts.",
     )
 
 
