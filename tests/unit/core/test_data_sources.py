@@ -15,12 +15,11 @@ from shoal.core.data_sources.kinds import (
     option_from_text,
     options_schema,
 )
-from shoal.core.data_sources.naming import names_sources, sources_named
+from shoal.core.data_sources.naming import is_source_name, names_sources, sources_named
 from shoal.core.data_sources.rendering import UnusableDataSource, rendered
 from shoal.core.data_sources.spec import (
     DataSourceSpec,
     findings,
-    is_source_name,
     password_problem,
     secret_of,
 )

@@ -18,12 +18,8 @@ from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.checks.parameters import bad_secret_name
 from shoal.core.data_sources.kinds import KINDS, options_schema
-from shoal.core.data_sources.spec import (
-    SOURCE_NAME_PATTERN,
-    findings,
-    password_problem,
-    secret_of,
-)
+from shoal.core.data_sources.naming import SOURCE_NAME_PATTERN
+from shoal.core.data_sources.spec import findings, password_problem, secret_of
 from shoal.runtime.vault import password_of_source
 from shoal.sql.repositories.definitions.data_sources import StoredDataSource, StoredPassword
 

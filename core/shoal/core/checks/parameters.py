@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shoal.core.data_sources.naming import sources_named
-from shoal.core.data_sources.spec import is_open, is_source_name
+from shoal.core.data_sources.naming import is_source_name, sources_named
 from shoal.core.definition.fields import PARAMETER_PATTERN
 from shoal.core.definition.parameters import reserved_parameter, secret_problem
 from shoal.core.macros import placeholders
@@ -53,7 +52,7 @@ def params_findings(
 
 
 def _bad_source_name(text: str) -> str | None:
-    if is_open(text) or is_source_name(text):
+    if placeholders.is_open(text) or is_source_name(text):
         return None
     return (
         "is no name of a data source: letters, digits, '_', at most 100 characters; one that "

@@ -3,6 +3,7 @@
 The mark may stand on a field, on the items of a list or mapping, or on a field of a model inside.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import chain, repeat
@@ -12,10 +13,19 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from shoal.core.definition.fields import NAME_PATTERN, PARAMETER_PATTERN
 from shoal.core.task_types import SourceName
 
+SOURCE_NAME_PATTERN = PARAMETER_PATTERN
 Path = tuple[str | int, ...]
 Named = tuple[Path, str, SourceName]  # where, the text, and what may stand there
+
+
+def is_source_name(text: str) -> bool:
+    """Say whether a text is a name of a data source as tasks write it: NAME or PROJECT/NAME."""
+    project, slash, name = text.rpartition("/")
+    is_of_project = not slash or re.fullmatch(NAME_PATTERN, project)
+    return bool(is_of_project and re.fullmatch(SOURCE_NAME_PATTERN, name))
 
 
 def sources_named(

@@ -4,9 +4,12 @@ from collections.abc import Callable
 
 from shoal.core.data_sources.kinds import KINDS
 from shoal.core.data_sources.model import DataSource, Option
-from shoal.core.data_sources.spec import DataSourceSpec, findings, is_open, texts_of
-from shoal.core.errors import ShoalError
+from shoal.core.data_sources.spec import DataSourceSpec, findings, texts_of
+from shoal.core.errors import ShoalError, shortened
 from shoal.core.macros import placeholders
+from shoal.core.macros.placeholders import is_open
+
+_LONGEST_SHOWN = 100  # characters of a definition
 
 
 class UnusableDataSource(ShoalError):
@@ -44,7 +47,9 @@ def rendered(
     found += [(field, "renders to a text with a placeholder in it") for field in open_again]
     for field, problem in found:
         was = texts_of(spec).get(field, "")
-        raise UnusableDataSource(name, field, f"({was}) {problem}" if is_open(was) else problem)
+        raise UnusableDataSource(
+            name, field, f"({_shown(was)}) {problem}" if is_open(was) else problem
+        )
     return DataSource(
         name,
         spec.kind,
@@ -62,9 +67,13 @@ def _render(name: str, field: str, text: str, render: Callable[[str], str]) -> s
     value = render(text)
     unknown = sorted(one for one in placeholders.names(text) if "${" + one + "}" in value)
     if unknown:
-        problem = f"({text}) names a parameter that the task does not have: {unknown[0]}"
+        problem = f"({_shown(text)}) names a parameter that the task does not have: {unknown[0]}"
         raise UnusableDataSource(name, field, problem)
     return value
+
+
+def _shown(text: str) -> str:
+    return shortened(text, _LONGEST_SHOWN)
 
 
 def _with_defaults(spec: DataSourceSpec, options: dict[str, Option]) -> dict[str, Option]:

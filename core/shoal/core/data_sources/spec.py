@@ -16,17 +16,16 @@ from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationErr
 from shoal.core.data_sources.kinds import KINDS, KindInfo, Need, option_fields
 from shoal.core.data_sources.model import Option, SourceKind
 from shoal.core.data_sources.options import LONGEST_PEM, PLAIN_NAME, VERIFYING, Options, tls_of
-from shoal.core.definition.fields import NAME_PATTERN, PARAMETER_PATTERN, Strict
+from shoal.core.definition.fields import NAME_PATTERN, Strict
 from shoal.core.hints import Hints
 from shoal.core.macros import placeholders
+from shoal.core.macros.placeholders import is_open
 
-SOURCE_NAME_PATTERN = PARAMETER_PATTERN
 EVERY_PROJECT = "*"
 MOST_SHARED_WITH = 100  # projects
 LONGEST_TEXT = 4096  # characters
 MOST_OPTIONS = 50
 
-_OPEN = re.compile(r"\$[{\[]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _HOST = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?:\.(?!-)[A-Za-z0-9_-]{1,63})*\.?")
 _USER = re.compile(r"""[^\x00-\x1f\x7f-\x9f;={}()'"]{1,255}""")
@@ -75,18 +74,6 @@ class DataSourceSpec(Strict):
     def server(self) -> tuple[SourceKind, str, int | None]:
         """Return what a password is sent to."""
         return self.kind, self.host, self.port
-
-
-def is_source_name(text: str) -> bool:
-    """Say whether a text is a name of a data source as tasks write it: NAME or PROJECT/NAME."""
-    project, slash, name = text.rpartition("/")
-    is_of_project = not slash or re.fullmatch(NAME_PATTERN, project)
-    return bool(is_of_project and re.fullmatch(SOURCE_NAME_PATTERN, name))
-
-
-def is_open(text: str) -> bool:
-    """Say whether a text has to be rendered before its value is known."""
-    return _OPEN.search(text) is not None
 
 
 def secret_of(password: str) -> str | None:

@@ -47,6 +47,7 @@ __all__ = [
     "Renderer",
     "check",
     "escape",
+    "is_open",
     "names",
     "render",
     "secrets_named",
@@ -117,6 +118,11 @@ def secrets_named(text: str) -> set[str]:
         return set()
     found = (name for name in names(text) if name.startswith(SECRETS_PREFIX))
     return {name.removeprefix(SECRETS_PREFIX) for name in found}
+
+
+def is_open(text: str) -> bool:
+    """Say whether a text may hold a placeholder: what it means is known when it is rendered."""
+    return _OPENING.search(text) is not None
 
 
 def escape(value: str) -> str:

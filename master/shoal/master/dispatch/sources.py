@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from shoal.core.data_sources import SourceKind
-from shoal.core.data_sources.naming import Path, names_sources, sources_named
+from shoal.core.data_sources.naming import Path, is_source_name, names_sources, sources_named
 from shoal.core.data_sources.rendering import UnusableDataSource, rendered
-from shoal.core.data_sources.spec import EVERY_PROJECT, is_source_name, texts_of
+from shoal.core.data_sources.spec import EVERY_PROJECT, texts_of
 from shoal.core.errors import ShoalError, shortened
 from shoal.core.hints import Hints
 from shoal.core.macros.placeholders import SECRETS_PREFIX
