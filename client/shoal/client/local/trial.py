@@ -5,6 +5,7 @@ runs, is made by the same code as on a worker.
 """
 
 import asyncio
+import json
 import os
 import signal
 import tempfile
@@ -16,16 +17,22 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from pydantic import ValidationError
+
+from shoal.core.data_sources.spec import DataSourceSpec
 from shoal.core.definition.parameters import RESERVED_PATTERN, launch
 from shoal.core.errors import ShoalError
 from shoal.core.macros.placeholders import escape
 from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.scope import levels
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.task_types import Exit, TaskType
 from shoal.master.dispatch.payloads import ProjectSecrets, payload
+from shoal.master.dispatch.sources import SourceMaker, Wanted, wanted_sources
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.plugins import load_task_type
 from shoal.runtime.vault import Vault
+from shoal.sql.repositories.definitions.data_sources import StoredDataSource, StoredPassword
 from shoal.worker.execution.context import AttemptContext, prepare
 from shoal.worker.execution.secret_forms import forms
 from shoal.worker.supervisor.shim.masking import Masker
@@ -34,6 +41,7 @@ from shoal.worker.supervisor.shim.outputs import BadOutput, collect
 KILL_GRACE_S = 10.0
 NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 _VARIABLE = "SHOAL_SECRET_"  # before the name of a secret
+_SOURCE = "SHOAL_DATA_SOURCE_"  # before the name of a data source
 _CHUNK = 1 << 16  # bytes of output passed on at once
 
 
@@ -44,6 +52,17 @@ class NoSecretGiven(ShoalError):
         super().__init__(
             f"the task uses the secret {name}; a trial takes it from the environment: set "
             f"{_VARIABLE}{name}"
+        )
+
+
+class NoDataSourceGiven(ShoalError):
+    """The task uses a data source that the caller has not given, or not as it must be."""
+
+    def __init__(self, name: str, problem: str = "") -> None:
+        super().__init__(
+            f"the task uses the data source {name}; a trial takes it from the environment: set "
+            f"{_SOURCE}{name.rpartition('/')[2]} to JSON such as "
+            '{"kind": "sqlite", "database": "/tmp/x.db"}' + (f": {problem}" if problem else "")
         )
 
 
@@ -74,7 +93,8 @@ class _GivenSecrets(ProjectSecrets):
     """Secrets from the caller's environment."""
 
     def __init__(self, project: str, environment: Mapping[str, str]) -> None:
-        super().__init__(Vault(Path(os.devnull)), project, {})
+        self.vault = Vault(Path(os.devnull))
+        super().__init__(self.vault, project, {})
         self._environment = environment
 
     def __call__(self, name: str) -> str:
@@ -83,6 +103,35 @@ class _GivenSecrets(ProjectSecrets):
         except KeyError:
             raise NoSecretGiven(name) from None
         return self.used[name]
+
+
+class _GivenSources(SourceMaker):
+    """Data sources from the caller's environment, with their passwords in the clear."""
+
+    def found(
+        self, wanted: Sequence[Wanted], environment: Mapping[str, str]
+    ) -> dict[str, pb.DataSource]:
+        """Return what the payload holds. Raises NoDataSourceGiven, and what a master would."""
+        self._passwords: dict[tuple[str, str], str] = {}
+        return self.make(wanted, {each.key: self._read(each, environment) for each in wanted})
+
+    def password_of(self, source: StoredDataSource) -> str:
+        return self._passwords[source.project, source.name]
+
+    def _read(self, wanted: Wanted, environment: Mapping[str, str]) -> StoredDataSource:
+        try:
+            fields = json.loads(environment[_SOURCE + wanted.plain])
+            self._passwords[wanted.key] = str(fields.pop("password", ""))
+            spec = DataSourceSpec.model_validate(fields)
+        except KeyError:
+            raise NoDataSourceGiven(wanted.name) from None
+        except ValidationError as error:
+            told = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+            raise NoDataSourceGiven(wanted.name, "; ".join(told)) from None
+        except (ValueError, AttributeError, TypeError):
+            raise NoDataSourceGiven(wanted.name, "that is no JSON object") from None
+        now = datetime.now(UTC)
+        return StoredDataSource(*wanted.key, spec, StoredPassword(), 0, now, now)
 
 
 class Trial:
@@ -98,7 +147,7 @@ class Trial:
     ) -> None:
         """``given`` are parameters by name, also those of the project and of tasks upstream.
 
-        Raises NotForTrial, InvalidMacro, NoSecretGiven.
+        Raises NotForTrial, InvalidMacro, NoSecretGiven, NoDataSourceGiven.
         """
         kind = load_task_type(plan.tasks[task].type)
         if not issubclass(kind, TaskType):
@@ -110,7 +159,9 @@ class Trial:
         self._environment = environment
         attempt = Attempt(task, 1, TaskState.CLAIMED, id=1)
         self._payload = _payload(plan, attempt, logical_time, given, environment)
-        self._masker = Masker(forms(self._payload.secrets.values()))
+        passwords = [source.password for source in self._payload.data_sources.values()]
+        self._masked = [*self._payload.secrets.values(), *filter(None, passwords)]
+        self._masker = Masker(forms(self._masked))
 
     @property
     def rendered(self) -> Rendered:
@@ -165,7 +216,7 @@ class Trial:
         return Tried(0, outputs={name: self._masker.mask(text) for name, text in found.items()})
 
     def _masking(self, on_output: Callable[[bytes], None]) -> Callable[[bytes], None]:
-        if not self._payload.secrets:
+        if not self._masked:
             return on_output
         return lambda part: on_output(self._masker.mask(part.decode("utf-8", "replace")).encode())
 
@@ -196,7 +247,11 @@ def _payload(
         started_at=datetime.now(UTC),
         startup=launched.startup,
     )
-    return payload(run, attempt, 0, _GivenSecrets(plan.spec.project, environment))
+    secrets = _GivenSecrets(plan.spec.project, environment)
+    own = levels(run, attempt.task)
+    sources = _GivenSources(run, attempt, own, secrets.vault, {plan.spec.project: secrets})
+    found = sources.found(wanted_sources(run, attempt, own), environment)
+    return payload(run, attempt, 0, secrets, own, found)
 
 
 def _masked(value: Any, masker: Masker) -> Any:

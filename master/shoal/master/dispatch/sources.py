@@ -178,11 +178,12 @@ class SourceMaker:
             database=done.database,
             user=done.user,
             options_json=json.dumps(dict(done.options), ensure_ascii=False),
-            password=self._password(source),
+            password=self.password_of(source),
             version=source.version,
         )
 
-    def _password(self, source: StoredDataSource) -> str:
+    def password_of(self, source: StoredDataSource) -> str:
+        """Return the password of a data source. Raises UnknownSecret, VaultError."""
         password = source.password
         if password.secret is not None:
             return self._secrets[source.project].value(password.secret)

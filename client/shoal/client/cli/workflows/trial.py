@@ -55,8 +55,8 @@ def try_task(
 ) -> None:
     """Run one task here, without a cluster, and show every value that it gets.
 
-    Secrets come from the environment: SHOAL_SECRET_name. Nothing is stored, and nothing runs
-    before or after the task.
+    Secrets come from the environment: SHOAL_SECRET_name, data sources as JSON from
+    SHOAL_DATA_SOURCE_name. Nothing is stored, and nothing runs before or after the task.
     """
     from shoal.client.cli.terminal.starting import parse_parameters
     from shoal.client.local.trial import Trial
