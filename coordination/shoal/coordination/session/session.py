@@ -284,7 +284,7 @@ class ZkSession(Requests):
                 self._was_proved()
             try:
                 future.set_result(convert(answer))
-            except Exception as failure:  # noqa: BLE001 - whoever waits has to hear of it
+            except Exception as failure:  # noqa: BLE001 - the caller has to hear of it
                 future.set_exception(failure)
 
         def deliver(answer: Any, error: Exception | None) -> None:
