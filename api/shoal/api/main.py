@@ -14,6 +14,7 @@ from shoal.api.app import create_app
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
+from shoal.api.operations.probing import Prober
 from shoal.api.operations.progress import ProgressReader
 from shoal.api.operations.unowned import Unowned
 from shoal.api.services import Services
@@ -133,6 +134,7 @@ async def open_services(
         feed=Feed(database, settings.subscriber_events),
         logs=LogProxy(database, workers, channels),
         progress=ProgressReader(workers, channels),
+        prober=Prober(workers, channels),
         vault=Vault.of(cluster),
         stopping=stopping,
         clock=clock,

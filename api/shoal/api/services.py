@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
+from shoal.api.operations.probing import Prober
 from shoal.api.operations.progress import ProgressReader
 from shoal.api.operations.unowned import Unowned
 from shoal.api.settings import ApiSettings
@@ -40,6 +41,7 @@ class Services:
     feed: Feed
     logs: LogProxy
     progress: ProgressReader
+    prober: Prober
     vault: Vault = field(repr=False)
     stopping: asyncio.Event  # set at shutdown: open streams end
     clock: ClusterClock

@@ -13,6 +13,7 @@ from shoal.proto.errors import PeerRefused, PeerUnavailable
 from shoal.proto.shoal_pb2_grpc import (
     LogServiceStub,
     MasterServiceStub,
+    ProbeServiceStub,
     ProgressServiceStub,
     WorkerServiceStub,
 )
@@ -22,6 +23,7 @@ if TYPE_CHECKING:  # these exist in the stub file only
     from shoal.proto.shoal_pb2_grpc import (
         LogServiceAsyncStub,
         MasterServiceAsyncStub,
+        ProbeServiceAsyncStub,
         ProgressServiceAsyncStub,
         WorkerServiceAsyncStub,
     )
@@ -83,6 +85,10 @@ class Channels:
     def worker(self, address: str) -> "WorkerServiceAsyncStub":
         """Return the stub of a worker."""
         return WorkerServiceStub(self._channel(address))
+
+    def probe(self, address: str) -> "ProbeServiceAsyncStub":
+        """Return the probe service of a worker."""
+        return ProbeServiceStub(self._channel(address))
 
     def progress(self, address: str) -> "ProgressServiceAsyncStub":
         """Return the progress service of a worker."""

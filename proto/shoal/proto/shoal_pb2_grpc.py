@@ -552,3 +552,79 @@ class ProgressService:
             timeout,
             metadata,
             _registered_method=True)
+
+
+class ProbeServiceStub:
+    """Served by workers: whether a data source can be used from there.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Probe = channel.unary_unary(
+                '/shoal.v1.ProbeService/Probe',
+                request_serializer=shoal_dot_proto_dot_shoal__pb2.ProbeRequest.SerializeToString,
+                response_deserializer=shoal_dot_proto_dot_shoal__pb2.ProbeResponse.FromString,
+                _registered_method=True)
+
+
+class ProbeServiceServicer:
+    """Served by workers: whether a data source can be used from there.
+    """
+
+    def Probe(self, request, context):
+        """Signs in and asks something harmless, in a process of its own, within 20 s.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_ProbeServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Probe': grpc.unary_unary_rpc_method_handler(
+                    servicer.Probe,
+                    request_deserializer=shoal_dot_proto_dot_shoal__pb2.ProbeRequest.FromString,
+                    response_serializer=shoal_dot_proto_dot_shoal__pb2.ProbeResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'shoal.v1.ProbeService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('shoal.v1.ProbeService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class ProbeService:
+    """Served by workers: whether a data source can be used from there.
+    """
+
+    @staticmethod
+    def Probe(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/shoal.v1.ProbeService/Probe',
+            shoal_dot_proto_dot_shoal__pb2.ProbeRequest.SerializeToString,
+            shoal_dot_proto_dot_shoal__pb2.ProbeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)

@@ -235,3 +235,34 @@ class ProgressServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_shoal_pb2.ProgressResponse, _abc.Awaitable[_shoal_pb2.ProgressResponse]]: ...
 
 def add_ProgressServiceServicer_to_server(servicer: ProgressServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
+
+class ProbeServiceStub:
+    """Served by workers: whether a data source can be used from there."""
+
+    @_typing.overload
+    def __new__(cls, channel: _grpc.Channel) -> _Self: ...
+    @_typing.overload
+    def __new__(cls, channel: _aio.Channel) -> ProbeServiceAsyncStub: ...
+    Probe: _grpc.UnaryUnaryMultiCallable[_shoal_pb2.ProbeRequest, _shoal_pb2.ProbeResponse]
+    """Signs in and asks something harmless, in a process of its own, within 20 s."""
+
+@_typing.type_check_only
+class ProbeServiceAsyncStub(ProbeServiceStub):
+    """Served by workers: whether a data source can be used from there."""
+
+    def __init__(self, channel: _aio.Channel) -> None: ...
+    Probe: _aio.UnaryUnaryMultiCallable[_shoal_pb2.ProbeRequest, _shoal_pb2.ProbeResponse]  # type: ignore[assignment]
+    """Signs in and asks something harmless, in a process of its own, within 20 s."""
+
+class ProbeServiceServicer(metaclass=_abc_1.ABCMeta):
+    """Served by workers: whether a data source can be used from there."""
+
+    @_abc_1.abstractmethod
+    def Probe(
+        self,
+        request: _shoal_pb2.ProbeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_shoal_pb2.ProbeResponse, _abc.Awaitable[_shoal_pb2.ProbeResponse]]:
+        """Signs in and asks something harmless, in a process of its own, within 20 s."""
+
+def add_ProbeServiceServicer_to_server(servicer: ProbeServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

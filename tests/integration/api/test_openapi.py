@@ -59,6 +59,7 @@ EXPECTED = {
     ("get", "/projects/{project}/data-sources/{name}"),
     ("put", "/projects/{project}/data-sources/{name}"),
     ("delete", "/projects/{project}/data-sources/{name}"),
+    ("post", "/projects/{project}/data-sources/{name}/test"),
     ("get", "/workflows"),
     ("put", "/projects/{project}/workflows/{name}"),
     ("get", "/projects/{project}/workflows/{name}"),

@@ -1,10 +1,12 @@
 """``shoal data-source`` on a real cluster."""
 
 import re
+import sqlite3
 from pathlib import Path
 
 import pytest
 
+from shoal.client.local.zookeeper import free_port
 from tests.integration.client.conftest import Shoal
 from tests.integration.client.test_value_commands import type_in
 
@@ -75,3 +77,38 @@ def test_mistakes_are_told_with_what_to_do(
     assert done.status == 2
     assert words in " ".join(re.sub(r"[│╭╮╰╯─]", " ", done.err).split())
     assert here("data-source", "show", "oops").status == 3
+
+
+def test_data_source_is_tried_by_a_worker(here: Shoal, tmp_path: Path) -> None:
+    file = tmp_path / "w h.db"
+    sqlite3.connect(file).close()
+    here("data-source", "set", "tried", "--kind", "sqlite", "--database", "${folder}/w h.db")
+    ok = here("data-source", "test", "tried", "-p", f"folder={tmp_path}")
+    assert ok.status == 0, ok.err
+    assert ok.err.startswith("ok: SQLite 3.")
+    file.unlink()
+    gone = here("data-source", "test", "tried", "-p", f"folder={tmp_path}", "--json")
+    assert gone.status == 1
+    assert not gone.json["ok"]
+    assert "there is no file" in gone.json["text"]
+    unfilled = here("data-source", "test", "tried")
+    assert unfilled.status == 2
+    assert "names a parameter that the task does not have: folder" in unfilled.err
+    nobody = here("data-source", "test", "tried", "-p", "folder=/", "--group", "big")
+    assert nobody.status == 4
+    assert "there is no worker of the group big; groups with workers: default" in nobody.err
+    assert here("data-source", "test", "nothing").status == 3
+
+
+def test_password_is_in_no_answer_of_a_probe(here: Shoal, monkeypatch: pytest.MonkeyPatch) -> None:
+    port = str(free_port())
+    type_in(monkeypatch, b"open sesame\n")
+    assert here("secret", "set", "probed").status == 0
+    given = ("--host", "127.0.0.1", "--port", port, "--database", "x", "--user", "u")
+    here(
+        "data-source", "set", "away", "--kind", "postgresql", *given, "--password-secret", "probed"
+    )
+    refused = here("data-source", "test", "away")
+    assert refused.status == 1
+    assert "nobody listens there" in refused.err
+    assert "sesame" not in refused.err + refused.out

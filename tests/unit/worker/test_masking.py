@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.worker.execution.secret_forms import SHORTEST, forms
+from shoal.worker.logs.secret_forms import SHORTEST, forms
 from shoal.worker.supervisor.shim.masking import Masker
 
 

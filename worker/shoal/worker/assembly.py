@@ -19,12 +19,14 @@ from shoal.coordination.cluster import layout
 from shoal.proto.channels import Channels
 from shoal.proto.shoal_pb2_grpc import (
     add_LogServiceServicer_to_server,
+    add_ProbeServiceServicer_to_server,
     add_ProgressServiceServicer_to_server,
     add_WorkerServiceServicer_to_server,
 )
 from shoal.worker.agent import Agent, fetch_patience_s
 from shoal.worker.attempts import Attempts
 from shoal.worker.execution.launching import Launcher
+from shoal.worker.execution.probing import ProbeService
 from shoal.worker.execution.runner import Runner, Surroundings
 from shoal.worker.execution.service import WorkerService
 from shoal.worker.execution.starting import Starting
@@ -149,6 +151,8 @@ class Worker:
         add_WorkerServiceServicer_to_server(service, server)
         add_LogServiceServicer_to_server(LogService(parts.store, parts.attempts), server)
         add_ProgressServiceServicer_to_server(ProgressService(parts.attempts), server)
+        probes = ProbeService(self.base.launcher, self.base.home.folders.work, os.environ)
+        add_ProbeServiceServicer_to_server(probes, server)
 
     def close(self) -> None:
         """End the probes, which have no end of their own."""

@@ -6,9 +6,16 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
+from shoal.api.operations.probing import usable
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
-from shoal.api.schemas.data_sources import DataSourceIn, DataSourceKindOut, DataSourceOut
+from shoal.api.schemas.data_sources import (
+    DataSourceIn,
+    DataSourceKindOut,
+    DataSourceOut,
+    ProbeIn,
+    ProbeOut,
+)
 from shoal.api.schemas.project_values import secret_problems
 from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
@@ -121,6 +128,24 @@ async def delete_source(shoal: Shoal, project: ProjectName, name: SourceName) ->
     async with shoal.database.unit_of_work() as uow:
         await uow.data_sources.delete(project, name)
         await uow.commit()
+
+
+@router.post(
+    _OF_PROJECT + "/{name}/test",
+    summary="Try a data source",
+    responses=documented(400, 404, 413, 415, 503),
+)
+async def test_source(
+    shoal: Shoal, project: ProjectName, name: SourceName, body: Annotated[ProbeIn, Body()]
+) -> ProbeOut:
+    """Has a worker sign in and ask which server it is. Takes up to 30 s; nothing is changed."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        stored = await uow.data_sources.get(project, name)
+        ciphertexts = await uow.secrets.ciphertexts(project)
+    source = await usable(stored, ciphertexts, shoal.vault, body.parameters, shoal.clock())
+    return ProbeOut.model_validate(
+        await shoal.prober.probe(source, body.worker_group), from_attributes=True
+    )
 
 
 async def _password(

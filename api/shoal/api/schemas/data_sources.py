@@ -107,3 +107,30 @@ class DataSourceKindOut(BaseModel):
     password: Need
     credential: str = Field(description="What the password is called there.")
     options_schema: dict[str, Any] = Field(description="JSON Schema of `options`.")
+
+
+class ProbeIn(BaseModel):
+    """From where a data source is tried."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"worker_group": "default", "parameters": {}}]},
+    )
+
+    worker_group: str = Field(default="default", description="Any worker of it.", max_length=100)
+    parameters: dict[str, str] = Field(
+        default_factory=dict, description="What placeholders in the data source ask for."
+    )
+
+
+class ProbeOut(BaseModel):
+    """What a worker has found."""
+
+    model_config = example(
+        {"ok": True, "text": "PostgreSQL 15.14", "worker": "host-1f2e3d4c", "took_s": 0.4}
+    )
+
+    ok: bool
+    text: str = Field(description="What answered, or why it cannot be used.")
+    worker: str
+    took_s: float = Field(description="Seconds, the start of a process included.")

@@ -136,6 +136,11 @@ class LogUnavailable(ApiError):
     retriable: ClassVar[bool] = True
 
 
+class NoWorker(ApiError):
+    kind = Kind(HTTPStatus.SERVICE_UNAVAILABLE, "no-worker", "No worker that could do it answers")
+    retriable: ClassVar[bool] = True
+
+
 class CannotServe(ShoalError):
     """Base of what keeps the API from starting."""
 

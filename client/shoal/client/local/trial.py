@@ -34,7 +34,7 @@ from shoal.runtime.plugins import load_task_type
 from shoal.runtime.vault import Vault
 from shoal.sql.repositories.definitions.data_sources import StoredDataSource, StoredPassword
 from shoal.worker.execution.context import AttemptContext, prepare
-from shoal.worker.execution.secret_forms import forms
+from shoal.worker.logs.secret_forms import forms
 from shoal.worker.supervisor.shim.masking import Masker
 from shoal.worker.supervisor.shim.outputs import BadOutput, collect
 

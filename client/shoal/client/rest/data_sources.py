@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from shoal.client.rest.connection import Connection
 from shoal.client.rest.paths import part
-from shoal.client.rest.types import DataSourceJson, DataSourceKindJson
+from shoal.client.rest.types import DataSourceJson, DataSourceKindJson, ProbeJson
 
 
 class DataSourceCalls:
@@ -36,6 +36,14 @@ class DataSourceCalls:
         """
         body = dict(definition)
         return cast(DataSourceJson, self._connection.json("PUT", _path(project, name), json=body))
+
+    def test_data_source(
+        self, project: str, name: str, group: str, parameters: Mapping[str, str]
+    ) -> ProbeJson:
+        """Have a worker of a group sign in there; return what it has found."""
+        body = {"worker_group": group, "parameters": dict(parameters)}
+        path = f"{_path(project, name)}/test"
+        return cast(ProbeJson, self._connection.json("POST", path, json=body))
 
     def delete_data_source(self, project: str, name: str) -> None:
         """Delete a data source; tasks that name it fail from now on."""

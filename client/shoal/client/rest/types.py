@@ -19,6 +19,13 @@ class SecretJson(TypedDict):
     updated_at: str
 
 
+class ProbeJson(TypedDict):
+    ok: bool
+    text: str
+    worker: str
+    took_s: float
+
+
 class DataSourceJson(TypedDict):
     project: str
     name: str

@@ -4,7 +4,6 @@ The texts of a data source are rendered with the parameters of the task. One tha
 shares has none to render: the task could otherwise choose where that project's password goes.
 """
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
@@ -20,6 +19,7 @@ from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.scope import Levels, Scope, SecretUnusable
 from shoal.master.dispatch.payloads import ProjectSecrets
 from shoal.proto import shoal_pb2 as pb
+from shoal.proto.data_sources import to_message
 from shoal.runtime.plugins import load_task_type
 from shoal.runtime.vault import Vault, password_of_source
 from shoal.sql.repositories.definitions.data_sources import StoredDataSource
@@ -170,16 +170,10 @@ class SourceMaker:
         def refuse(text: str) -> NoReturn:
             raise UnusableDataSource(whole, text, "is not rendered for other projects")
 
-        done = rendered(whole, source.spec, self._scope.render if is_ours else refuse)
-        return pb.DataSource(
-            kind=done.kind,
-            host=done.host,
-            port=done.port or 0,
-            database=done.database,
-            user=done.user,
-            options_json=json.dumps(dict(done.options), ensure_ascii=False),
-            password=self.password_of(source),
-            version=source.version,
+        render = self._scope.render if is_ours else refuse
+        password = self.password_of(source)
+        return to_message(
+            rendered(whole, source.spec, render, password=password, version=source.version)
         )
 
     def password_of(self, source: StoredDataSource) -> str:

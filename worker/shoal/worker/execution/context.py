@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import Exit
 from shoal.proto import shoal_pb2 as pb
+from shoal.proto.data_sources import from_message
 from shoal.worker.execution.environment import (
     base_environment,
     identity,
@@ -79,7 +80,7 @@ class AttemptContext:
         self.tag: str = payload.tag
         self.secrets: Mapping[str, str] = dict(payload.secrets)
         self.data_sources: Mapping[str, DataSource] = {
-            name: _data_source(name, source) for name, source in payload.data_sources.items()
+            name: from_message(name, source) for name, source in payload.data_sources.items()
         }
         self.settings: Mapping[str, str] = settings
         self.work_dir: Path = prepared.work_dir
@@ -101,17 +102,3 @@ class AttemptContext:
             raise ShoalError("a task type may run one process only: its end is the result")
         self._ran = True
         return await self._run(argv, {**self._environment, **(env or {})}, stdin)
-
-
-def _data_source(name: str, source: pb.DataSource) -> DataSource:
-    return DataSource(
-        name=name,
-        kind=SourceKind(source.kind),
-        host=source.host,
-        port=source.port or None,
-        database=source.database,
-        user=source.user,
-        options=json.loads(source.options_json or "{}"),
-        password=source.password,
-        version=source.version,
-    )

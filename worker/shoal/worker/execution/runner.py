@@ -37,7 +37,6 @@ from shoal.worker.execution.launching import (
     NoRoomToStart,
 )
 from shoal.worker.execution.lifecycle import AttemptEvent, AttemptState
-from shoal.worker.execution.secret_forms import forms
 from shoal.worker.execution.settling import AtWork, Settler
 from shoal.worker.execution.starting import Starting
 from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
@@ -45,6 +44,7 @@ from shoal.worker.intake.requeue import Requeuer
 from shoal.worker.logs.files import LogStore
 from shoal.worker.logs.limit import LogLimit
 from shoal.worker.logs.notes import append_line, in_file_only
+from shoal.worker.logs.secret_forms import forms
 from shoal.worker.results.reporting import Reporter
 from shoal.worker.results.results import (
     as_json,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.client.cli.terminal.options import Data, Json, Project, home_of
+from shoal.client.cli.terminal.starting import Parameters, parse_parameters
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
@@ -263,3 +264,31 @@ def delete(name: Name, project: Project = None, data: Data = None) -> None:
     with ShoalClient.connect(data) as client:
         client.delete_data_source(home, name)
     say(f"data source {home}/{name} is deleted")
+
+
+@group.command("test")
+def try_source(
+    name: Name,
+    worker_group: Annotated[
+        str, typer.Option("--group", metavar="GROUP", help="A worker of this group signs in.")
+    ] = "default",
+    parameter: Parameters = None,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Have a worker sign in there and ask which server it is."""
+    from shoal.client.cli.exits import Exit
+    from shoal.client.cli.terminal.output import print_json, say
+    from shoal.client.rest.client import ShoalClient
+
+    home, name = home_of(name, project)
+    with ShoalClient.connect(data) as client:
+        found = client.test_data_source(home, name, worker_group, parse_parameters(parameter))
+    if as_json:
+        print_json(found)
+    else:
+        took = f"({found['took_s']:.1f} s, {found['worker']})"
+        say(f"{'ok' if found['ok'] else 'failed'}: {found['text']} {took}")
+    if not found["ok"]:
+        raise typer.Exit(Exit.FAILED)

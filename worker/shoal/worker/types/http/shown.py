@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import httpx
 
-from shoal.worker.execution.secret_forms import forms
+from shoal.worker.logs.secret_forms import forms
 from shoal.worker.supervisor.shim.masking import Masker
 from shoal.worker.types.http.answer import Answer
 from shoal.worker.types.http.params import Auth
