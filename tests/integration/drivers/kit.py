@@ -47,14 +47,15 @@ def run(session: Session, *statements: str) -> None:
 
 
 _PEAK = """
-import json, resource, sys
+import json, re, sys
 from shoal.core.data_sources import DataSource, SourceKind
 from shoal.worker.types.sql.drivers import connect
 source = json.load(sys.stdin)
 source["kind"] = SourceKind(source["kind"])
 session = connect(DataSource(**source), tag="peak", attempt=1, log=print, read_only=False,
                   statement_timeout_s=None)
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+# Not ru_maxrss: that of a new process begins with what its parent has.
+peak = lambda: int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
 for row in session.execute("SELECT 1"):
     pass
 before = peak()

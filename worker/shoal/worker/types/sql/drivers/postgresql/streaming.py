@@ -7,7 +7,7 @@ wants is thrown away unread.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -149,7 +149,8 @@ class Stream:
             text = "COPY from and to the client has no file here: export a result instead"
             raise StatementFailed(text, Verdict.PERMANENT)
         error = psycopg.errors.error_from_result(result)
-        self.drain(self._connection)
+        with suppress(psycopg.Error):  # the server may have closed the connection after saying why
+            self.drain(self._connection)
         raise error
 
     def _note(self, result: PGresult) -> None:
