@@ -11,7 +11,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "an attempt begins beside what an earlier one has left at PostgreSQL",
         Promise.ONE_LIVE_ATTEMPT,
         f"{_DRIVERS}/postgresql/tags.py",
-        ("        if is_ours and not others:\n", "        if others or is_ours:\n"),
+        ("        if is_ours and not others:\n", "        if key or is_ours:\n"),
         (f"{_NEXT}[postgresql]",),
     ),
     mutation(

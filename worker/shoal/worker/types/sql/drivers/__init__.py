@@ -29,6 +29,9 @@ _DRIVERS = {
     SourceKind.POSTGRESQL: ("postgresql", "psycopg", "postgresql"),
     SourceKind.MARIADB: ("mariadb", "pymysql", "mariadb"),
     SourceKind.MYSQL: ("mariadb", "pymysql", "mariadb"),
+    SourceKind.ORACLE: ("remote.oracle", "oracledb", "oracle"),
+    SourceKind.SQLSERVER: ("remote.sqlserver", "pytds", "sqlserver"),
+    SourceKind.TRINO: ("remote.trino", "trino", "trino"),
 }
 
 
