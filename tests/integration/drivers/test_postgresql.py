@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 
+import psycopg
 import pytest
 
 from shoal.worker.types.child.ending import WorkFailed
-from shoal.worker.types.sql.drivers import classify
+from shoal.worker.types.sql.drivers import classify, settle
 from shoal.worker.types.sql.drivers.failures import StatementFailed, StatementTimedOut
 from shoal.worker.types.sql.session import Session, Verdict
 from tests.integration.drivers.kit import connected, peak_of, rows, run
@@ -246,6 +247,15 @@ def test_tls(postgresql: Served) -> None:
     demanding = postgresql.sourced(user="trusted_by_tls", options={"sslmode": "disable"})
     with pytest.raises(WorkFailed, match=r"pg_hba\.conf"):
         connected(demanding)
+
+
+def test_pooler_is_refused(postgresql: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A pooler tells its clients a number of its own.
+    monkeypatch.setattr(psycopg.ConnectionInfo, "backend_pid", 1)
+    for act in (connected, lambda source: settle(source, tag="test-tag")):
+        with pytest.raises(WorkFailed, match="a connection pooler is there") as failed:
+            act(postgresql.source)
+        assert failed.value.permanent
 
 
 def test_password_with_odd_characters_is_what_signs_in(session: Session) -> None:

@@ -117,7 +117,8 @@ class MariadbSession:
     def commit(self) -> None:
         """See Session."""
         self._execute("COMMIT", in_commit=True).close()
-        self._leave_transaction()
+        with suppress(pymysql.MySQLError):  # it is committed, whatever comes now
+            self._leave_transaction()
 
     def rollback(self) -> None:
         """See Session. Possible after a cancellation too."""
@@ -126,13 +127,8 @@ class MariadbSession:
             self._in_transaction = False
             return
         with self._translated(in_commit=False):
-            try:
-                self._run("ROLLBACK")
-            except pymysql.MySQLError as error:
-                if code_of(error) != INTERRUPTED:
-                    raise
-                self._run("ROLLBACK")  # the cancellation came late
-        self._leave_transaction()
+            self._run("ROLLBACK")
+            self._leave_transaction()
 
     def quote(self, identifier: str) -> str:
         """See Session."""
@@ -199,12 +195,16 @@ class MariadbSession:
 
     def _leave_transaction(self) -> None:
         self._in_transaction = False
-        with self._translated(in_commit=False):
-            self._run("SET autocommit = 1")
+        self._run("SET autocommit = 1")
 
     def _run(self, statement: str) -> None:
         with self._connection.cursor() as cursor:
-            cursor.execute(statement)
+            try:
+                cursor.execute(statement)
+            except pymysql.MySQLError as error:
+                if code_of(error) != INTERRUPTED:
+                    raise
+                cursor.execute(statement)  # a cancellation that came late has hit this one
 
     def _interrupt(self) -> None:
         connection = self._connector.connect("cancel")

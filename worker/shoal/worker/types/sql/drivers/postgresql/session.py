@@ -70,10 +70,12 @@ def settle(source: DataSource, *, tag: str) -> None:
     connector = Connector(source)
     try:
         with connector.connect(f"settle {tag}") as connection:
-            _require_no_pooler(connection)
-            tags.take(connection, tag, _SETTLER, lambda text: None)
-    except psycopg.Error as error:
-        raise cannot_connect(source, str(error)) from error
+            try:
+                _require_no_pooler(connection)
+                tags.take(connection, tag, _SETTLER, lambda text: None)
+            except (psycopg.Error, WorkFailed) as error:
+                permanent = isinstance(error, WorkFailed) and error.permanent
+                raise cannot_connect(source, str(error), permanent=permanent) from error
     finally:
         connector.close()
 
@@ -104,13 +106,15 @@ class PostgresqlSession:
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Result:
         """See Session."""
+        # What cannot be sent changes nothing: a closed connection has no such status.
         is_alone = self._connection.info.transaction_status is TransactionStatus.IDLE
         changes = is_alone and not self._read_only and not reads(statement)
         return self._execute(statement, values, in_commit=changes)
 
     def begin(self) -> None:
         """See Session."""
-        self.execute("BEGIN READ ONLY" if self._read_only else "BEGIN").close()
+        statement = "BEGIN READ ONLY" if self._read_only else "BEGIN"
+        self._execute(statement, (), in_commit=False).close()
 
     def commit(self) -> None:
         """See Session."""
