@@ -3,9 +3,11 @@
 import dataclasses
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -25,15 +27,19 @@ from tests.integration.drivers.servers import PASSWORD, Served, free_port
 
 # The figures are about a second. A busy machine may stand still for longer than that.
 SOON_S = 30.0
+KILLS = int(os.environ.get("SHOAL_TEST_KILLS", "12"))
 
 
 @dataclass(frozen=True)
 class Site:
-    """One kind of server. ``busy`` counts the statements that it runs for tasks."""
+    """One kind of server. ``busy`` counts the statements that it runs for tasks, ``live`` those of
+    them that are endless.
+    """
 
     served: Served
     endless: str
     busy: str
+    live: str
     tables: str
 
     @property
@@ -57,6 +63,10 @@ POSTGRESQL = {
         "generate_series(1, 100000) c"
     ),
     "busy": "SELECT count(*) FROM pg_stat_activity WHERE usename = 'etl' AND state = 'active'",
+    "live": (
+        "SELECT count(*) FROM pg_stat_activity WHERE usename = 'etl' AND state = 'active' "
+        "AND backend_type = 'client backend' AND query LIKE '%generate_series%'"
+    ),
     "tables": "SELECT count(*) FROM pg_stat_activity WHERE usename = 'etl'",
 }
 MARIADB = {
@@ -64,6 +74,10 @@ MARIADB = {
     "busy": (
         "SELECT count(*) FROM information_schema.processlist "
         "WHERE user = 'etl' AND command <> 'Sleep'"
+    ),
+    "live": (
+        "SELECT count(*) FROM information_schema.processlist "
+        "WHERE user = 'etl' AND info LIKE '%seq_1_to_1000000 b%'"
     ),
     "tables": "SELECT count(*) FROM information_schema.processlist WHERE user = 'etl'",
 }
@@ -87,9 +101,9 @@ _CLIENT = """
 import json, sys
 from shoal.core.data_sources import DataSource, SourceKind
 from shoal.worker.types.sql.drivers import connect
-source, tag, statements = json.load(sys.stdin)
+source, tag, attempt, statements = json.load(sys.stdin)
 source["kind"] = SourceKind(source["kind"])
-session = connect(DataSource(**source), tag=tag, attempt=1, log=print, read_only=False,
+session = connect(DataSource(**source), tag=tag, attempt=attempt, log=print, read_only=False,
                   statement_timeout_s=None)
 session.begin()
 for statement in statements:
@@ -99,13 +113,15 @@ for statement in statements:
 
 
 @contextmanager
-def client(site: Site, tag: str, *statements: str) -> Iterator[subprocess.Popen[str]]:
+def client(
+    site: Site, tag: str, *statements: str, attempt: int = 1
+) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         [sys.executable, "-c", _CLIENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     try:
         assert process.stdin
-        json.dump([dataclasses.asdict(site.source), tag, statements], process.stdin)
+        json.dump([dataclasses.asdict(site.source), tag, attempt, statements], process.stdin)
         process.stdin.close()
         yield process
     finally:
@@ -243,6 +259,28 @@ def test_next_attempt_begins_when_the_one_before_has_ended(site: Site, tag: str)
         assert len(told) == 1
         assert "earlier attempt" in told[0]
         session.close()
+
+
+def test_killed_at_any_moment_there_are_never_two(site: Site, tag: str) -> None:
+    chance = random.Random(13)
+    busiest: list[int] = []
+    is_over = threading.Event()
+
+    def watch() -> None:
+        while not is_over.wait(0.02):
+            busiest.append(site.served.asked(site.live)[0][0])
+
+    watching = Aside(watch)
+    for attempt in range(1, KILLS + 1):
+        # From before it connects to when the statement runs: a process takes most of a second.
+        with client(site, tag, site.endless, attempt=attempt) as process:
+            time.sleep(chance.uniform(0.2, 1.6))
+            process.kill()
+    settle(site.source, tag=tag)
+    assert not site.is_busy()
+    is_over.set()
+    assert watching.join().error is None
+    assert max(busiest) == 1
 
 
 def test_of_two_sessions_with_one_tag_the_later_lives(site: Site, tag: str) -> None:

@@ -69,6 +69,16 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     mutation(
+        "a procedure is committed whose outputs cannot be",
+        Promise.COMMIT_FIRST,
+        "worker/shoal/worker/types/procedure/run.py",
+        ("            check_outputs(outputs)\n", ""),
+        (
+            "tests/integration/worker/procedure/test_postgresql.py::"
+            "test_nothing_is_committed_if_there_are_no_outputs",
+        ),
+    ),
+    mutation(
         "a statement of SQLite opens other files",
         Promise.TEXT_STAYS_TEXT,
         f"{_DRIVERS}/sqlite.py",
