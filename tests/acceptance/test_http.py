@@ -48,6 +48,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._note()
         self.server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/hang":
+            self.server.gate.wait(2 * DEADLINE_S)
+            return
         self._say(202, {"id": 1}, Location="/jobs/1")
 
     def do_GET(self) -> None:
@@ -110,6 +113,7 @@ def test_requests_in_a_real_cluster(cluster: LocalCluster, jobs: Jobs) -> None:
         _submitted_and_followed(rest, jobs)
         _tried_again_only_where_it_helps(rest, jobs)
         _killed(rest, jobs)
+        _not_repeated_after_the_worker_died(cluster, rest, jobs)
         _repeated_after_the_worker_died(cluster, rest, jobs)
 
 
@@ -176,6 +180,19 @@ def _killed(rest: Rest, jobs: Jobs) -> None:
     assert rest.wait_for(run)["state"] == "STOPPED"
     assert rest.tasks(run)["slow"]["state"] == "KILLED"
     assert jobs.count("/slow") == 1
+
+
+def _not_repeated_after_the_worker_died(cluster: LocalCluster, rest: Rest, jobs: Jobs) -> None:
+    """What is not idempotent may have been carried out: a person decides."""
+    slow = http({"method": "POST", "url": f"{jobs.url}/hang", "body": {"text": "1"}, "timeout": "1h"})
+    rest.publish("hang", {"slow": {**slow, "retries": 3}})
+    run = rest.start("hang")
+    rest.until(lambda: jobs.count("/hang"), lambda count: count == 1)
+    os.kill(cluster.pids()["worker-1"], signal.SIGKILL)
+    assert rest.wait_for(run)["state"] == "FAILED"
+    task = rest.tasks(run)["slow"]
+    assert (task["state"], task["attempt"], jobs.count("/hang")) == ("LOST", 1, 1)
+    assert "not run again by itself: it may have taken effect" in task["reason"]
 
 
 def _repeated_after_the_worker_died(cluster: LocalCluster, rest: Rest, jobs: Jobs) -> None:

@@ -141,6 +141,15 @@ class TaskKind(Generic[P]):
     Params: ClassVar[type[TaskParams]]
     permanent_exit_codes: ClassVar[frozenset[int]] = frozenset()
 
+    @classmethod
+    def repeats_after_loss(cls, params: Mapping[str, Any]) -> bool:
+        """Say whether a new attempt may follow by itself when the worker of one is lost.
+
+        False for work that may have taken effect and must not do so twice: a person decides then.
+        ``params`` are as they are written in a checked definition, so they may hold placeholders.
+        """
+        return True
+
 
 class LogicType(TaskKind[P]):
     """A kind of task that the master runs; what it does is part of ``decide``."""

@@ -60,4 +60,14 @@ MUTATIONS: tuple[Mutation, ...] = (
             "test_failure_that_would_be_the_same_is_not_retried_until_a_person_says_so",
         ),
     ),
+    mutation(
+        "what may have taken effect is run again when its worker is lost",
+        Promise.SENT_ONCE,
+        "core/shoal/core/decide/ending.py",
+        ("elif ended.task in draft.run.plan.once:", "elif not ended.task:"),
+        (
+            "tests/unit/core/test_decide.py::"
+            "test_what_may_have_taken_effect_is_not_run_again_by_itself_after_a_loss",
+        ),
+    ),
 )

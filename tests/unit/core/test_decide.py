@@ -89,6 +89,22 @@ def test_lost_attempt_runs_again_without_using_up_retries() -> None:
     assert run.state() is WorkflowState.SUCCEEDED
 
 
+def test_what_may_have_taken_effect_is_not_run_again_by_itself_after_a_loss() -> None:
+    run = Driver(spec({"a": {"retries": 1}, "b": {}}))
+    run.run.plan = replace(run.run.plan, once=frozenset({"a"}))
+    number = run.claim("a")
+    run.workers.pop(number)
+    run.send(TaskEnded(number, LOSE, run.now, "w1", "worker w1 is gone"))
+    run.do("b")
+    assert (run.state(), run.states()["a"]) == (WorkflowState.FAILED, "LOST")
+    reason = run.run.attempts["a"].reason
+    assert reason == "worker w1 is gone; not run again by itself: it may have taken effect"
+    run.send(RecoverRequested(run.now))
+    run.do("a", FAIL)  # a failure is known to be one: its retries stay
+    run.do("a")
+    assert run.state() is WorkflowState.SUCCEEDED
+
+
 def test_task_that_keeps_killing_its_workers_is_given_up() -> None:
     run = Driver(spec({"a": {}}))
     for _ in range(MAX_LOSSES + 1):

@@ -108,6 +108,9 @@ def _account(attempt: Attempt, moment: datetime | None) -> datetime | None:
 def finish(draft: Draft, task: str, signal: TaskSignal, **fields: Any) -> None:
     """End a task's newest attempt, try again if it may, and stop others if the strategy says so."""
     was_failing = draft.failing
+    if signal is TaskSignal.LOSE and task in draft.run.plan.once:
+        why = fields.get("reason") or "its worker was lost"
+        fields["reason"] = f"{why}; not run again by itself: it may have taken effect"
     ended = draft.signal(task, signal, **fields)
     may_run_again = not was_failing or draft.rule(task) in HANDLERS
     if draft.state in MAY_START and may_run_again:
@@ -133,6 +136,8 @@ def _try_again(draft: Draft, ended: Attempt) -> None:
             detail=kept_detail(draft, ended),
             ready=True,
         )
+    elif ended.task in draft.run.plan.once:
+        return
     elif ended.state is _T.LOST and ended.losses < MAX_LOSSES:
         draft.reopen(ended.task, failures=ended.failures, losses=ended.losses + 1, ready=True)
 

@@ -32,9 +32,10 @@ class Plan:
     choices: Mapping[str, frozenset[str]]  # by task that chooses: the tasks it chooses from
     choosers: Mapping[str, tuple[str, ...]]  # by task: those of ``choices`` that choose it or not
     judges: Mapping[str, tuple[str, ...]]  # by task: the CONDITIONS tasks that use its result
+    once: frozenset[str] = frozenset()  # tasks that are not run again when their worker is lost
 
     @classmethod
-    def of(cls, spec: WorkflowSpec) -> "Plan":
+    def of(cls, spec: WorkflowSpec, once: frozenset[str] = frozenset()) -> "Plan":
         """Index a checked definition by task name."""
         upstream = {task.name: task.depends_on for task in spec.tasks}
         choices = {task.name: chosen for task in spec.tasks if (chosen := choices_of(task))}
@@ -47,6 +48,7 @@ class Plan:
             choices,
             successors_of({chooser: tuple(sorted(names)) for chooser, names in choices.items()}),
             judges_of(spec.tasks),
+            once,
         )
 
 

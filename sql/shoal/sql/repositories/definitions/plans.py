@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from sqlalchemy import Text, and_, or_, select, type_coerce
 
 from shoal.core.definition import long_json
-from shoal.core.definition.model import WorkflowSpec
+from shoal.core.definition.model import TaskSpec, WorkflowSpec
 from shoal.core.definition.selection import Selection
 from shoal.core.runs.run import Plan
+from shoal.runtime.plugins import load_task_type
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound, SqlError, UnusableDefinition
 from shoal.sql.schema.tables import workflow, workflow_version
@@ -123,4 +124,13 @@ def _plan(text: str) -> Plan:
         spec = long_json.read(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"column spec: {error}") from None
-    return Plan.of(WorkflowSpec.model_validate(spec))
+    made = WorkflowSpec.model_validate(spec)
+    return Plan.of(made, frozenset(task.name for task in made.tasks if not _repeats(task)))
+
+
+def _repeats(task: TaskSpec) -> bool:
+    """Say whether a task is run again by itself when its worker is lost."""
+    try:
+        return load_task_type(task.type).repeats_after_loss(task.params)
+    except Exception:  # noqa: BLE001 - a plugin's mistake makes no plan unreadable
+        return False
