@@ -184,7 +184,9 @@ def _killed(rest: Rest, jobs: Jobs) -> None:
 
 def _not_repeated_after_the_worker_died(cluster: LocalCluster, rest: Rest, jobs: Jobs) -> None:
     """What is not idempotent may have been carried out: a person decides."""
-    slow = http({"method": "POST", "url": f"{jobs.url}/hang", "body": {"text": "1"}, "timeout": "1h"})
+    slow = http(
+        {"method": "POST", "url": f"{jobs.url}/hang", "body": {"text": "1"}, "timeout": "1h"}
+    )
     rest.publish("hang", {"slow": {**slow, "retries": 3}})
     run = rest.start("hang")
     rest.until(lambda: jobs.count("/hang"), lambda count: count == 1)

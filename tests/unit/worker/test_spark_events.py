@@ -1,10 +1,12 @@
 """How far a Spark application is, from the events of its driver."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from shoal.worker.types.spark.event_log import Application, EventLog
+from shoal.worker.types.spark.params import SparkParams
 
 APP = {"Event": "SparkListenerApplicationStart", "App Name": "x", "App ID": "local-7"}
 
@@ -92,3 +94,14 @@ def test_half_lines_junk_and_later_files(tmp_path: Path) -> None:
     assert application.done == 3
     assert not first.exists()  # read, and not needed any more
     assert second.exists()
+
+
+def test_page_names_every_field_with_its_default() -> None:
+    page = Path(__file__).parents[3] / "docs" / "tasks" / "spark.md"
+    text = page.read_text(encoding="utf-8").split("## Fields")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", text, re.MULTILINE))
+    defaults = {
+        name: field.get_default(call_default_factory=True)
+        for name, field in SparkParams.model_fields.items()
+    }
+    assert rows == {n: f"`{value}`" if value else "–" for n, value in defaults.items()}
