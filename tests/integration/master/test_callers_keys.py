@@ -23,7 +23,7 @@ from tests.support.databases import migrated_url
 RUNNING, QUEUED, STOPPED = WorkflowState.RUNNING, WorkflowState.QUEUED, WorkflowState.STOPPED
 DUE = datetime(2026, 1, 1, tzinfo=UTC)
 MOST = max(family_harness.PARTITIONS, backfill_harness.PARTITIONS)
-LONG_AGO = timedelta(hours=1)
+LONG_AGO = timedelta(days=7)  # longer than any interval between two polls
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
