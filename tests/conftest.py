@@ -1,6 +1,7 @@
 """Fixtures that every test may use, and what holds for all property tests."""
 
 import gc
+import signal
 
 import structlog
 from hypothesis import HealthCheck, settings
@@ -20,6 +21,10 @@ _PLAIN = structlog.dev.ConsoleRenderer(
     colors=False, exception_formatter=structlog.dev.plain_traceback
 )
 structlog.configure(processors=[*structlog.get_config()["processors"][:-1], _PLAIN])
+
+# A shell has what it runs in the background ignore interrupts, and so would all that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:

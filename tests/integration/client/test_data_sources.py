@@ -103,12 +103,12 @@ def test_data_source_is_tried_by_a_worker(here: Shoal, tmp_path: Path) -> None:
 def test_password_is_in_no_answer_of_a_probe(here: Shoal, monkeypatch: pytest.MonkeyPatch) -> None:
     port = str(free_port())
     type_in(monkeypatch, b"open sesame\n")
-    assert here("secret", "set", "probed").status == 0
+    assert here("secret", "set", "probed", "--project", "probes").status == 0
     given = ("--host", "127.0.0.1", "--port", port, "--database", "x", "--user", "u")
-    here(
-        "data-source", "set", "away", "--kind", "postgresql", *given, "--password-secret", "probed"
-    )
-    refused = here("data-source", "test", "away")
+    kind = ("--kind", "postgresql", "--password-secret", "probed")
+    assert here("data-source", "set", "probes/away", *kind, *given).status == 0
+    refused = here("data-source", "test", "probes/away")
     assert refused.status == 1
     assert "nobody listens there" in refused.err
     assert "sesame" not in refused.err + refused.out
+    assert here("secret", "delete", "probed", "--project", "probes").status == 0

@@ -41,15 +41,6 @@ tasks:
 """
 
 
-# Tests that run in the background may ignore SIGINT, and so would what they start.
-ATTENTIVE = """\
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from shoal.client.cli import main
-main()
-"""
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "wf.yaml").write_text(DEFINITION % (tmp_path / "pid"))
@@ -136,7 +127,7 @@ def test_wrong_definition_is_shown_with_its_line(folder: Path) -> None:
 
 
 def test_interrupt_ends_the_task(folder: Path) -> None:
-    command = [sys.executable, "-c", ATTENTIVE, "test", "slow", "-f", "wf.yaml"]
+    command = [sys.executable, "-m", "shoal.client.cli", "test", "slow", "-f", "wf.yaml"]
     running = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE)
     try:
         deadline = time.monotonic() + DEADLINE_S
