@@ -7,8 +7,6 @@ from shoal.core.task_types import SourceName, TaskKind, TaskParams
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.sql import drivers
 
-WORK = "shoal.worker.types.sql.probe:probe"
-TASK_TYPE = "shoal.worker.types.sql.probe:Probe"
 STATEMENT_TIMEOUT_S = 10.0
 
 _VERSION = {
