@@ -13,6 +13,7 @@ from pathlib import Path
 
 import grpc.aio
 
+from shoal.core.data_sources import SourceKind
 from shoal.core.errors import ShoalError
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.data_sources import from_message
@@ -29,7 +30,9 @@ from shoal.worker.types.child.request import Request
 PATIENCE_S = 20.0
 AT_ONCE = 2  # probes; more of them wait
 _LONGEST_ANSWER = 2_000  # bytes
-_WORK = "shoal.worker.types.sql.probe:probe"
+# What tries a data source of a kind; without an entry it is a database.
+_PROBES = {SourceKind.SSH: "shoal.worker.types.ssh.probe:probe"}
+_DATABASE_PROBE = "shoal.worker.types.sql.probe:probe"
 _TASK_TYPE = "shoal.worker.types.sql.probe:Probe"
 
 
@@ -62,7 +65,7 @@ class ProbeService(ProbeServiceServicer):
         source = from_message(request.name, request.data_source)
         masks = forms([source.password] if source.password else [])
         asked = Request(
-            work=_WORK,
+            work=_PROBES.get(source.kind, _DATABASE_PROBE),
             task_type=_TASK_TYPE,
             params={"data_source": request.name},
             parameters={},

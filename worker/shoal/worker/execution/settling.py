@@ -17,6 +17,7 @@ from shoal.core.task_types import Settling, TaskContext, TaskType
 from shoal.worker.attempts import Attempt
 from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
 from shoal.worker.execution.launching import Launcher
+from shoal.worker.logs.last_line import last_line
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.shim.masking import Masker
 
@@ -45,13 +46,17 @@ class Settler:
         self._launcher = launcher
 
     async def complete(self, attempt: Attempt, record: ExitRecord, work: AtWork) -> ExitRecord:
-        """Return ``record`` with the task type's own reason, when nothing of it goes on elsewhere.
+        """Return ``record`` with a reason for people, when nothing of it goes on elsewhere.
+
+        The reason is the task type's own, else the exit code and what the program has said last.
 
         If that cannot be made sure in ``ALL_TRIES_S``, the outcome is FAILED and the reason says
         so: KILLED is for what has ended.
         """
         reason, settling = await asyncio.to_thread(_of_its_type, work)
-        if reason is not None and record.cause is EndCause.EXITED:
+        if record.cause is EndCause.EXITED:
+            if reason is None:
+                reason = await asyncio.to_thread(_said, work.request, record.reason)
             record = replace(record, reason=Masker(attempt.masks).mask(reason))
         if settling is None:
             return record
@@ -103,3 +108,9 @@ class Settler:
 def _of_its_type(work: AtWork) -> tuple[str | None, Settling | None]:
     task_type = work.task_type
     return task_type.failure(work.request.cwd), task_type.settling(work.context, work.params)
+
+
+def _said(request: LaunchRequest, reason: str) -> str:
+    """Return a reason with what the program has said last."""
+    line = last_line(request.log_path)
+    return f"{reason}: {line}" if line else reason

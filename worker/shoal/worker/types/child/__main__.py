@@ -63,8 +63,9 @@ async def _until_cancelled(work: Work[Any], doing: Any) -> None:
 def _fail(work: Work[Any], reason: str, code: int) -> int:
     if work.is_cancelled:  # what a driver says when its query is taken from it is no news
         return CANCELLED
-    work.log(f"shoal: {reason}")
-    write_reason(work.folder, reason)
+    if reason:
+        work.log(f"shoal: {reason}")
+        write_reason(work.folder, reason)
     return code
 
 

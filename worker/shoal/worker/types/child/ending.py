@@ -24,6 +24,7 @@ _SETTLED_FILE = "settled"
 class WorkFailed(ShoalError):
     """The work failed; the text says why, and what to do.
 
+    Without a text the reason is the exit code, and what the work has written last into its log.
     ``permanent``: it would fail in the same way another time, so it is not tried again.
     ``exit_code``: that of a program that the work has run; 1 if it says none.
     """

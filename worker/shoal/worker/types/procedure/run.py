@@ -60,7 +60,8 @@ def run(work: Work[ProcedureParams]) -> None:
 
 def settle(work: Work[ProcedureParams]) -> None:
     """End what the attempt has left running in the database. Raises WorkFailed."""
-    drivers.settle(work.data_source(work.params.data_source), tag=work.tag)
+    source = work.data_source(work.params.data_source)
+    drivers.settle(source, tag=work.tag, attempt=work.attempt)
     work.settled()
 
 

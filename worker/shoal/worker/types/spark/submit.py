@@ -54,7 +54,7 @@ def submit(work: Work[SparkParams]) -> None:
     if code < 0:
         raise WorkFailed(f"spark-submit was ended by signal {-code}", exit_code=128 - code)
     if code:
-        raise WorkFailed(f"spark-submit ended with exit code {code}", exit_code=code)
+        raise WorkFailed("", exit_code=code)  # the log says why
 
 
 def _application(work: Work[SparkParams]) -> str:
