@@ -1,13 +1,23 @@
 """Definitions with mistakes: all of them are reported at once, each at its place."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from pydantic import Field
 
-from shoal.core.checks.workflow import InvalidDefinition
+from shoal.core.checks.workflow import InvalidDefinition, check_workflow
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.definition.parameters import ParameterType, check_value
 from shoal.core.definition.priority import Priority
+from shoal.core.task_types import (
+    Exit,
+    LogicType,
+    Script,
+    TaskContext,
+    TaskKind,
+    TaskParams,
+    TaskType,
+)
 from shoal.runtime.definitions import check_definition
 
 
@@ -209,3 +219,47 @@ def test_descriptions_hold_no_control_characters() -> None:
         "description",
         "tasks[0].description",
     ]
+
+
+class _Params(TaskParams):
+    """Of a task type of somebody else, who has not thought of placeholders."""
+
+    folder: str = Field(default="/", pattern="^/")
+    level: int = Field(default=1, ge=1)
+    mode: Literal["fast", "small"] = "fast"
+    either: int | Literal["all"] = 1
+    program: Script = Field(default="x", max_length=2)
+    many: list[str] = Field(default_factory=list)
+
+
+class _OnWorker(TaskType[_Params]):
+    Params = _Params
+
+    async def run(self, context: TaskContext, params: _Params) -> Exit:
+        raise AssertionError
+
+
+class _InMaster(LogicType[_Params]):
+    Params = _Params
+
+
+def _found_in(params: dict[str, Any], kind: type[TaskKind[Any]] = _OnWorker) -> dict[str, str]:
+    raw = {"name": "w", "tasks": [{"name": "a", "type": "X", "params": params}]}
+    try:
+        check_workflow(raw, lambda _: kind)
+    except InvalidDefinition as error:
+        return {one.field.removeprefix("tasks[0].params."): one.message for one in error.problems}
+    return {}
+
+
+def test_values_that_are_still_to_be_rendered_are_judged_when_they_are() -> None:
+    params = {"folder": "${f}/x", "level": "${n}", "mode": "$[yyyy]", "either": "${e}"}
+    assert _found_in(params) == {}
+    # Masters render no params.
+    assert set(_found_in(params, _InMaster)) >= {"folder", "level", "mode"}
+
+
+def test_what_placeholders_do_not_excuse() -> None:
+    found = _found_in({"many": "${m}", "program": "${p}", "foldr": "${f}", "folder": "x"})
+    assert set(found) == {"many", "program", "foldr", "folder"}
+    assert found["folder"] == "'x' does not match ^/"

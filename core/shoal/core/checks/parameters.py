@@ -38,7 +38,8 @@ def params_findings(
                 elif name in programs:
                     message = (
                         f"secrets are not pasted into programs; read the variable "
-                        f"SHOAL_SECRET_{secret}, which the program gets because it names it"
+                        f"SHOAL_SECRET_{secret}, which the program gets because it names it, or in "
+                        f"SQL a parameter of the task whose value is ${{secret.{secret}}}"
                     )
                 elif name in command_line:
                     message = (

@@ -5,12 +5,13 @@ speaks of, so that a loader can add the file and the line, and the API the field
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from shoal.core.checks.parameters import Path as Path
 from shoal.core.checks.parameters import parameters_findings, params_findings
@@ -19,8 +20,15 @@ from shoal.core.definition.model import WorkflowSpec
 from shoal.core.errors import LONGEST_REASON, ShoalError, shortened
 from shoal.core.hints import MOST_MISTAKES, Hints
 from shoal.core.logic.checks import findings as logic_findings
+from shoal.core.macros import placeholders
 from shoal.core.schedule.fire_times import instant
-from shoal.core.task_types import FindTaskType, TaskType, UnknownTaskType
+from shoal.core.task_types import (
+    FindTaskType,
+    TaskType,
+    UnknownTaskType,
+    Verbatim,
+    fields_marked,
+)
 
 
 @dataclass(frozen=True)
@@ -126,8 +134,23 @@ def _check_shape(raw: Mapping[str, Any], findings: _Findings) -> WorkflowSpec | 
         return None
 
 
-def _add_pydantic(error: ValidationError, prefix: Path, findings: _Findings) -> None:
-    for item in error.errors():
+def _never(_: ErrorDetails) -> bool:
+    return False
+
+
+def _add_pydantic(
+    error: ValidationError,
+    prefix: Path,
+    findings: _Findings,
+    is_open: Callable[[ErrorDetails], bool] = _never,
+) -> None:
+    """Add what pydantic says, but for errors that ``is_open`` leaves to a later judgement."""
+    errors = error.errors()
+    # Of a union, each member says what it makes of the one value.
+    open_at = {(item["loc"][:-1], item["input"]) for item in errors if is_open(item)}
+    for item in errors:
+        if is_open(item) or _is_member(item, open_at):
+            continue
         path = prefix + tuple(part for part in item["loc"] if part != "[key]")
         match item["type"]:
             case "too_short" if item["input"]:
@@ -136,6 +159,8 @@ def _add_pydantic(error: ValidationError, prefix: Path, findings: _Findings) -> 
                 message = "is required"
             case "extra_forbidden":
                 message = "is no known field"
+            case "string_pattern_mismatch" if prefix:  # of a task type's own
+                message = f"{_shown(item['input'])} does not match {item['ctx']['pattern']}"
             case "string_pattern_mismatch":
                 message = (
                     f"{_shown(item['input'])} is no valid name: start with a letter or digit, then "
@@ -146,11 +171,40 @@ def _add_pydantic(error: ValidationError, prefix: Path, findings: _Findings) -> 
                     message = f"{shown} is no valid parameter name: letters, digits, '_'"
             case "value_error":
                 message = shortened(str(item["ctx"]["error"]), LONGEST_REASON)
+            case "union_tag_invalid":
+                name, wanted = item["ctx"]["discriminator"], item["ctx"]["expected_tags"]
+                message = f"{name} {_shown(item['ctx']['tag'])} is none; there are: {wanted}"
+            case "union_tag_not_found":
+                message = f"{item['ctx']['discriminator']} is required"
             case "enum":
                 message = f"{_shown(item['input'])} is not one of {item['ctx']['expected']}"
             case _:
                 message = item["msg"][:1].lower() + item["msg"][1:]
         findings.add(path, message)
+
+
+# What a value can be wrong in that is still a text with placeholders: its form, not its kind.
+_OF_FORM = ("_parsing", "_pattern_mismatch", "string_too_short", "string_too_long")
+_CHOICES = ("literal_error", "enum")
+
+
+def _is_open(item: ErrorDetails, programs: Collection[str]) -> bool:
+    """Say whether an error is about a text of which nobody knows yet what it will be.
+
+    The worker judges it when it is rendered. In ``programs`` nothing is put in.
+    """
+    text, kind = item["input"], item["type"]
+    return (
+        isinstance(text, str)
+        and placeholders.is_open(text)
+        and (kind.endswith(_OF_FORM) or kind in _CHOICES)
+        and item["loc"][0] not in programs
+    )
+
+
+def _is_member(item: ErrorDetails, open_at: Collection[tuple[Any, str]]) -> bool:
+    text = item["input"]
+    return isinstance(text, str) and (item["loc"][:-1], text) in open_at
 
 
 def _shown(value: object) -> str:
@@ -214,11 +268,13 @@ def _check_params(
     except UnknownTaskType as error:
         findings.add((*path, "type"), str(error))
         return
+    on_worker = issubclass(task_type, TaskType)  # masters render no params
     try:
         task_type.Params.model_validate(dict(params))
     except ValidationError as error:
-        _add_pydantic(error, (*path, "params"), findings)
-    on_worker = issubclass(task_type, TaskType)
+        programs = fields_marked(task_type.Params, Verbatim)
+        is_open = (lambda item: _is_open(item, programs)) if on_worker else _never
+        _add_pydantic(error, (*path, "params"), findings, is_open)
     for inner, message in params_findings(task_type.Params, params, on_worker=on_worker):
         findings.add((*path, "params", *inner), message)
 
