@@ -1,5 +1,5 @@
 #!/bin/sh
-# Install what the tests need from Debian: PostgreSQL and MariaDB servers, a C compiler, and what the
+# Install what the tests need from Debian: PostgreSQL, MariaDB and OpenSSH servers, a C compiler, and what the
 # fault suite makes its hosts of. Quiet when nothing is missing. The tests start servers of their own
 # from these programs, in temporary folders, and compile a library that shifts the clocks of processes. Without
 # the tools for networks the suite only leaves out the faults that need them.
@@ -12,6 +12,7 @@ for program in /usr/lib/postgresql/*/bin/postgres; do
     fi
 done
 test -x /usr/sbin/mariadbd || missing="$missing mariadb-server-core"
+test -x /usr/sbin/sshd || missing="$missing openssh-server"
 command -v cc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
 wanted=
 command -v ip >/dev/null 2>&1 || wanted="$wanted iproute2"
@@ -33,7 +34,7 @@ if [ "$as_root" = unavailable ] || ! command -v apt-get >/dev/null 2>&1; then
         exit 0
     fi
     echo "The tests need PostgreSQL's server programs in /usr/lib/postgresql/<version>/bin, MariaDB's" >&2
-    echo "/usr/sbin/mariadbd, and cc." >&2
+    echo "/usr/sbin/mariadbd, OpenSSH's /usr/sbin/sshd, and cc." >&2
     echo "Install as root, on Debian: apt-get install --no-install-recommends $missing" >&2
     echo "Or name a running server in SHOAL_TEST_POSTGRESQL_URL." >&2
     exit 1

@@ -1,0 +1,7 @@
+"""The SSH task type: a script runs on another host.
+
+``kind.Ssh`` is the type, ``params`` its fields; the API imports those two alone. In the process of
+an attempt ``run`` signs in (``host``), ends what earlier attempts have left there, and sends the
+script. ``remote`` has the programs of the other side: everything that the script starts carries
+the tag of its task in its environment, by which it is found and ended. Start reading in ``run``.
+"""

@@ -1,0 +1,90 @@
+"""The work of an SSH task, in the process of its attempt.
+
+What an earlier attempt has left at the host is ended before the script starts, and everything that
+the script has started when it ends, whatever way it does. A connection that is lost fails the
+attempt; the script is ended over a new one.
+"""
+
+import asyncio
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from shoal.worker.execution.environment import parameter_variables, secret_variables
+from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.work import Work
+from shoal.worker.types.ssh.host import ConnectionLost, Host, described, signed_in
+from shoal.worker.types.ssh.params import SshParams
+from shoal.worker.types.ssh.remote import Script
+
+_MOST_OUTPUT = 8 * 1024 * 1024  # bytes; what is allowed is judged where all outputs are
+_OF_THIS_MACHINE = frozenset({"SHOAL_OUTPUT", "SHOAL_PARAMETERS"})  # files
+
+
+async def run(work: Work[SshParams]) -> None:
+    """Run the task. Raises WorkFailed, CancelledError."""
+    source = work.data_source(work.params.data_source)
+    is_signed_in = False
+    try:
+        async with signed_in(source) as host:
+            is_signed_in = True
+            await host.end(work.tag)  # what an earlier attempt has left
+            work.log(f"shoal: {described(source)}: {host.version}")
+            await _run(work, host)
+    except ConnectionLost as lost:
+        await _end_elsewhere(work, lost)
+        raise
+    finally:
+        if not is_signed_in:
+            work.settled()  # nothing of this attempt has begun
+
+
+async def settle(work: Work[SshParams]) -> None:
+    """End what the attempt has left running at the host. Raises WorkFailed."""
+    async with signed_in(work.data_source(work.params.data_source)) as host:
+        await host.end(work.tag)
+    work.settled()
+
+
+async def _run(work: Work[SshParams], host: Host) -> None:
+    script = Script(work.params.script, work.params.interpreter, _variables(work))
+    try:
+        code, outputs = await host.run(work.tag, script, work.log)
+    except asyncio.CancelledError:
+        await host.end(work.tag)
+        work.settled()
+        raise
+    await host.end(work.tag)  # what it has left in the background
+    work.settled()
+    if len(outputs) > _MOST_OUTPUT:
+        text = f"the script has written {len(outputs):,} bytes of outputs, at most {_MOST_OUTPUT:,}"
+        raise WorkFailed(text, permanent=True)
+    if outputs and (file := os.environ.get("SHOAL_OUTPUT")):
+        await asyncio.to_thread(Path(file).write_bytes, outputs)
+    if code != 0:
+        raise WorkFailed("", exit_code=code)  # the script has said why, if anybody has
+
+
+async def _end_elsewhere(work: Work[SshParams], lost: ConnectionLost) -> None:
+    """End what runs at a host whose connection was lost; if that fails, settling is tried later."""
+    work.log(f"shoal: {lost}; ending the script over a new connection")
+    with suppress(WorkFailed):
+        await settle(work)
+
+
+def _variables(work: Work[SshParams]) -> dict[str, str]:
+    """Return the variables of the script: those that a SHELL task gets, files left out."""
+    here = os.environ
+    own = {name: value for name, value in here.items() if name.startswith("SHOAL_")}
+    # A name that would steer programs is in nobody's environment.
+    given = {
+        name: value
+        for name, value in parameter_variables(work.parameters).items()
+        if here.get(name) == value
+    }
+    secrets = secret_variables(work.secrets)
+    return {
+        name: value
+        for name, value in {**own, **given, **secrets}.items()
+        if name not in _OF_THIS_MACHINE
+    }
