@@ -201,7 +201,7 @@ def test_memory(kind: SourceKind) -> None:
 
 
 def test_nothing_to_settle(source: DataSource) -> None:
-    settle(source, tag="test-tag")
+    settle(source, tag="test-tag", attempt=1)
 
 
 def test_names_are_quoted(source: DataSource, kind: SourceKind) -> None:

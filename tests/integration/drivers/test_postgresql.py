@@ -252,7 +252,7 @@ def test_tls(postgresql: Served) -> None:
 def test_pooler_is_refused(postgresql: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     # A pooler tells its clients a number of its own.
     monkeypatch.setattr(psycopg.ConnectionInfo, "backend_pid", 1)
-    for act in (connected, lambda source: settle(source, tag="test-tag")):
+    for act in (connected, lambda source: settle(source, tag="test-tag", attempt=1)):
         with pytest.raises(WorkFailed, match="a connection pooler is there") as failed:
             act(postgresql.source)
         assert failed.value.permanent

@@ -40,6 +40,22 @@ def test_nothing_but_its_own_file_is_in_reach(source: DataSource, statement: str
     session.close()
 
 
+def test_quoted_name_that_is_none_is_refused(source: DataSource) -> None:
+    session = connected(source)
+    run(session, "CREATE TABLE t (`a``b` integer)")
+    assert rows(session, f"SELECT {session.quote('a`b')} FROM {session.quote('main.t')}") == []
+    with pytest.raises(StatementFailed, match="no such column: c"):
+        rows(session, f"SELECT {session.quote('c')} FROM t")
+    session.close()
+
+
+def test_regular_expressions(source: DataSource) -> None:
+    session = connected(source)
+    asked = "SELECT 'abc' REGEXP 'b', 'abc' REGEXP '^b', NULL REGEXP 'b'"
+    assert rows(session, asked) == [(1, 0, None)]
+    session.close()
+
+
 def test_waits_for_another_writer(source: DataSource) -> None:
     session = connected(source)
     run(session, "CREATE TABLE t (i)")

@@ -15,6 +15,7 @@ from tests.mutations.catalogue import (
     http,
     keys,
     master,
+    quality,
     quarantine,
     retention,
     secrets,
@@ -23,6 +24,7 @@ from tests.mutations.catalogue import (
     slots,
     sql_drivers,
     sql_tasks,
+    ssh,
     text,
     worker,
     worker_groups,
@@ -55,4 +57,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     *silence.MUTATIONS,
     *sql_drivers.MUTATIONS,
     *sql_tasks.MUTATIONS,
+    *quality.MUTATIONS,
+    *ssh.MUTATIONS,
 )

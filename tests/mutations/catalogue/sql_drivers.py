@@ -92,4 +92,21 @@ MUTATIONS: tuple[Mutation, ...] = (
         ('"enable_external_access": False,', '"enable_external_access": True,'),
         (f"{_TESTS}/test_duckdb.py::test_nothing_but_its_own_file_is_in_reach",),
     ),
+    mutation(
+        "a session of Spark outlives its attempt",
+        Promise.KILLED_MEANS_DEAD,
+        "worker/shoal/worker/types/sql/drivers/spark.py",
+        (
+            "        _within(_SIGN_IN_TIMEOUT_S, client.client.release_session)\n",
+            "        _ = client.version\n",
+        ),
+        ("tests/integration/worker/sql/test_spark.py::test_what_a_dead_process_has_left_is_ended",),
+    ),
+    mutation(
+        "Spark changes what is read only",
+        Promise.GUARDED_STATES,
+        "worker/shoal/worker/types/sql/drivers/spark.py",
+        ("if changes and self._read_only:", "if changes and not values and self is None:"),
+        ("tests/integration/worker/sql/test_spark.py::test_failures",),
+    ),
 )

@@ -90,6 +90,7 @@ DANGEROUS = {
     "hive": ["configuration", "kerberos_service_name"],
     "clickhouse": ["verify", "proxy_path"],
     "spark": ["spark.driver.extraJavaOptions"],
+    "ssh": ["known_hosts", "proxy_command", "agent_forwarding", "config"],
 }
 
 

@@ -217,7 +217,7 @@ def test_oracle_locks(oracle: FakeServer) -> None:
     with pytest.raises(WorkFailed, match="ALTER SYSTEM KILL SESSION"):
         opened(ORACLE)
     with pytest.raises(WorkFailed, match="still at the server"):
-        drivers.settle(ORACLE, tag="tag")
+        drivers.settle(ORACLE, tag="tag", attempt=1)
     oracle.answers = {"DBMS_LOCK": OracleError(6550)}
     with pytest.raises(WorkFailed, match="EXECUTE on DBMS_LOCK") as failed:
         opened(ORACLE)
@@ -333,7 +333,7 @@ def test_sqlserver_lock_that_does_not_come(sqlserver: FakeServer) -> None:
     with pytest.raises(WorkFailed, match=r"sys\.dm_exec_sessions"):
         opened(SQLSERVER)
     with pytest.raises(WorkFailed, match="still at the server"):
-        drivers.settle(SQLSERVER, tag="tag")
+        drivers.settle(SQLSERVER, tag="tag", attempt=1)
 
 
 def test_sqlserver_has_no_read_only_sessions(sqlserver: FakeServer) -> None:
@@ -478,7 +478,7 @@ def test_missing_driver_says_what_installs_it(
 
 
 def test_kinds_without_a_driver() -> None:
-    for kind in (SourceKind.SPARK, SourceKind.HIVE, SourceKind.CLICKHOUSE):
+    for kind in (SourceKind.SSH, SourceKind.HIVE, SourceKind.CLICKHOUSE):
         with pytest.raises(WorkFailed, match="cannot use the kind") as failed:
             opened(DataSource("d", kind, "host"))
         assert failed.value.permanent

@@ -20,6 +20,7 @@ from shoal.core.data_sources.options import (
     SparkOptions,
     SqliteOptions,
     SqlServerOptions,
+    SshOptions,
     TrinoOptions,
 )
 
@@ -85,6 +86,13 @@ KINDS: Mapping[SourceKind, KindInfo] = {
         database=Need.NONE,
         user=Need.OPTIONAL,
         credential="token",
+    ),
+    SourceKind.SSH: KindInfo(
+        "SSH",
+        SshOptions,
+        22,
+        database=Need.NONE,
+        credential="password or private key",
     ),
 }
 

@@ -26,6 +26,7 @@ class SourceKind(StrEnum):
     TRINO = "trino"
     HIVE = "hive"
     SPARK = "spark"  # Spark Connect
+    SSH = "ssh"
 
 
 @dataclass(frozen=True)

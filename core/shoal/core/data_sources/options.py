@@ -162,6 +162,22 @@ class SparkOptions(Options):
     )
 
 
+class SshOptions(Options):
+    """Options of a host."""
+
+    host_key: (
+        Annotated[
+            str, Field(pattern=r"^(ssh|ecdsa)-[a-z0-9-]{3,30} [A-Za-z0-9+/=]{20,4096}( [ -~]*)?$")
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="The host's public key, such as ssh-ed25519 AAAA…, by which it is known. "
+        "Without it nobody signs in; the test shows the key.",
+    )
+    connect_timeout: Seconds = Field(default=10, description="Seconds for signing in.")
+
+
 # The values of TLS options with which a certificate is verified, so that a CA's has a meaning.
 VERIFYING = frozenset({"verify-ca", "verify-full", "https", True})
 TLS_OPTIONS = ("sslmode", "tls", "secure", "http_scheme")

@@ -2,10 +2,11 @@
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +20,8 @@ from shoal.worker.types.child.request import Request
 from shoal.worker.types.sql.sql import Sql
 from tests.support.waiting import DEADLINE_S
 
-TAG = "shoal-test"
+# Nobody else's, also where several test runs share a machine.
+TAG = f"shoal-test-{secrets.token_hex(6)}"
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Process:
         settle: bool = False,
         attempt: int = 1,
         kind: type[ChildType[Any]] = Sql,
+        others: Mapping[str, DataSource] | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         make_folder(folder)
         given = kind.Params.model_validate({"data_source": source.name, **params})
@@ -60,7 +64,7 @@ class Process:
             attempt=attempt,
             tag=TAG,
             secrets=secrets or {},
-            data_sources={source.name: source},
+            data_sources={source.name: source, **(others or {})},
             settle=settle,
         )
         self._folder, self._log = folder, folder / "log"
@@ -72,7 +76,7 @@ class Process:
                 stdout=log,
                 stderr=log,
                 cwd=folder,
-                env={**os.environ, "SHOAL_OUTPUT": str(self._outputs)},
+                env={**os.environ, **(env or {}), "SHOAL_OUTPUT": str(self._outputs)},
             )
         assert self._process.stdin is not None
         self._process.stdin.write(request.to_json().encode())

@@ -88,7 +88,7 @@ def test_what_cannot_be_bound_is_refused_with_a_hint(text: str, reason: str) -> 
 
 @given(st.text(st.sampled_from("'\"\\;-$%{}[]/*#`\n\0 aé"), max_size=20))
 def test_no_value_reaches_the_text(value: str) -> None:
-    for kind in SourceKind:
+    for kind in DIALECTS:
         scope = Scope({"x": value}, {}, {})
         got = bind("select ${x}, '${x}'", DIALECTS[kind], scope, lambda *_: "?", quoted)
         assert got == Bound("select ?, ?", (value, value), ("x", "x"))

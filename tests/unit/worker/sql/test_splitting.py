@@ -75,7 +75,7 @@ PIECES = st.sampled_from(
 
 
 @given(
-    kind=st.sampled_from(list(SourceKind)),
+    kind=st.sampled_from(list(DIALECTS)),
     text=st.one_of(st.lists(PIECES, max_size=25).map(" ".join), st.lists(PIECES).map("".join)),
     separator=st.sampled_from(["", "", ";;", "//", "\n"]),
 )

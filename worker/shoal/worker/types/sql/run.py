@@ -93,7 +93,8 @@ def _bound(work: Work[SqlParams], source: DataSource, slices: Slices, session: S
 
 def settle(work: Work[SqlParams]) -> None:
     """End what the attempt has left running in the database. Raises WorkFailed."""
-    drivers.settle(work.data_source(work.params.data_source), tag=work.tag)
+    source = work.data_source(work.params.data_source)
+    drivers.settle(source, tag=work.tag, attempt=work.attempt)
     work.settled()
 
 

@@ -5,9 +5,9 @@
 ``connect(source, *, tag, attempt, log, read_only, statement_timeout_s) -> Session``
     settles what earlier attempts of the tag have left, then connects. ``log`` takes what the
     database says beside results (notices, warnings). Raises WorkFailed with advice.
-``settle(source, *, tag) -> None``
-    ends every statement and connection at the server that carries the tag. Returns when they are
-    gone; raises WorkFailed if that cannot be made sure.
+``settle(source, *, tag, attempt) -> None``
+    ends every statement and connection at the server that carries the tag, of this attempt and
+    those before it. Returns when they are gone; raises WorkFailed if that cannot be made sure.
 ``classify(error) -> Verdict``
     says what an error of a driver means for the attempt.
 """

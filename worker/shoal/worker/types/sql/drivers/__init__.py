@@ -32,6 +32,7 @@ _DRIVERS = {
     SourceKind.ORACLE: ("remote.oracle", "oracledb", "oracle"),
     SourceKind.SQLSERVER: ("remote.sqlserver", "pytds", "sqlserver"),
     SourceKind.TRINO: ("remote.trino", "trino", "trino"),
+    SourceKind.SPARK: ("spark", "pyspark", "connect"),
 }
 
 
@@ -47,7 +48,7 @@ class _Driver(Protocol):
         statement_timeout_s: float | None,
     ) -> Session: ...
 
-    def settle(self, source: DataSource, *, tag: str) -> None: ...
+    def settle(self, source: DataSource, *, tag: str, attempt: int) -> None: ...
 
 
 def connect(
@@ -70,9 +71,9 @@ def connect(
     )
 
 
-def settle(source: DataSource, *, tag: str) -> None:
+def settle(source: DataSource, *, tag: str, attempt: int) -> None:
     """End every statement and connection at the server that carries the tag; see ``session``."""
-    _driver(source).settle(source, tag=tag)
+    _driver(source).settle(source, tag=tag, attempt=attempt)
 
 
 def classify(error: Exception) -> Verdict:

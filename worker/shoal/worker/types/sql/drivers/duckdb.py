@@ -71,7 +71,7 @@ def connect(
         time.sleep(_LOCK_POLL_S)
 
 
-def settle(source: DataSource, *, tag: str) -> None:
+def settle(source: DataSource, *, tag: str, attempt: int = 0) -> None:
     """See ``session``. There is no server that anything could run on at."""
 
 

@@ -1,5 +1,6 @@
 """SQLite: a file of the worker's machine. What runs ends with the process of the attempt."""
 
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -59,6 +60,7 @@ def connect(
             name, uri=True, timeout=0, isolation_level=None, check_same_thread=False
         )
         connection.execute("PRAGMA trusted_schema = OFF")
+        connection.create_function("regexp", 2, _matches, deterministic=True)
         if read_only:
             connection.execute("PRAGMA query_only = ON")
     except sqlite3.Error as error:
@@ -74,7 +76,7 @@ def connect(
     return session
 
 
-def settle(source: DataSource, *, tag: str) -> None:
+def settle(source: DataSource, *, tag: str, attempt: int = 0) -> None:
     """See ``session``. There is no server that anything could run on at."""
 
 
@@ -135,7 +137,8 @@ class SqliteSession:
 
     def quote(self, identifier: str) -> str:
         """See Session."""
-        return quoted(identifier)
+        # In double quotes a name that is none would be taken for a text.
+        return quoted(identifier, "`")
 
     def implicit_commit(self, statement: str) -> bool:
         """See Session."""
@@ -225,6 +228,11 @@ _REFUSED_PRAGMAS = {
     "trusted_schema",
     "writable_schema",
 }
+
+
+def _matches(pattern: str, value: Any) -> bool | None:
+    """Return what REGEXP gives: SQLite leaves that to programs."""
+    return None if value is None else re.search(pattern, str(value)) is not None
 
 
 def _code(error: BaseException) -> int | None:

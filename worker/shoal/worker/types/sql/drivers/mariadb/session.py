@@ -62,7 +62,7 @@ def connect(
     return MariadbSession(connector, connection, tag, log, statement_timeout_s, read_only=read_only)
 
 
-def settle(source: DataSource, *, tag: str) -> None:
+def settle(source: DataSource, *, tag: str, attempt: int = 0) -> None:
     """See ``session``."""
     connection = Connector(source).connect(f"settle {tag}")
     try:

@@ -65,7 +65,7 @@ def connect(
     )
 
 
-def settle(source: DataSource, *, tag: str) -> None:
+def settle(source: DataSource, *, tag: str, attempt: int = 0) -> None:
     """See ``session``."""
     connector = Connector(source)
     try:

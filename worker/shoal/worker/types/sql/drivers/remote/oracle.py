@@ -70,7 +70,7 @@ def connect(
     return RemoteSession(backend, statement_timeout_s, read_only=read_only)
 
 
-def settle(source: DataSource, *, tag: str) -> None:
+def settle(source: DataSource, *, tag: str, attempt: int = 0) -> None:
     """See ``session``."""
     connection = _connection(source)
     try:

@@ -57,7 +57,7 @@ def connect(
     return RemoteSession(backend, statement_timeout_s, read_only=False)
 
 
-def settle(source: DataSource, *, tag: str) -> None:
+def settle(source: DataSource, *, tag: str, attempt: int = 0) -> None:
     """See ``session``."""
     _, connection = _connection(source, f"settle {tag}")
     try:

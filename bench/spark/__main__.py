@@ -1,0 +1,127 @@
+"""What the same small query costs: as a SPARK task, which starts a JVM, and on Spark Connect.
+
+Each is measured from the start of the attempt's process to its end, by the clock and in processor
+time, its children included; on Connect the server's processor time as well. The first query of a
+server is dearer and stands by itself.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shoal.core.data_sources import DataSource
+from shoal.worker.execution.work_files import make_folder
+from shoal.worker.types.child.kind import ChildType, argv
+from shoal.worker.types.child.request import Request
+from shoal.worker.types.spark.kind import Spark
+from shoal.worker.types.sql.sql import Sql
+from tests.support.spark_connect import Served, served
+
+QUERY = "SELECT count(*), sum(id) FROM range(1000000)"
+SCRIPT = f"""
+from pyspark.sql import SparkSession
+print(SparkSession.builder.getOrCreate().sql({QUERY!r}).collect())
+"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds by the clock, and of processors."""
+
+    wall_s: float
+    cpu_s: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.spark", description=__doc__)
+    parser.add_argument("--runs", type=int, default=3)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        submitted = [_submit(root / f"submit-{number}") for number in range(given.runs)]
+        folder = root / "server"
+        folder.mkdir()
+        with served(folder) as server:
+            first = _ask(server, root / "first", 1)
+            asked = [_ask(server, root / f"ask-{n}", 2 + 2 * n) for n in range(given.runs)]
+    sys.stdout.write("| | seconds | processor seconds | of spark-submit |\n")
+    sys.stdout.write("| --- | ---: | ---: | --- |\n")
+    base = _middle(submitted)
+    _print("SPARK, spark-submit", base, base)
+    _print("SQL on Spark Connect, the server's first query", first, base)
+    _print("SQL on Spark Connect, from the second on", _middle(asked), base)
+
+
+def _print(name: str, cost: Cost, base: Cost) -> None:
+    ratio = f"1 / {base.wall_s / cost.wall_s:.1f}, processors 1 / {base.cpu_s / cost.cpu_s:.1f}"
+    line = f"| {name} | {cost.wall_s:.2f} | {cost.cpu_s:.2f} | {ratio} |\n"
+    sys.stdout.write(line)
+
+
+def _middle(costs: list[Cost]) -> Cost:
+    return Cost(
+        statistics.median(one.wall_s for one in costs),
+        statistics.median(one.cpu_s for one in costs),
+    )
+
+
+def _submit(folder: Path) -> Cost:
+    return _measured(Spark, {"script": SCRIPT, "master": "local[2]"}, folder, {}, 1)
+
+
+def _ask(server: Served, folder: Path, attempt: int) -> Cost:
+    params = {"data_source": "lake", "sql": QUERY}
+    before = _processor_s(server.process.pid)
+    own = _measured(Sql, params, folder, {"lake": server.source}, attempt)
+    return Cost(own.wall_s, own.cpu_s + _processor_s(server.process.pid) - before)
+
+
+def _measured(
+    kind: type[ChildType[Any]],
+    params: dict[str, Any],
+    folder: Path,
+    sources: dict[str, DataSource],
+    attempt: int,
+) -> Cost:
+    """Run an attempt's process to its good end."""
+    make_folder(folder)
+    request = Request(
+        work=kind.work,
+        task_type=f"{kind.__module__}:{kind.__qualname__}",
+        params=kind.Params.model_validate(params).model_dump(mode="json"),
+        parameters={},
+        task_instance_id=1,
+        attempt=attempt,
+        tag="shoal-bench",
+        data_sources=sources,
+    )
+    began = time.monotonic()
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            argv(), stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=folder
+        )
+    assert process.stdin is not None
+    process.stdin.write(request.to_json().encode())
+    process.stdin.close()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = 0
+    if status:
+        raise SystemExit((folder / "log").read_text())
+    return Cost(time.monotonic() - began, used.ru_utime + used.ru_stime)
+
+
+def _processor_s(pid: int) -> float:
+    """Return the processor time of a process; see proc(5)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    main()
