@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from shoal.client.sdk.logic import ran as ran
     from shoal.client.sdk.python_task import python_task as python_task
     from shoal.client.sdk.schedules import Schedule as Schedule
+    from shoal.client.sdk.services import DataQuality as DataQuality
+    from shoal.client.sdk.services import Http as Http
+    from shoal.client.sdk.services import Sql as Sql
+    from shoal.client.sdk.services import Ssh as Ssh
     from shoal.client.sdk.tasks import Python as Python
     from shoal.client.sdk.tasks import Shell as Shell
     from shoal.client.sdk.tasks import Spark as Spark
@@ -46,8 +50,10 @@ __all__ = [
     "ApiUnreachable",
     "AuthoringError",
     "Conditions",
+    "DataQuality",
     "Definition",
     "Dependent",
+    "Http",
     "Map",
     "Parameter",
     "Python",
@@ -55,6 +61,8 @@ __all__ = [
     "Shell",
     "ShoalClient",
     "Spark",
+    "Sql",
+    "Ssh",
     "SubWorkflow",
     "Switch",
     "Task",
@@ -74,8 +82,10 @@ _HOMES = {
     "ApiUnreachable": "errors",
     "AuthoringError": "errors",
     "Conditions": "sdk.logic",
+    "DataQuality": "sdk.services",
     "Definition": "sources.definitions",
     "Dependent": "sdk.logic",
+    "Http": "sdk.services",
     "Map": "sdk.logic",
     "Parameter": "sdk.workflow",
     "Python": "sdk.tasks",
@@ -83,6 +93,8 @@ _HOMES = {
     "Shell": "sdk.tasks",
     "ShoalClient": "rest.client",
     "Spark": "sdk.tasks",
+    "Sql": "sdk.services",
+    "Ssh": "sdk.services",
     "SubWorkflow": "sdk.logic",
     "Switch": "sdk.logic",
     "Task": "sdk.workflow",

@@ -17,7 +17,8 @@
     ├── NotFound         what a command line names does not exist
     ├── Refused          a master looked at a command and refused it
     ├── LogBroken        a log could not be followed to its end
-    └── NotHandled       no master looked at a command in time (retriable)
+    ├── NotHandled       no master looked at a command in time (retriable)
+    └── NotEnded         a run had not ended in time (retriable)
 """
 
 from collections.abc import Sequence
@@ -186,4 +187,17 @@ class NotHandled(ClientError):
         super().__init__(
             f"no master looked at command {command_id} within {waited_s:g} s; it is stored and "
             "will be carried out when one does; `shoal status` shows who is there"
+        )
+
+
+class NotEnded(ClientError):
+    """A run that goes on after the time for which somebody would wait."""
+
+    retriable: ClassVar[bool] = True
+
+    def __init__(self, instance_id: int, state: str, waited_s: float) -> None:
+        self.instance_id, self.state = instance_id, state
+        super().__init__(
+            f"instance {instance_id} is still {state} after {waited_s:g} s; "
+            f"`shoal why {instance_id}` shows what it waits for"
         )

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from shoal.client.errors import ApiProblem, ApiUnreachable, LogBroken, NotHandled
+from shoal.client.errors import (
+    ApiProblem,
+    ApiUnreachable,
+    LogBroken,
+    NotEnded,
+    NotFound,
+    NotHandled,
+    Refused,
+)
 from shoal.client.rest import connection, sse
 from shoal.client.rest.client import ShoalClient
 from shoal.client.sdk.tasks import Shell
@@ -303,6 +311,47 @@ def test_outcome_polls_until_the_command_is_handled(
     server.answers(Answer(200, pending))
     with pytest.raises(NotHandled, match=r"no master looked at command 5 within 0\.2 s"):
         client.outcome(pending, timeout_s=0.2)
+
+
+def test_the_run_that_a_command_has_started_or_why_there_is_none(
+    client: ShoalClient, server: ScriptedServer
+) -> None:
+    done: Any = {"id": 5, "type": "START", "state": "DONE", "result_instance_id": 7}
+    assert client.started(done) == 7
+    no: Any = {
+        "id": 5,
+        "type": "START",
+        "state": "REFUSED",
+        "reason": "too many",
+        "result_instance_id": None,
+    }
+    with pytest.raises(Refused, match="refused: too many"):
+        client.started(no)
+
+
+def test_a_run_is_waited_for_until_it_has_ended_well_or_not(
+    client: ShoalClient, server: ScriptedServer
+) -> None:
+    for state in ("SUCCEEDED", "FAILED", "STOPPED"):
+        server.answers(
+            *(Answer(200, {"id": 7, "state": one}) for one in ("RUNNING", "PAUSED", state))
+        )
+        assert client.wait(7)["state"] == state
+    server.answers(Answer(200, {"id": 7, "state": "PAUSED"}))
+    with pytest.raises(NotEnded, match=r"instance 7 is still PAUSED after 0\.2 s"):
+        client.wait(7, timeout_s=0.2)
+
+
+def test_outputs_are_those_of_the_newest_attempt_of_a_task(
+    client: ShoalClient, server: ScriptedServer
+) -> None:
+    instance = {"id": 7, "tasks": [{"id": 70, "task": "a"}, {"id": 72, "task": "b"}]}
+    server.answers(Answer(200, instance), Answer(200, {"id": 72, "outputs": {"rows": "3"}}))
+    assert client.outputs(7, "b") == {"rows": "3"}
+    assert server.requests[-1].path == "/api/v1/task-instances/72"
+    server.answers(Answer(200, instance))
+    with pytest.raises(NotFound, match="instance 7 has no task 'c'"):
+        client.outputs(7, "c")
 
 
 def _log(offset: int, text: str) -> str:

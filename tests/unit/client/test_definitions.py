@@ -185,6 +185,29 @@ def test_unusable_script_files(params: str, problem: str) -> None:
     assert problem in found
 
 
+def test_programs_that_ask_a_cluster_are_not_run_to_read_a_folder() -> None:
+    write("d/ask.py", "from shoal.client import ShoalClient, load_definitions\nraise SystemExit\n")
+    write(
+        "d/w.py",
+        "from shoal.client import *\nwith Workflow('w') as w:\n    Shell('a', script='x')\n",
+    )
+    (definition,) = load_definitions([Path("d")]).definitions
+    assert definition.spec.name == "w"
+    (found,) = problems_of("d/ask.py")  # named, it is read
+    assert "ask.py" in found
+
+
+def test_sql_may_stand_in_a_file() -> None:
+    write("q.sql", "SELECT 1;\n")
+    start = "name: f\ntasks:\n- name: a\n  type: SQL\n  params: {data_source: w, sql_file: q.sql"
+    write("f.yaml", start + "}\n")
+    (definition,) = load_definitions([Path("f.yaml")]).definitions
+    assert definition.spec.tasks[0].params == {"data_source": "w", "sql": "SELECT 1;\n"}
+    write("f.yaml", start + ", sql: SELECT 2}\n")
+    (found,) = problems_of("f.yaml")
+    assert "give sql or sql_file, not both" in found
+
+
 def test_a_folder_whose_name_looks_like_a_placeholder_is_refused() -> None:
     write("${x}/f.yaml", "name: f\nparameters: {d: '${file.directory}'}\n" + TASK)
     (found,) = problems_of("${x}/f.yaml")

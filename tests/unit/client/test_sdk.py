@@ -10,11 +10,15 @@ from hypothesis import strategies as st
 
 from shoal.client import (
     AuthoringError,
+    DataQuality,
+    Http,
     Parameter,
     Python,
     Schedule,
     Shell,
     Spark,
+    Sql,
+    Ssh,
     Task,
     Workflow,
     load_definitions,
@@ -180,6 +184,35 @@ def test_problems_of_a_workflow_carry_file_and_line() -> None:
     line = next(n for n, t in enumerate(Path(__file__).read_text().splitlines(), 1)
                 if "retries=-1" in t)  # fmt: skip
     assert (problem.file, problem.line) == (__file__, line)
+
+
+def test_tasks_that_speak_to_services() -> None:
+    with Workflow("w") as w:
+        Sql("load", data_source="lake", sql="SELECT ${a}", types={"a": "integer"}, result="row")
+        DataQuality(
+            "check",
+            data_source="lake",
+            table="t",
+            checks=[{"check": "rows", "min": 1}],
+            on_failure="warn",
+            retries=2,
+        )
+        Http("ask", url="https://example.org", deadline="30s", timeout="10m")
+        Ssh("far", data_source="farm", script="true", interpreter="bash")
+    load, check, ask, far = w.spec().tasks
+    assert load.params == {
+        "data_source": "lake",
+        "sql": "SELECT ${a}",
+        "types": {"a": "integer"},
+        "result": "row",
+    }
+    assert (check.type, check.params["on_failure"], check.retries) == ("DATA_QUALITY", "warn", 2)
+    assert (ask.params["timeout"], ask.timeout) == ("30s", 600)
+    assert far.params == {"data_source": "farm", "script": "true", "interpreter": "bash"}
+    with pytest.raises(AuthoringError, match="exactly one of sql and sql_file"):
+        Sql("none", data_source="lake", workflow=Workflow("v"))
+    with pytest.raises(AuthoringError, match="checks"):
+        DataQuality("none", data_source="lake", table="t", checks=1, workflow=Workflow("v"))  # type: ignore[arg-type]
 
 
 def test_script_files_are_found_beside_the_program(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 Synchronous; one client belongs to one thread at a time. Answers are the API's JSON, typed.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
-from shoal.client.errors import ApiProblem, ApiUnreachable, LogBroken
+from shoal.client.errors import ApiProblem, ApiUnreachable, LogBroken, NotEnded, NotFound
 from shoal.client.find import Api, find_api
 from shoal.client.rest.backfills import BackfillCalls
 from shoal.client.rest.commands import CommandCalls
@@ -42,12 +43,15 @@ from shoal.client.rest.types import (
     WorkflowJson,
 )
 from shoal.client.rest.values import ValueCalls
+from shoal.core.runs.states import FINISHED_WORKFLOW
 
 if TYPE_CHECKING:
     from shoal.client.sdk.workflow import Workflow
     from shoal.core.definition.model import WorkflowSpec
 
 TIMEOUT_S = 30.0
+# Between two looks at a run that somebody waits for: doubled from the first to the last.
+FIRST_LOOK_S, LAST_LOOK_S = 0.1, 2.0
 
 
 @dataclass(frozen=True)
@@ -209,6 +213,25 @@ class ShoalClient(
         """Return an instance with its tasks in the order of the definition."""
         query = {"attempts": attempts if attempts == "all" else None}
         return cast(InstanceDetailJson, self._connection.get(f"/instances/{instance_id:d}", query))
+
+    def wait(self, instance_id: int, timeout_s: float = math.inf) -> InstanceDetailJson:
+        """Wait until an instance has ended, well or not. Raises NotEnded after ``timeout_s``."""
+        deadline = time.monotonic() + timeout_s
+        pause_s = FIRST_LOOK_S
+        while (found := self.instance(instance_id))["state"] not in FINISHED_WORKFLOW:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                raise NotEnded(instance_id, found["state"], timeout_s)
+            time.sleep(min(pause_s, left_s))
+            pause_s = min(2 * pause_s, LAST_LOOK_S)
+        return found
+
+    def outputs(self, instance_id: int, task: str) -> dict[str, str]:
+        """Return what the newest attempt of a task has given on. Raises NotFound."""
+        for attempt in self.instance(instance_id)["tasks"]:
+            if attempt["task"] == task:
+                return self.task_instance(attempt["id"])["outputs"]
+        raise NotFound(f"instance {instance_id} has no task {task!r}")
 
     def progress(self, instance_id: int) -> list[ProgressJson]:
         """Return how far the running tasks of an instance are, as far as they say so."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, cast
 
-from shoal.client.errors import NotHandled
+from shoal.client.errors import NotHandled, Refused
 from shoal.client.rest.connection import Connection
 from shoal.client.rest.types import CommandJson
 
@@ -56,6 +56,13 @@ class CommandCalls:
                 raise NotHandled(command["id"], timeout_s)
             command = self.command(command["id"], min(LONG_POLL_S, max(left_s, 0.1)))
         return command
+
+    def started(self, command: CommandJson, timeout_s: float = 60.0) -> int:
+        """Return the instance that a command has started. Raises Refused and NotHandled."""
+        done = self.outcome(command, timeout_s)
+        if done["result_instance_id"] is None:
+            raise Refused(done["type"], done["reason"] or "no reason was given")
+        return done["result_instance_id"]
 
     def start(
         self,

@@ -1,4 +1,4 @@
-"""The built-in task types for the Python SDK."""
+"""The task types that run programs of your own, for the Python SDK."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,8 +28,8 @@ class Shell(Task):
         arguments: Sequence[str] = (),
         **options: Unpack[TaskOptions],
     ) -> None:
-        params = _given(interpreter=interpreter, arguments=arguments)
-        params |= _script(name, script, script_file)
+        params = given(interpreter=interpreter, arguments=arguments)
+        params |= program(name, "script", script, script_file)
         super().__init__(name, type="SHELL", params=params, **options)
 
 
@@ -47,8 +47,8 @@ class Python(Task):
         arguments: Sequence[str] = (),
         **options: Unpack[TaskOptions],
     ) -> None:
-        params = _given(interpreter=interpreter, arguments=arguments)
-        params |= _script(name, script, script_file)
+        params = given(interpreter=interpreter, arguments=arguments)
+        params |= program(name, "script", script, script_file)
         super().__init__(name, type="PYTHON", params=params, **options)
 
 
@@ -80,7 +80,7 @@ class Spark(Task):
         conf: Mapping[str, str] | None = None,
         **options: Unpack[TaskOptions],
     ) -> None:
-        params = _given(
+        params = given(
             application=application,
             main_class=main_class,
             arguments=arguments,
@@ -99,24 +99,25 @@ class Spark(Task):
             conf=conf,
         )
         if application is None or script is not None or script_file is not None:
-            params |= _script(name, script, script_file)
+            params |= program(name, "script", script, script_file)
         super().__init__(name, type="SPARK", params=params, **options)
 
 
-def _given(**values: Any) -> dict[str, Any]:
+def given(**values: Any) -> dict[str, Any]:
     """Return what was given: None and empty lists were not."""
     return {key: value for key, value in values.items() if value not in (None, (), [], {})}
 
 
-def _script(task: str, script: str | None, script_file: File | None) -> dict[str, str]:
-    if (script is None) == (script_file is None):
-        raise AuthoringError(f"task {task!r}: give exactly one of script and script_file")
-    if script is not None:
-        return {"script": script}
-    assert script_file is not None
+def program(task: str, field: str, text: str | None, file: File | None) -> dict[str, str]:
+    """Return a program's text, given itself or as a file. Raises AuthoringError."""
+    if (text is None) == (file is None):
+        raise AuthoringError(f"task {task!r}: give exactly one of {field} and {field}_file")
+    if text is not None:
+        return {field: text}
+    assert file is not None
     # Relative to the program that says so, wherever it is run from.
     folder = Path(call_site().file).absolute().parent
     try:
-        return {"script": read_script(folder / Path(script_file).expanduser())}
+        return {field: read_script(folder / Path(file).expanduser())}
     except ValueError as error:
         raise AuthoringError(f"task {task!r}: {error}") from None

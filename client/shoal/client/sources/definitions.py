@@ -1,8 +1,8 @@
 """Load workflow definitions from files and folders, and report every problem of all of them.
 
 What files may hold beyond the model: ``script_file`` in a task's ``params`` names a file (from the
-definition's folder) whose text becomes ``script``, and ``${file.directory}`` in any text is the
-absolute folder of the definition.
+definition's folder) whose text becomes ``script``, ``sql_file`` one that becomes ``sql``, and
+``${file.directory}`` in any text is the absolute folder of the definition.
 """
 
 import re
@@ -22,6 +22,7 @@ from shoal.core.definition.model import WorkflowSpec
 from shoal.runtime.definitions import check_definition
 
 # A second $ in front makes it plain text.
+_PROGRAMS = ("script", "sql")  # fields of params whose text may stand in a file
 _FILE_DIRECTORY = re.compile(r"(?<!\$)\$\{file\.directory\}")
 _MARKS_OF_A_WORKFLOW = frozenset({"tasks", "task", "schedules", "on_failure"})
 
@@ -177,18 +178,27 @@ class _Preparation:
 
     def _task(self, task: Any, index: int) -> Any:
         params = task.get("params") if isinstance(task, dict) else None
-        if not isinstance(params, dict) or "script_file" not in params:
+        if not isinstance(params, dict):
             return task
-        path: ValuePath = ("tasks", index, "params", "script_file")
-        rest = {key: value for key, value in params.items() if key != "script_file"}
-        if "script" in rest:
-            self._note(path, "give script or script_file, not both")
-        elif isinstance(name := params["script_file"], str) and name:
-            rest["script"] = self._script(path, self._folder / Path(name).expanduser())
+        for program in _PROGRAMS:
+            params = self._with_program(params, index, program)
+        return {**task, "params": params}
+
+    def _with_program(self, params: dict[Any, Any], index: int, program: str) -> dict[Any, Any]:
+        """Return the params with the text of the file that is named for a program."""
+        named = f"{program}_file"
+        if named not in params:
+            return params
+        path: ValuePath = ("tasks", index, "params", named)
+        rest = {key: value for key, value in params.items() if key != named}
+        if program in rest:
+            self._note(path, f"give {program} or {named}, not both")
+        elif isinstance(name := params[named], str) and name:
+            rest[program] = self._script(path, self._folder / Path(name).expanduser())
         else:
             self._note(path, "must be the name of a file")
-            rest["script"] = "?"  # so that the lack of a script is no second problem
-        return {**task, "params": rest}
+            rest[program] = "?"  # so that the lack of a script is no second problem
+        return rest
 
     def _script(self, path: ValuePath, file: Path) -> str:
         try:

@@ -2,7 +2,8 @@
 
 A file that is named is a definition. In a folder (and the folders below it, hidden ones and
 caches left out) ``.yaml``, ``.yml`` and ``.json`` files are definitions if they could be one, and
-``.py`` files if they import ``shoal.client``; the programs and data beside them are left alone.
+``.py`` files if they import what definitions are made of from ``shoal.client``; the programs and
+data beside them are left alone, also those that speak to a cluster with its help.
 """
 
 import ast
@@ -21,6 +22,10 @@ MAX_BYTES = 16 * 2**20  # of a definition file
 _LEFT_OUT = frozenset({"__pycache__", "node_modules"})
 # A misspelt key is better reported than passed over, so this is a wide net.
 _COULD_BE_WORKFLOW = re.compile(rb"task", re.IGNORECASE)
+# With these alone nothing is defined: a program asks a cluster, and reading it would run it.
+_OF_PROGRAMS = frozenset(
+    {"ApiProblem", "ApiUnreachable", "Definition", "ShoalClient", "find_api", "load_definitions"}
+)
 # YAML's own rule, good for all kinds: no control characters.
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -123,8 +128,9 @@ def _imports_shoal(content: bytes) -> bool:
         return True  # reported when it is read
     for node in ast.walk(tree):
         match node:
-            case ast.ImportFrom(module=str(module), level=0) if _is_client(module):
-                return True
+            case ast.ImportFrom(module=str(module), level=0, names=names) if _is_client(module):
+                if not {name.name for name in names} <= _OF_PROGRAMS:
+                    return True
             case ast.ImportFrom(module="shoal", names=names):
                 return any(name.name == "client" for name in names)
             case ast.Import(names=names) if any(_is_client(name.name) for name in names):

@@ -1,0 +1,143 @@
+"""The task types that speak to databases and other machines, for the Python SDK."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Unpack
+
+from shoal.client.sdk.argument_types import typed
+from shoal.client.sdk.options import TaskOptions
+from shoal.client.sdk.tasks import File, given, program
+from shoal.client.sdk.workflow import Task
+
+
+class Sql(Task):
+    """Statements on a data source; ``${name}`` in them is a bound value."""
+
+    @typed
+    def __init__(
+        self,
+        name: str,
+        *,
+        data_source: str,
+        sql: str | None = None,
+        sql_file: File | None = None,
+        before: str | None = None,
+        after: str | None = None,
+        result: Literal["none", "value", "row", "rows", "file"] | None = None,
+        file_name: str | None = None,
+        max_rows: int | None = None,
+        on_more: Literal["fail", "truncate"] | None = None,
+        types: Mapping[str, str] | None = None,
+        identifiers: Mapping[str, str] | None = None,
+        transaction: Literal["task", "statement"] | None = None,
+        read_only: bool | None = None,
+        statement_timeout: str | None = None,
+        fail_if: str | None = None,
+        idempotent: bool | None = None,
+        **options: Unpack[TaskOptions],
+    ) -> None:
+        params = given(
+            data_source=data_source,
+            before=before,
+            after=after,
+            result=result,
+            file_name=file_name,
+            max_rows=max_rows,
+            on_more=on_more,
+            types=types,
+            identifiers=identifiers,
+            transaction=transaction,
+            read_only=read_only,
+            statement_timeout=statement_timeout,
+            fail_if=fail_if,
+            idempotent=idempotent,
+        )
+        params |= program(name, "sql", sql, sql_file)
+        super().__init__(name, type="SQL", params=params, **options)
+
+
+class DataQuality(Task):
+    """Checks of a table; each is a mapping, such as ``{"check": "rows", "min": 1}``."""
+
+    @typed
+    def __init__(
+        self,
+        name: str,
+        *,
+        data_source: str,
+        table: str,
+        checks: Sequence[Mapping[str, Any]],
+        where: str | None = None,
+        types: Mapping[str, str] | None = None,
+        on_failure: Literal["block", "warn"] | None = None,
+        hide: Sequence[str] = (),
+        **options: Unpack[TaskOptions],
+    ) -> None:
+        params = given(
+            data_source=data_source,
+            table=table,
+            checks=[dict(check) for check in checks],
+            where=where,
+            types=types,
+            on_failure=on_failure,
+            hide=hide,
+        )
+        super().__init__(name, type="DATA_QUALITY", params=params, **options)
+
+
+class Http(Task):
+    """One request, or the same until something is true (``poll``).
+
+    ``deadline`` is the field ``timeout`` of the request; ``timeout`` is the task's, as everywhere.
+    """
+
+    @typed
+    def __init__(
+        self,
+        name: str,
+        *,
+        url: str,
+        method: str | None = None,
+        query: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        auth: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        deadline: str | None = None,
+        success: Mapping[str, Any] | None = None,
+        poll: Mapping[str, Any] | None = None,
+        outputs: Mapping[str, str] | None = None,
+        idempotent: bool | None = None,
+        **options: Unpack[TaskOptions],
+    ) -> None:
+        params = given(
+            url=url,
+            method=method,
+            query=query,
+            headers=headers,
+            auth=auth,
+            body=body,
+            timeout=deadline,
+            success=success,
+            poll=poll,
+            outputs=outputs,
+            idempotent=idempotent,
+        )
+        super().__init__(name, type="HTTP", params=params, **options)
+
+
+class Ssh(Task):
+    """A script on another host."""
+
+    @typed
+    def __init__(
+        self,
+        name: str,
+        *,
+        data_source: str,
+        script: str | None = None,
+        script_file: File | None = None,
+        interpreter: Literal["sh", "bash"] | None = None,
+        **options: Unpack[TaskOptions],
+    ) -> None:
+        params = given(data_source=data_source, interpreter=interpreter)
+        params |= program(name, "script", script, script_file)
+        super().__init__(name, type="SSH", params=params, **options)

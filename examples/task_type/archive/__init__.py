@@ -1,0 +1,1 @@
+"""The task type ARCHIVE: a folder becomes a .tar.gz file."""
