@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tests.chaos.cluster.cluster import Cluster, NotWhole
 from tests.chaos.faults.catalogue import Maker
 from tests.chaos.faults.fault import Fault, Skipped
-from tests.chaos.observer import View
+from tests.chaos.observer import NotVisible, View
 from tests.chaos.records import FaultRecord, now_s
 
 WHOLE_S = 120.0  # far beyond every target: who needs longer is stuck
@@ -122,7 +122,10 @@ async def _one(
     injected = _Injected(fault, now_s())
     try:
         try:
-            await fault.begin(cluster)
+            try:
+                await fault.begin(cluster)
+            except NotVisible as why:  # another fault hides what this one has to see
+                raise Skipped(str(why)) from why
             await fault.hold(cluster)
         finally:
             injected.lifted_s = now_s()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from tests.chaos.judging.evidence import FINAL_TASK, Attempt, Evidence
+from tests.chaos.judging.evidence import FINAL_TASK, Attempt, Change, Evidence
 from tests.chaos.judging.verdict import Kind, Offence
 from tests.chaos.records import FaultRecord
 from tests.chaos.workload.ledger import Row, Run, overlaps
@@ -41,14 +41,20 @@ def completed_again(evidence: Evidence) -> int:
 
 
 def loss_delays(evidence: Evidence) -> list[float]:
-    """Return how long after a worker was killed each of its attempts was given up, in seconds."""
+    """Return how long after a worker was killed each of its attempts was given up, in seconds.
+
+    What had not run by then is not of that worker for sure.
+    """
     hurts = [fault for fault in evidence.faults if fault.costs_workers]
     windows = {id(fault): _window(fault, evidence.faults) for fault in hurts}
     delays = []
-    for change in evidence.changes:
-        if change.state != "LOST" or change.task is None:
-            continue
-        causes = [f for f in hurts if f.began_s <= change.at_s <= windows[id(f)][1]]
+    for change, started_s in _losses(evidence):
+        causes = [
+            fault
+            for fault in hurts
+            if fault.began_s <= change.at_s <= windows[id(fault)][1]
+            and started_s <= _end_s(fault) + CLOCK_SLACK_S
+        ]
         last = max(causes, key=lambda fault: fault.began_s, default=None)
         if last is not None and last.name.startswith("kill-worker"):
             delays.append(change.at_s - last.began_s)
@@ -172,18 +178,18 @@ def _founded(evidence: Evidence) -> Iterator[Offence]:
 
 
 def _losses_explained(evidence: Evidence) -> Iterator[Offence]:
-    """A worker is given up only if something was done to it.
-
-    An attempt that has never run may be LOST without that: its worker lets go of a claim for which
-    no master has answered in time, and the master that had granted it cannot tell this from a loss.
-    """
-    ran = {(run.start.instance, run.start.task, run.start.attempt) for run in evidence.runs}
-    windows = [_window(f, evidence.faults) for f in evidence.faults if f.costs_workers]
-    for change in evidence.changes:
-        if change.state != "LOST" or (change.instance, change.task, change.attempt) not in ran:
-            continue
-        if not any(from_s <= change.at_s <= until_s for from_s, until_s in windows):
-            text = f"LOST at {change.at_s:.3f} s, when nothing had hurt a worker"
+    """A worker is given up only if something was done to it while it ran the attempt."""
+    hurts = [fault for fault in evidence.faults if fault.costs_workers]
+    windows = [(*_window(fault, evidence.faults), _end_s(fault)) for fault in hurts]
+    for change, started_s in _losses(evidence):
+        if not any(
+            from_s <= change.at_s <= until_s and started_s <= healed_s + CLOCK_SLACK_S
+            for from_s, until_s, healed_s in windows
+        ):
+            text = (
+                f"LOST at {change.at_s:.3f} s, started at {started_s:.3f} s, when nothing had hurt "
+                "a worker"
+            )
             yield Offence(
                 Kind.RERUN,
                 "reason to be lost",
@@ -192,6 +198,23 @@ def _losses_explained(evidence: Evidence) -> Iterator[Offence]:
                 change.task,
                 change.attempt,
             )
+
+
+def _losses(evidence: Evidence) -> Iterator[tuple[Change, float]]:
+    """Yield the attempts that were given up, and when they had been started.
+
+    An attempt that has never run may be LOST without a reason: its worker lets go of a claim for
+    which no master has answered in time, and the master that had granted it cannot tell this from
+    a loss.
+    """
+    started = {
+        (run.start.instance, run.start.task, run.start.attempt): run.start.boot_ns / 1e9
+        for run in evidence.runs
+    }
+    for change in evidence.changes:
+        started_s = started.get((change.instance, change.task or "", change.attempt or 0))
+        if change.state == "LOST" and started_s is not None:
+            yield change, started_s
 
 
 def _window(fault: FaultRecord, faults: Sequence[FaultRecord]) -> tuple[float, float]:

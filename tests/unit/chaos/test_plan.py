@@ -13,7 +13,7 @@ from tests.chaos.cluster.cluster import Cluster
 from tests.chaos.faults.catalogue import FAULTS, POINTS, chosen
 from tests.chaos.faults.fault import Fault
 from tests.chaos.faults.processes import KillMaster, KillTwoMasters
-from tests.chaos.observer import View
+from tests.chaos.observer import NotVisible, View
 from tests.chaos.plan import Outcome, draw
 from tests.chaos.records import now_s
 
@@ -80,6 +80,16 @@ async def test_fault_counts_as_lifted_when_its_healing_begins() -> None:
     assert before <= one.lifted_s <= fault.healing_s < one.healed_s
 
 
+async def test_fault_that_cannot_see_what_it_needs_is_skipped_and_healed() -> None:
+    outcome = Outcome()
+    fault = Blinded(random.Random(1))
+    one = await plan._one(cast("Cluster", None), fault, cast("View", None), 0.0, outcome)
+    assert one is None
+    assert outcome.skipped == ["slow-to-heal: ZooKeeper: no answer"]
+    assert not outcome.trouble
+    assert fault.healing_s
+
+
 class SlowToHeal(Fault):
     name = "slow-to-heal"
     healing_s = 0.0
@@ -93,3 +103,9 @@ class SlowToHeal(Fault):
 
     def bit(self, after: View) -> tuple[bool, str]:
         return True, ""
+
+
+class Blinded(SlowToHeal):
+    async def begin(self, cluster: Cluster) -> None:
+        await super().begin(cluster)
+        raise NotVisible("ZooKeeper: no answer")
