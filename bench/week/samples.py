@@ -2,7 +2,7 @@
 
 import os
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -14,6 +14,7 @@ MIB = 1 << 20
 # Growth over the watched part that is taken for noise: a share of the level, or so many bytes.
 FLAT_SHARE, FLAT_BYTES = 0.05, 4 * MIB
 MEMORY, SHARED, DISK, ROWS = "memory", "shared", "disk", "rows"
+RATE_S = 30.0
 # What the server itself cleans once an hour (autopurge), so that minutes show nothing of it.
 HOURLY = ("disk: ZooKeeper",)
 
@@ -84,15 +85,37 @@ def size_of(paths: Iterable[Path]) -> float:
     return float(total)
 
 
-def trends(samples: Sequence[Sample]) -> list[Trend]:
-    """Return the trend of every level over the given samples."""
+def trends(samples: Sequence[Sample], kept: Collection[str] = ()) -> list[Trend]:
+    """Return the trend of every level; of ``kept``, what it would be at an even rate of runs."""
     names = sorted({name for sample in samples for name in sample.levels})
-    return [_trend(name, samples) for name in names]
+    return [_trend(name, samples, kept) for name in names]
 
 
-def _trend(name: str, samples: Sequence[Sample]) -> Trend:
+def at_even_rate(samples: Sequence[Sample], levels: Sequence[float]) -> list[float]:
+    """Return what ``levels`` would be if runs had come at their mean rate.
+
+    What is kept for a time is as many as come in it, so it follows the rate of the last
+    ``RATE_S`` seconds, which other work on the machine changes by a factor of two.
+    """
+    mean = _rate(samples[0], samples[-1])
+    found = []
+    for at, (sample, level) in enumerate(zip(samples, levels, strict=True)):
+        window = [one for one in samples[: at + 1] if sample.at_s - one.at_s <= RATE_S]
+        rate = _rate(window[0], sample)
+        found.append(level * mean / rate if rate else level)
+    return found
+
+
+def _rate(first: Sample, last: Sample) -> float:
+    spent_s = last.at_s - first.at_s
+    return (last.runs - first.runs) / spent_s if spent_s else 0.0
+
+
+def _trend(name: str, samples: Sequence[Sample], kept: Collection[str]) -> Trend:
     runs = [float(sample.runs) for sample in samples]
     levels = [sample.levels.get(name, 0.0) for sample in samples]
+    if name in kept:
+        levels = at_even_rate(samples, levels)
     bound = samples[0].bounds.get(name)
     if len(set(runs)) < 2:
         return Trend(name, levels[0], levels[-1], max(levels), 0.0, bound)

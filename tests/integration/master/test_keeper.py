@@ -8,6 +8,7 @@ import pytest
 
 from shoal.coordination import Notifications, Partition, ZkSession, prepare
 from shoal.coordination.cluster import layout
+from shoal.coordination.session.nodes import Create, Delete
 from shoal.master.engine.engine import Engine
 from shoal.master.membership.partitions import TOPIC, PartitionKeeper
 from shoal.master.settings import MasterSettings
@@ -123,8 +124,10 @@ async def test_epoch_of_a_living_successor_is_not_superseded(
     assert await master.keeper._supersede({0}, won) == {0: epoch + 101}
     # Once another master's node stands there, it is theirs.
     async with ZkSession(zk_chroot, session_timeout_s=30.0) as theirs:
-        await theirs.delete(layout.owner(0))
-        successor = await theirs.create(layout.owner(0), b"{}", ephemeral=True)
+        # In one step: a node that is only deleted is taken again by its old owner at once.
+        ours = layout.owner(0)
+        await theirs.multi([Delete(ours), Create(ours, b"{}", ephemeral=True)])
+        successor = (await theirs.get(ours)).stat
         await master.raise_epoch(epoch + 200)
         with monkeypatch.context() as patch:  # the ownership has not heard of it yet
             patch.setattr(master.keeper.share._ownership, "owned", lambda: {0: epoch})
@@ -132,4 +135,4 @@ async def test_epoch_of_a_living_successor_is_not_superseded(
         # And letting go of what we have not noticed to have lost does not harm them.
         async with asyncio.timeout(DEADLINE_S):
             await master.keeper.share.on_revoked(ZERO)
-        assert (await theirs.get(layout.owner(0))).stat.czxid == successor.czxid
+        assert (await theirs.get(ours)).stat.czxid == successor.czxid

@@ -61,3 +61,27 @@ def test_rows_are_measured_by_their_number() -> None:
 def test_what_the_server_cleans_hourly_is_not_judged() -> None:
     [one] = trends(samples(*(50.0 * MIB * n for n in range(9)), name="disk: ZooKeeper"))
     assert verdict(one) == "cleaned hourly"
+
+
+def kept_for(seconds: float, *rates: int) -> list[Sample]:
+    """Ten samples a rate, of rows that are kept for so long."""
+    samples, runs = [], 0
+    for rate in rates:
+        for _ in range(10):
+            runs += 5 * rate
+            samples.append(Sample(5.0 * len(samples), runs, {"rows: event": seconds * rate}))
+    return samples
+
+
+def test_rows_that_follow_the_rate_of_runs_do_not_grow() -> None:
+    samples = kept_for(20.0, 100, 250)
+    [as_found] = trends(samples)
+    assert as_found.grows
+    [at_even_rate] = trends(samples, kept={"rows: event"})
+    assert not at_even_rate.grows
+
+
+def test_rows_that_are_kept_ever_longer_grow_at_an_even_rate() -> None:
+    samples = [Sample(5.0 * n, 500 * n, {"rows: event": 100.0 * (20 + n)}) for n in range(30)]
+    [one] = trends(samples, kept={"rows: event"})
+    assert one.grows
