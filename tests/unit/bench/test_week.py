@@ -65,7 +65,8 @@ def test_what_the_server_cleans_hourly_is_not_judged() -> None:
 
 def kept_for(seconds: float, *rates: int) -> list[Sample]:
     """Ten samples a rate, of rows that are kept for so long."""
-    samples, runs = [], 0
+    samples: list[Sample] = []
+    runs = 0
     for rate in rates:
         for _ in range(10):
             runs += 5 * rate
