@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.errors import WorkFolderTaken
 from shoal.worker.home.cgroups import Hierarchy
-from shoal.worker.home.home import WorkerHome
+from shoal.worker.home.home import WorkerHome, WorkFolderTaken
 from shoal.worker.results.spool import Spool
 from shoal.worker.settings import WorkerSettings
 from tests.integration.worker.agent_kit import (

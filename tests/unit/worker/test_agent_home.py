@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.errors import HomeBusy
 from shoal.worker.home import home as worker_home
-from shoal.worker.home.home import WorkerHome
+from shoal.worker.home.home import HomeBusy, WorkerHome
 from shoal.worker.settings import WorkerSettings
 
 

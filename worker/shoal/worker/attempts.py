@@ -11,14 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.coordination import Claim
+from shoal.core.errors import ShoalError
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.errors import AttemptEnded
 from shoal.worker.execution.launching import Launched
 from shoal.worker.execution.lifecycle import HOLDS_SLOT, AttemptEvent, AttemptState, next_state
 from shoal.worker.intake.throughput import MOST, Throughput
 
 if TYPE_CHECKING:
     from shoal.worker.execution.settling import AtWork
+
+
+class AttemptEnded(ShoalError):
+    """The attempt was to end before its program was started."""
+
+    def __init__(self, task_instance_id: int, why: str) -> None:
+        self.task_instance_id, self.why = task_instance_id, why
+        super().__init__(f"task instance {task_instance_id} does not start: {why}")
 
 
 class Attempt:

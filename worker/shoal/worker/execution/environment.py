@@ -18,8 +18,8 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from shoal.core.definition.parameters import reserved_parameter
+from shoal.core.errors import ShoalError
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.errors import SecretsTooLarge
 
 INHERITED = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TZ", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE"),
@@ -37,6 +37,17 @@ STEERING = frozenset(
     {"CDPATH", "CLASSPATH", "GLOBIGNORE", "NODE_OPTIONS", "NODE_PATH", "PERL5LIB", "PERL5OPT"}
     | {"PS4", "RUBYLIB", "RUBYOPT", "SHELLOPTS", "BASHOPTS", "BASH_ENV", "POSIXLY_CORRECT"}
 )
+
+
+class SecretsTooLarge(ShoalError):
+    """The secrets of a task do not fit into its environment."""
+
+    def __init__(self, size: int, most: int) -> None:
+        self.size, self.most = size, most
+        super().__init__(
+            f"the secrets that the task uses make {size:,} bytes, at most {most:,} fit into its "
+            "environment; let it use fewer, or fetch large ones from a store of secrets"
+        )
 
 
 def base_environment(

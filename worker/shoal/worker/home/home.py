@@ -24,7 +24,7 @@ from typing import Self
 
 import structlog
 
-from shoal.worker.errors import HomeBusy, WorkFolderTaken
+from shoal.core.errors import ShoalError
 from shoal.worker.home.cgroups import Hierarchy, group_name
 from shoal.worker.home.leftovers import kill_leftovers
 from shoal.worker.home.spreading import spread_subfolders
@@ -34,6 +34,29 @@ log = structlog.get_logger()
 
 PREDECESSOR_S = 30.0  # how long the processes of a killed worker may take to be killed too
 _CHECK_EVERY_S = 0.02  # flock(2) cannot wait with a deadline
+
+
+class HomeBusy(ShoalError):
+    """The folder of a worker is still used by the processes of its predecessor."""
+
+    def __init__(self, folder: Path, waited_s: float) -> None:
+        self.folder = folder
+        super().__init__(
+            f"task processes of the worker that used {folder} before have not ended within "
+            f"{waited_s:g} s; `fuser {folder / 'processes.lock'}` names them; end them and start "
+            "the worker again"
+        )
+
+
+class WorkFolderTaken(ShoalError):
+    """Another running worker keeps its attempts in the same folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        super().__init__(
+            f"another worker, with another data folder, uses the work folder {folder}; give one "
+            "of them another work_dir or name"
+        )
 
 
 @dataclass(frozen=True)
