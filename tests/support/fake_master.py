@@ -217,6 +217,7 @@ class FakeMaster(MasterServiceServicer):
         undeclared: Sequence[str] = (),
         put: bool = True,
         attempt: int = 1,
+        project: str = "tests",
         **fields: Any,
     ) -> list[int]:
         new = []
@@ -226,7 +227,7 @@ class FakeMaster(MasterServiceServicer):
                 workflow_instance_id=7,
                 task_instance_id=number,
                 partition=entry.partition,
-                project="tests",
+                project=project,
                 workflow="wf",
                 version=3,
                 task=f"task-{number}",

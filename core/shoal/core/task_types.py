@@ -8,7 +8,7 @@ check ``params``; heavy libraries belong inside ``run``.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar, get_args
@@ -96,6 +96,18 @@ class Settling:
     stdin: str | None = None
 
 
+@dataclass(frozen=True)
+class SparkConnect:
+    """A Spark Connect server that the worker keeps for a project, on its loopback.
+
+    Who signs in has to show the token, and to say ``localhost``: to any other name Spark's client
+    sends no token without TLS.
+    """
+
+    port: int
+    token: str = field(repr=False)
+
+
 class TaskContext(Protocol):
     """What one attempt may use. Paths are on the worker.
 
@@ -126,6 +138,18 @@ class TaskContext(Protocol):
         input: a text that never touches a disk. Every descendant is dead on return.
         Call it once: its end is the attempt's durable result.
         """
+        ...
+
+    async def spark_connect(self) -> SparkConnect:
+        """Return the Spark Connect server of the task's project, which is started if need be.
+
+        It stays until the attempt is over, or dies. Raises ShoalError.
+        """
+        ...
+
+    @property
+    def spark(self) -> SparkConnect | None:
+        """The server that ``spark_connect`` has returned, while it lives."""
         ...
 
 

@@ -46,6 +46,8 @@ from shoal.worker.masters import CALL_TIMEOUT_S, Masters
 from shoal.worker.results.reporting import Reporter
 from shoal.worker.results.spool import Spool
 from shoal.worker.settings import WorkerSettings
+from shoal.worker.spark_servers.command import Profile
+from shoal.worker.spark_servers.servers import SparkServers
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,10 @@ class Worker:
         self.starting = Starting(base.launcher, tasks)
         self.agent = _agent(base, parts, tasks, self.reachability, self.starting)
         self.reporter = Reporter(parts.masters, in_no_hurry=lambda: attempts.has_enough)
-        self.runner = _runner(base, parts, tasks, self.starting, self.agent, self.reporter)
+        self.spark_servers = _spark_servers(base, tasks)
+        self.runner = _runner(
+            base, parts, tasks, self.starting, self.agent, self.reporter, self.spark_servers
+        )
         self.fetcher = Fetcher(
             tasks, parts.masters, base.worker_id, self.runner.start, self.runner.refuse
         )
@@ -151,13 +156,16 @@ class Worker:
         add_WorkerServiceServicer_to_server(service, server)
         add_LogServiceServicer_to_server(LogService(parts.store, parts.attempts), server)
         add_ProgressServiceServicer_to_server(ProgressService(parts.attempts), server)
-        probes = ProbeService(self.base.launcher, self.base.home.folders.work, os.environ)
+        probes = ProbeService(
+            self.base.launcher, self.base.home.folders.work, os.environ, self.spark_servers.describe
+        )
         add_ProbeServiceServicer_to_server(probes, server)
 
-    def close(self) -> None:
-        """End the probes, which have no end of their own."""
+    async def close(self) -> None:
+        """End what has no end of its own."""
         self.reachability.close()
         self.starting.close()
+        await self.spark_servers.close()
 
 
 def _agent(
@@ -191,6 +199,7 @@ def _runner(
     starting: Starting,
     agent: Agent,
     reporter: Reporter,
+    spark_servers: SparkServers,
 ) -> Runner:
     session = base.session
     return Runner(
@@ -201,10 +210,24 @@ def _runner(
         tasks,
         parts.log_limit,
         starting,
+        spark_servers,
         renew_lease=agent.renew_lease,
         is_present=lambda claim: claim.generation == session.generation,
         drop_claims=agent.drop_claims,
         requeue=agent.requeue,
+    )
+
+
+def _spark_servers(base: Foundation, tasks: asyncio.TaskGroup) -> SparkServers:
+    settings = base.settings
+    return SparkServers(
+        base.home.folders.work,
+        base.launcher,
+        tasks,
+        Profile(settings.spark_memory_mb, settings.spark_master),
+        most=settings.spark_servers,
+        idle_s=settings.spark_idle_s,
+        worker_env=os.environ,
     )
 
 

@@ -140,7 +140,7 @@ async def _run(
                 member, claimer, worker.reporter, worker.runner, stop, at_once, ready
             )
         finally:
-            worker.close()
+            await worker.close()
             await server.stop(_STOP_GRACE_S)
 
 

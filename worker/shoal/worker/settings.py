@@ -97,6 +97,14 @@ class WorkerSettings(BaseSettings):
     http_proxy: Annotated[str, AfterValidator(_proxy)] = Field(default="", repr=False)
     http_no_proxy: Annotated[str, AfterValidator(_words)] = ""
 
+    # Spark Connect servers that this worker keeps, one for each project that asks for it; 0: none.
+    # Each has a heap of so many MiB, runs what it is asked for on this cluster, and is ended when
+    # nobody has used it for so long.
+    spark_servers: int = Field(default=2, ge=0, le=100)
+    spark_memory_mb: int = Field(default=1024, ge=500)
+    spark_master: str = Field(default="local[*]", pattern=r"^(local|spark://|yarn|k8s://)\S*$")
+    spark_idle_s: float = Field(default=600.0, ge=0)
+
     def for_task_types(self) -> dict[str, str]:
         """Return what task types are told of these settings; see TaskContext."""
         return {

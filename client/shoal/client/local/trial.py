@@ -26,7 +26,7 @@ from shoal.core.macros.placeholders import escape
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.scope import levels
 from shoal.core.runs.states import TaskState, WorkflowState
-from shoal.core.task_types import Exit, TaskType
+from shoal.core.task_types import Exit, SparkConnect, TaskType
 from shoal.master.dispatch.payloads import ProjectSecrets, payload
 from shoal.master.dispatch.sources import SourceMaker, Wanted, wanted_sources
 from shoal.proto import shoal_pb2 as pb
@@ -195,7 +195,7 @@ class Trial:
             timeout_s = self._payload.timeout_s or None
             try:
                 async with asyncio.timeout(timeout_s):
-                    context = AttemptContext(self._payload, prepared, run, settings)
+                    context = AttemptContext(self._payload, prepared, run, _NoSpark(), settings)
                     ended = await task_type.run(context, params)
             except TimeoutError:
                 return Tried(1, f"timed out after {timeout_s:g} s")
@@ -219,6 +219,18 @@ class Trial:
         if not self._masked:
             return on_output
         return lambda part: on_output(self._masker.mask(part.decode("utf-8", "replace")).encode())
+
+
+class _NoSpark:
+    """See SparkAccess: servers are kept by workers."""
+
+    server: SparkConnect | None = None
+
+    async def connect(self) -> SparkConnect:
+        raise NotForTrial(
+            "the task asks for the Spark Connect server that a worker keeps, and `shoal test` has "
+            "none: give the data source the host of a server, or use `shoal run` on a cluster"
+        )
 
 
 def _payload(

@@ -8,10 +8,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
 from shoal.core.data_sources import DataSource
 from shoal.core.errors import ShoalError
-from shoal.core.task_types import Exit
+from shoal.core.task_types import Exit, SparkConnect
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.data_sources import from_message
 from shoal.worker.execution.environment import (
@@ -27,6 +28,15 @@ OUTPUT_FILE = "output"
 
 #: Runs argv with exactly this environment, and this standard input, to its end.
 RunProcess = Callable[[Sequence[str], Mapping[str, str], str | None], Awaitable[Exit]]
+
+
+class SparkAccess(Protocol):
+    """What an attempt has of the worker's Spark Connect servers; see TaskContext."""
+
+    async def connect(self) -> SparkConnect: ...
+
+    @property
+    def server(self) -> SparkConnect | None: ...
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,7 @@ class AttemptContext:
         payload: pb.Payload,
         prepared: Prepared,
         run: RunProcess,
+        spark: SparkAccess,
         settings: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.task_instance_id: int = payload.task_instance_id
@@ -86,7 +97,7 @@ class AttemptContext:
         self.work_dir: Path = prepared.work_dir
         self.parameters: Mapping[str, str] = dict(payload.parameters)
         self._environment = prepared.environment
-        self._run = run
+        self._run, self._spark = run, spark
         self._ran = False
 
     async def run_process(
@@ -102,3 +113,12 @@ class AttemptContext:
             raise ShoalError("a task type may run one process only: its end is the result")
         self._ran = True
         return await self._run(argv, {**self._environment, **(env or {})}, stdin)
+
+    async def spark_connect(self) -> SparkConnect:
+        """See TaskContext."""
+        return await self._spark.connect()
+
+    @property
+    def spark(self) -> SparkConnect | None:
+        """See TaskContext."""
+        return self._spark.server

@@ -8,7 +8,7 @@ import asyncio
 import shutil
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import grpc.aio
@@ -37,10 +37,21 @@ _TASK_TYPE = "shoal.worker.types.sql.probe:Probe"
 
 
 class ProbeService(ProbeServiceServicer):
-    """Tries data sources, each in a folder that is removed afterwards."""
+    """Tries data sources, each in a folder that is removed afterwards.
 
-    def __init__(self, launcher: Launcher, root: Path, worker_env: Mapping[str, str]) -> None:
+    ``own_spark`` says of which kind the worker's own Spark Connect servers are; it blocks, and
+    raises ShoalError if there can be none.
+    """
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        root: Path,
+        worker_env: Mapping[str, str],
+        own_spark: Callable[[], str],
+    ) -> None:
         self._launcher, self._root, self._env = launcher, root, worker_env
+        self._own_spark = own_spark
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def Probe(  # noqa: N802 - the name is the contract's
@@ -61,8 +72,10 @@ class ProbeService(ProbeServiceServicer):
         return pb.ProbeResponse(ok=ok, text=text, took_s=time.monotonic() - began)
 
     async def _probe(self, request: pb.ProbeRequest, folder: Path) -> tuple[bool, str]:
-        await asyncio.to_thread(folder.mkdir, 0o700, True)
         source = from_message(request.name, request.data_source)
+        if source.kind is SourceKind.SPARK and not source.host:
+            return True, await asyncio.to_thread(self._own_spark)
+        await asyncio.to_thread(folder.mkdir, 0o700, True)
         masks = forms([source.password] if source.password else [])
         asked = Request(
             work=_PROBES.get(source.kind, _DATABASE_PROBE),

@@ -57,6 +57,8 @@ from shoal.worker.results.results import (
     without_process,
 )
 from shoal.worker.results.spool import Spool
+from shoal.worker.spark_servers.access import SparkOfAttempt
+from shoal.worker.spark_servers.servers import SparkServers
 from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
 from shoal.worker.supervisor.shim.child import NO_ROOM
 from shoal.worker.supervisor.shim.masking import Masker
@@ -97,6 +99,7 @@ class Runner:
         tasks: asyncio.TaskGroup,
         log_limit: LogLimit,
         starting: Starting,
+        spark_servers: SparkServers,
         *,
         renew_lease: Callable[[], None],
         is_present: Callable[[Claim], bool],
@@ -105,7 +108,7 @@ class Runner:
     ) -> None:
         self._around, self._attempts, self._launcher = surroundings, attempts, launcher
         self._reporter, self._tasks, self._log_limit = reporter, tasks, log_limit
-        self._starting = starting
+        self._starting, self._spark_servers = starting, spark_servers
         self._renew_lease, self._is_present = renew_lease, is_present
         self._drop_claims = drop_claims
         self._disk_work = DiskWork()
@@ -122,6 +125,7 @@ class Runner:
         self._prefetched = PrefetchBuffer(attempts, self._begin, self._requeuer.requeue)
         reporter.subscribe(self._settled)
         starting.subscribe(self._starting_changed)
+        spark_servers.subscribe(self.interrupt)
 
     # -- from outside -----------------------------------------------------------------------
 
@@ -261,7 +265,9 @@ class Runner:
             raise TypeError(f"tasks of type {payload.type} are run by masters, not by workers")
         task_type, permanent = kind(), sorted(kind.permanent_exit_codes)
         params = kind.Params.model_validate_json(payload.params_json)
-        context = AttemptContext(payload, prepared, run, around.type_settings)
+        log_path = self._log_path(payload)
+        spark = SparkOfAttempt(self._spark_servers, attempt, payload, log_path)
+        context = AttemptContext(payload, prepared, run, spark, around.type_settings)
         return await task_type.run(context, params)
 
     def _prepare(self, payload: pb.Payload, work_dir: Path) -> Awaitable[Prepared]:

@@ -61,23 +61,25 @@ class Settler:
         if settling is None:
             return record
         log.info("settling what the task has left elsewhere", task_instance=attempt.id)
-        why = await self._settle(attempt, settling, work.request)
+        why = await self._settle(attempt, work)
         if why is None:
             return record
         reason = f"{record.reason}; it may still run elsewhere, since settling failed: {why}"
         return replace(record, outcome=Outcome.FAILED, reason=reason)
 
-    async def _settle(
-        self, attempt: Attempt, settling: Settling, request: LaunchRequest
-    ) -> str | None:
+    async def _settle(self, attempt: Attempt, work: AtWork) -> str | None:
         """Return why it is not sure that nothing goes on elsewhere; None if it is."""
         deadline = time.monotonic() + ALL_TRIES_S
         why = "there was no time"
         for number in range(1, 1_000):
             if attempt.interrupted is not None or time.monotonic() >= deadline:
                 break
+            # Asked each time: where it ran may be gone by now.
+            settling = await asyncio.to_thread(work.task_type.settling, work.context, work.params)
+            if settling is None:
+                return None
             try:
-                why = await self._try(settling, request, f"{attempt.id}-settling-{number}")
+                why = await self._try(settling, work.request, f"{attempt.id}-settling-{number}")
             except ShoalError as error:
                 why = str(error)
             if not why:

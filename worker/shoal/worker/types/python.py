@@ -1,11 +1,13 @@
 """PYTHON: a program for a Python interpreter."""
 
 import sys
+from typing import Literal
 
 from pydantic import Field
 
-from shoal.core.task_types import Exit, TaskContext, TaskParams, TaskType
+from shoal.core.task_types import Exit, Settling, TaskContext, TaskParams, TaskType
 from shoal.worker.types.program import Arguments, Plain, Program, write_program
+from shoal.worker.types.spark import connect
 
 
 class PythonParams(TaskParams):
@@ -22,6 +24,11 @@ class PythonParams(TaskParams):
         description="A Python on the worker: a path, or a name on its PATH such as python3.12. "
         "Empty: the worker's own Python, with the packages that are installed beside it.",
     )
+    spark: Literal["", "connect"] = Field(
+        default="",
+        description="connect: SparkSession.builder.getOrCreate() is a session at the Spark Connect "
+        "server that the worker keeps for the project. Needs PySpark in the interpreter.",
+    )
 
 
 class Python(TaskType[PythonParams]):
@@ -32,4 +39,13 @@ class Python(TaskType[PythonParams]):
     async def run(self, context: TaskContext, params: PythonParams) -> Exit:
         script = write_program(context.work_dir, "script.py", params.script)
         interpreter = params.interpreter or sys.executable
-        return await context.run_process([interpreter, "-u", str(script), *params.arguments])
+        env: dict[str, str] = {}
+        if params.spark:
+            env = connect.variables(await context.spark_connect(), context.tag, context.attempt)
+        return await context.run_process(
+            [interpreter, "-u", str(script), *params.arguments], env=env
+        )
+
+    def settling(self, context: TaskContext, params: PythonParams) -> Settling | None:
+        """See TaskType."""
+        return connect.settling(context, self, params) if params.spark else None

@@ -5,7 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
-from shoal.core.task_types import Exit, Settling, TaskContext, TaskParams, TaskType
+from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.task_types import (
+    Exit,
+    Settling,
+    SparkConnect,
+    TaskContext,
+    TaskParams,
+    TaskType,
+)
 from shoal.worker.types.child import ending
 from shoal.worker.types.child.request import Request
 
@@ -26,6 +34,8 @@ class ChildType(TaskType[P]):
 
     async def run(self, context: TaskContext, params: P) -> Exit:
         """See TaskType."""
+        if any(map(_is_kept_by_worker, context.data_sources.values())):
+            await context.spark_connect()
         return await context.run_process(argv(), stdin=self._request(context, params).to_json())
 
     def failure(self, work_dir: Path) -> str | None:
@@ -49,7 +59,10 @@ class ChildType(TaskType[P]):
             attempt=context.attempt,
             tag=context.tag,
             secrets=context.secrets,
-            data_sources=context.data_sources,
+            data_sources={
+                name: _with_address(source, context.spark)
+                for name, source in context.data_sources.items()
+            },
             settings=context.settings,
         )
 
@@ -57,3 +70,13 @@ class ChildType(TaskType[P]):
 def argv() -> list[str]:
     """Return the command line of the process; what it is to do comes by its standard input."""
     return [sys.executable, "-P", "-u", "-m", "shoal.worker.types.child"]
+
+
+def _is_kept_by_worker(source: DataSource) -> bool:
+    return source.kind is SourceKind.SPARK and not source.host
+
+
+def _with_address(source: DataSource, server: SparkConnect | None) -> DataSource:
+    if server is None or not _is_kept_by_worker(source):
+        return source
+    return replace(source, host="localhost", port=server.port, user="", password=server.token)

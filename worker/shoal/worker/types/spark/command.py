@@ -75,12 +75,17 @@ def has_own_event_log(params: SparkParams, spark_home: Path) -> bool:
     """Whether the task, or the worker's Spark, writes its events somewhere already."""
     if any(key.startswith(_EVENT_LOG) for key in params.conf):
         return True
+    return worker_sets(spark_home, _EVENT_LOG)
+
+
+def worker_sets(spark_home: Path, prefix: str) -> bool:
+    """Whether the defaults of the worker's Spark set something that begins so. Blocks."""
     folder = os.environ.get("SPARK_CONF_DIR") or spark_home / "conf"
     try:
         defaults = Path(folder, "spark-defaults.conf").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
-    return any(line.strip().startswith(_EVENT_LOG) for line in defaults.splitlines())
+    return any(line.strip().startswith(prefix) for line in defaults.splitlines())
 
 
 def environment(work_dir: Path, spark_home: Path, params: SparkParams) -> dict[str, str]:

@@ -7,7 +7,6 @@ statement is committed by itself: Spark has no transactions.
 import logging
 import os
 import threading
-import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from pyspark.sql.connect.client.retries import DefaultPolicy
 
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.spark.connect import USER, session_id
 from shoal.worker.types.sql.drivers.failures import (
     StatementCancelled,
     StatementFailed,
@@ -73,6 +73,8 @@ def connect(
 
 def settle(source: DataSource, *, tag: str, attempt: int = 0) -> None:
     """See ``session``."""
+    if not source.host:
+        return  # the worker's own server, which is dead, and with it all that ran there
     for number in range(max(1, attempt - 1), attempt + 1):
         _end(source, tag, number)
 
@@ -175,11 +177,11 @@ class SparkSession:
 
 def _client(source: DataSource, tag: str, attempt: int) -> SparkClient:
     """Return a client of the session of an attempt. Nothing is sent yet."""
-    is_local = not source.host or source.host in _LOCAL
+    is_local = source.host in _LOCAL
     host = "localhost" if is_local else source.host
     fields = {
-        "user_id": source.user or "shoal",
-        "session_id": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{tag}/{attempt}")),
+        "user_id": source.user or USER,
+        "session_id": session_id(tag, attempt),
     }
     if source.options.get("tls") == "verify-full":
         fields["use_ssl"] = "true"

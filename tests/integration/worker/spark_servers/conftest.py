@@ -1,0 +1,13 @@
+"""Fixtures of these tests."""
+
+from pathlib import Path
+
+import pytest
+
+from shoal.client.local.java import find_java, spark_java_home
+
+
+@pytest.fixture
+def java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A Java for Spark, in a folder whose name holds a blank."""
+    monkeypatch.setenv("JAVA_HOME", str(spark_java_home(find_java(), tmp_path / "java home")))

@@ -1,0 +1,54 @@
+"""What the tests of the worker's own Spark Connect servers share."""
+
+import itertools
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from shoal.proto import shoal_pb2 as pb
+from tests.integration.worker.agent_kit import Process, descendants
+from tests.support.fake_master import FakeMaster
+
+_PATIENCE_S = 300.0  # a JVM with Spark has to start, beside other tests
+_tags = itertools.count(1)
+#: A query that keeps all processors busy and does not end.
+ENDLESS = "select count(*) from range(1000000000) a, range(1000000000) b where (a.id ^ b.id) = -1"
+
+
+def servers(pid: int | None = None) -> list[Process]:
+    """Return the servers below a process, this one if none is named, in the order of numbers."""
+    below = descendants(os.getpid() if pid is None else pid)
+    found = {p.pid: p for p in below if "SparkConnectServer" in p.args and "java " in p.args}
+    return [found[number] for number in sorted(found)]
+
+
+async def ask(master: FakeMaster, sql: str, *, project: str = "tests", **params: Any) -> int:
+    """Submit a SQL task on a data source without a host; return its number."""
+    return await master.submit(
+        "SQL",
+        {"data_source": "lake", "sql": sql, **params},
+        tag=f"shoal-{next(_tags)}",
+        data_sources={"lake": pb.DataSource(kind="spark")},
+        project=project,
+    )
+
+
+async def ended(master: FakeMaster, number: int) -> pb.Report:
+    """Return the report about the end of a task."""
+    task = await master.table.ended(number, timeout_s=_PATIENCE_S)
+    assert task.report is not None
+    return task.report
+
+
+def processor_s(pid: int) -> float:
+    """Return the processor time of a process; see proc(5)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_busy(pid: int) -> bool:
+    """Return whether a process has used more than a tenth of a processor just now. Blocks."""
+    before, began = processor_s(pid), time.monotonic()
+    time.sleep(0.5)
+    return processor_s(pid) - before > 0.1 * (time.monotonic() - began)

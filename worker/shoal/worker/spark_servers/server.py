@@ -1,0 +1,134 @@
+"""One Spark Connect server: started, asked from time to time whether it answers, ended."""
+
+import asyncio
+import secrets
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import grpc.aio
+import structlog
+
+from shoal.core.errors import ShoalError
+from shoal.core.task_types import SparkConnect
+from shoal.worker.execution.attempt import LaunchRequest
+from shoal.worker.execution.launching import Launched, Launcher
+from shoal.worker.execution.work_files import make_folder
+from shoal.worker.logs.last_line import last_line
+from shoal.worker.spark_servers.command import Profile, launch_request, port
+from shoal.worker.types.spark.connect import USER
+
+START_TIMEOUT_S = 120.0  # a JVM with Spark in it, on a machine that is busy with other things
+LOOK_S = 0.1  # whether it has started
+STOP_GRACE_S = 2.0
+CHECK_TIMEOUT_S = 5.0
+MOST_SILENT = 3  # checks in a row without an answer; a collection of garbage takes seconds
+# Any answer shows that it is alive. This request is refused: it names no session.
+_ANY_METHOD = "/spark.connect.SparkConnectService/Config"
+_RELEASE = "/spark.connect.SparkConnectService/ReleaseSession"
+_SILENCE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+
+log = structlog.get_logger()
+
+
+class SparkServerFailed(ShoalError):
+    """A Spark Connect server of this worker could not be started."""
+
+
+class SparkServer:
+    """The server of a project. Belongs to the event loop. ``folder`` is made, and removed."""
+
+    def __init__(
+        self,
+        project: str,
+        folder: Path,
+        profile: Profile,
+        launcher: Launcher,
+        worker_env: Mapping[str, str],
+    ) -> None:
+        self.project, self.folder = project, folder
+        self._profile, self._launcher, self._env = profile, launcher, worker_env
+        self._token = secrets.token_urlsafe(32)
+        self._launched: Launched | None = None
+
+    async def start(self) -> SparkConnect:
+        """Return when it listens. Raises SparkServerFailed, CannotRun, OSError.
+
+        Nothing of it is left then.
+        """
+        began = time.monotonic()
+        try:
+            self._launched = await self._launcher.launch(await asyncio.to_thread(self._request))
+            async with asyncio.timeout(START_TIMEOUT_S):
+                number = await self._port()
+        except TimeoutError:
+            await self.stop(f"it did not start within {START_TIMEOUT_S:g} s")
+            raise SparkServerFailed(
+                f"the worker's Spark Connect server did not start within {START_TIMEOUT_S:g} s"
+            ) from None
+        except BaseException:
+            await self.stop("it did not start")
+            raise
+        took_s = round(time.monotonic() - began, 1)
+        log.info("Spark Connect server started", project=self.project, port=number, took_s=took_s)
+        return SparkConnect(number, self._token)
+
+    async def over(self) -> str:
+        """Return how it ended, once nothing of it is left."""
+        assert self._launched is not None
+        try:
+            return (await self._launched.wait()).reason
+        except ShoalError as died:
+            return str(died)
+
+    async def answers(self, number: int) -> bool:
+        """Return whether it answers on its port."""
+        return await self._call(number, _ANY_METHOD, b"") not in _SILENCE
+
+    async def release(self, number: int, session: str) -> None:
+        """Close a session, if it is there; what runs in it ends. No failure is reported."""
+        # ReleaseSessionRequest of Spark's base.proto: session_id = 1, user_context = 2, of which
+        # user_id = 1. The agent imports nothing of PySpark.
+        user = _field(1, USER.encode())
+        await self._call(number, _RELEASE, _field(1, session.encode()) + _field(2, user))
+
+    async def _call(self, number: int, method: str, request: bytes) -> grpc.StatusCode:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{number}") as channel:
+            try:
+                await channel.unary_unary(method, None, None)(
+                    request,
+                    timeout=CHECK_TIMEOUT_S,
+                    metadata=(("authorization", f"Bearer {self._token}"),),
+                )
+            except grpc.aio.AioRpcError as error:
+                return error.code()
+        return grpc.StatusCode.OK
+
+    async def stop(self, reason: str, grace_s: float = STOP_GRACE_S) -> None:
+        """End it; return when nothing of it is left."""
+        if self._launched is not None:
+            await self._launcher.kill(self.folder.name, reason, grace_s)
+            await self.over()
+        await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def _request(self) -> LaunchRequest:
+        make_folder(self.folder)
+        return launch_request(self.folder, self._profile, self._token, self._env)
+
+    async def _port(self) -> int:
+        assert self._launched is not None
+        while not self._launched.is_over:
+            if (number := await asyncio.to_thread(port, self.folder)) is not None:
+                return number
+            await asyncio.sleep(LOOK_S)
+        said = await asyncio.to_thread(last_line, self.folder / "log")
+        raise SparkServerFailed(
+            f"the worker's Spark Connect server did not start: {said or await self.over()}"
+        )
+
+
+def _field(number: int, value: bytes) -> bytes:
+    """Return a field of a Protocol Buffers message that is a text, or a message."""
+    assert len(value) < 128
+    return bytes((number << 3 | 2, len(value))) + value
