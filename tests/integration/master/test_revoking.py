@@ -1,13 +1,14 @@
 """Claims that are gone under workers that live: no second attempt before the first is dead."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from shoal.coordination import Claim
+from shoal.coordination import Claim, MemberInfo
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.master.dispatch.revoking import Held, Revoker
 from shoal.proto import shoal_pb2 as pb
 from tests.integration.master.conftest import Bench
 from tests.integration.master.kill_counter import KillCounter, kill_counter
@@ -81,6 +82,33 @@ async def test_result_that_comes_meanwhile_counts(bench: Bench, bereft: Bereft) 
         assert await bereft.worker.report(bereft.claim, pb.SUCCEEDED) == pb.ReportVerdict.COMMITTED
         assert await bench.ended(bereft.instance.id) is WorkflowState.SUCCEEDED
     assert await bereft.states() == [TaskState.SUCCEEDED]
+
+
+async def test_task_that_is_taken_again_while_its_worker_is_asked_is_not_lost(
+    bench: Bench, bereft: Bereft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, again = bereft.worker, asyncio.Event()
+
+    async def ask(_: Revoker, __: MemberInfo, ___: Sequence[Held]) -> set[int]:
+        """Answer that the worker has nothing: true when it was asked, no more when it arrives."""
+        if not again.is_set():
+            assert await worker.requeue(claim, payload) == pb.ReportVerdict.COMMITTED
+            await worker.queue.put([claim.entry])
+            (second,) = await worker.claim(1)
+            assert (await worker.fetch([second]))[0].WhichOneof("verdict") == "payload"
+            again.set()
+        return set()
+
+    async with bench.master(sweep_interval_s=0.1):
+        instance = await bench.start(await bench.publish({"a": {}}))
+        (claim,) = await worker.claim(1)
+        payload = (await worker.fetch([claim]))[0].payload
+        monkeypatch.setattr(Revoker, "_ask", ask)
+        await bench.session.delete(claim.path)
+        async with asyncio.timeout(DEADLINE_S):
+            await again.wait()
+        assert await worker.report(claim, pb.SUCCEEDED) == pb.ReportVerdict.COMMITTED
+        assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
 
 
 async def test_worker_that_does_not_answer_is_waited_for_as_long_as_it_lives(

@@ -200,8 +200,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         "master/shoal/master/dispatch/revoking.py",
         (" and now.queued_at == attempt.queued_at", ""),
         (
-            f"{_TESTS}/test_sweep.py::"
-            "test_task_that_was_returned_and_taken_again_meanwhile_is_not_lost[sqlite]",
+            f"{_TESTS}/test_revoking.py::"
+            "test_task_that_is_taken_again_while_its_worker_is_asked_is_not_lost[sqlite]",
         ),
     ),
     mutation(
