@@ -13,13 +13,15 @@ from tests.support.fake_master import FakeMaster
 _PATIENCE_S = 300.0  # a JVM with Spark has to start, beside other tests
 _tags = itertools.count(1)
 #: A query that keeps all processors busy and does not end.
-ENDLESS = "select count(*) from range(1000000000) a, range(1000000000) b where (a.id ^ b.id) = -1"
+ENDLESS = "select count(*) from range(100000000000000)"
 
 
 def servers(pid: int | None = None) -> list[Process]:
     """Return the servers below a process, this one if none is named, in the order of numbers."""
     below = descendants(os.getpid() if pid is None else pid)
-    found = {p.pid: p for p in below if "SparkConnectServer" in p.args and "java " in p.args}
+    jvms = [p for p in below if "/bin/java" in p.args and "SparkConnectServer" in p.args]
+    # The one that writes the command line of the server is none.
+    found = {jvm.pid: jvm for jvm in jvms if "launcher.Main" not in jvm.args}
     return [found[number] for number in sorted(found)]
 
 

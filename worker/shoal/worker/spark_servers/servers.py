@@ -25,7 +25,7 @@ from shoal.core.task_types import SparkConnect
 from shoal.worker.attempts import Attempt
 from shoal.worker.execution.launching import Launcher
 from shoal.worker.spark_servers.command import Profile
-from shoal.worker.spark_servers.server import MOST_SILENT, SparkServer
+from shoal.worker.spark_servers.server import MOST_SILENT, SparkServer, SparkServerFailed
 from shoal.worker.types.spark.command import find_spark, require_java
 
 CHECK_EVERY_S = 5.0
@@ -159,7 +159,7 @@ class SparkServers:
         server = kept.server
         try:
             try:
-                kept.ready.set_result(await server.start())
+                kept.ready.set_result(await self._started(kept))
             except (ShoalError, OSError) as error:
                 log.warning("Spark Connect server failed", project=server.project, error=str(error))
                 kept.ready.set_exception(error)
@@ -174,6 +174,20 @@ class SparkServers:
         if why is not None and len(kept.users) > 1:
             for attempt in kept.users:
                 self._interrupt(attempt, f"the Spark Connect server that it shared died: {why}")
+
+    async def _started(self, kept: _Kept) -> SparkConnect:
+        """Return when it has started. Raises SparkServerFailed if the worker leaves meanwhile."""
+        starting = asyncio.create_task(kept.server.start())
+        leave = asyncio.create_task(kept.leave.wait())
+        try:
+            await asyncio.wait([starting, leave], return_when=asyncio.FIRST_COMPLETED)
+            if not starting.done():
+                raise SparkServerFailed("the worker stops")
+            return starting.result()
+        finally:
+            leave.cancel()
+            starting.cancel()
+            await asyncio.wait([starting])  # nothing of it is left then, if it has not started
 
     async def _until_end(self, kept: _Kept) -> str | None:
         """Return when nothing of it is left: why it has died, None if nobody wanted it any more."""
