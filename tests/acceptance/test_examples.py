@@ -207,3 +207,16 @@ def test_a_task_type_of_a_package_is_found_checked_and_run(
     code, printed = tried(folder)
     assert code == 2
     assert "pack.yaml:11: tasks[0].params.level: input should be less than" in printed
+
+
+def test_rain_is_looked_at_on_the_worker_s_own_spark_connect_server(
+    shoal: Shoal, rest: Rest
+) -> None:
+    shoal("data-source", "set", "lake", "--kind", "spark", "--project", "examples")
+    assert "local[*]" in shoal("data-source", "test", "lake", "--project", "examples")
+    shoal("apply", "examples/weather.py")
+    shoal("run", "weather", "--project", "examples", "-p", "month=3", "--wait")
+    tasks = rest.tasks(newest(rest, "weather"))
+    log = rest.log(tasks["report"]["id"])
+    assert re.search(r"^Departures were [\d.]+ minutes late in rain, [\d.]+ without", log, re.M)
+    assert len(re.findall(r"^\w\w  -?[\d.]+ minutes, \d+ flights$", log, re.M)) == 3

@@ -45,9 +45,10 @@ class Python(Task):
         script_file: File | None = None,
         interpreter: str | None = None,
         arguments: Sequence[str] = (),
+        spark: Literal["connect"] | None = None,
         **options: Unpack[TaskOptions],
     ) -> None:
-        params = given(interpreter=interpreter, arguments=arguments)
+        params = given(interpreter=interpreter, arguments=arguments, spark=spark)
         params |= program(name, "script", script, script_file)
         super().__init__(name, type="PYTHON", params=params, **options)
 
