@@ -11,7 +11,8 @@ from pathlib import Path
 from bench.support import processes
 
 MIB = 1 << 20
-# Growth over the watched part that is taken for noise: a share of the level, or so many bytes.
+# Growth over the watched part that is taken for noise: a share of the level, or so many bytes; of
+# rows that are purged now and then, twice their standard deviation around the line.
 FLAT_SHARE, FLAT_BYTES = 0.05, 4 * MIB
 MEMORY, SHARED, DISK, ROWS = "memory", "shared", "disk", "rows"
 RATE_S = 30.0
@@ -39,6 +40,7 @@ class Trend:
     highest: float
     per_run: float  # the line's slope
     bound: float | None = None  # more it cannot become, as things stood at its beginning
+    swing: float = 0.0  # of what is purged now and then: how far it is off its line, as a rule
 
     @property
     def grows(self) -> bool:
@@ -54,7 +56,8 @@ class Trend:
     def is_flat(self) -> bool:
         """Whether what was gained is noise: beside the level, or at all."""
         gained = self.last - self.first
-        return gained <= max(FLAT_SHARE * self.first, FLAT_BYTES * self._unit)
+        noise = max(FLAT_SHARE * self.first, FLAT_BYTES * self._unit, 2.0 * self.swing)
+        return gained <= noise
 
     @property
     def _unit(self) -> float:
@@ -122,7 +125,11 @@ def _trend(name: str, samples: Sequence[Sample], kept: Collection[str]) -> Trend
     slope, _ = statistics.linear_regression(runs, levels)
     middle, mean = statistics.fmean(runs), statistics.fmean(levels)
     first, last = (mean + slope * (at - middle) for at in (runs[0], runs[-1]))
-    return Trend(name, first, last, max(levels), slope, bound)
+    swing = 0.0
+    if name in kept:
+        line = [mean + slope * (at - middle) for at in runs]
+        swing = statistics.pstdev(n - at for n, at in zip(levels, line, strict=True))
+    return Trend(name, first, last, max(levels), slope, bound, swing)
 
 
 def markdown(found: Sequence[Trend], watched: Sequence[Sample]) -> str:

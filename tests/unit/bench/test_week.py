@@ -86,3 +86,16 @@ def test_rows_that_are_kept_ever_longer_grow_at_an_even_rate() -> None:
     samples = [Sample(5.0 * n, 500 * n, {"rows: event": 100.0 * (20 + n)}) for n in range(30)]
     [one] = trends(samples, kept={"rows: event"})
     assert one.grows
+
+
+def test_rows_that_swing_with_each_purge_do_not_grow_and_a_leak_behind_that_is_seen() -> None:
+    def sampled(leak: float) -> list[Sample]:
+        return [
+            Sample(5.0 * n, 1_000 * n, {"rows: event": 10_000.0 + 2_000 * (n % 4) + leak * n})
+            for n in range(100)
+        ]
+
+    [swinging] = trends(sampled(0.0), kept={"rows: event"})
+    assert not swinging.grows
+    [leaking] = trends(sampled(100.0), kept={"rows: event"})
+    assert leaking.grows
