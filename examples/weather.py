@@ -52,7 +52,7 @@ with Workflow(
     "weather",
     project="examples",
     description="Compares departures in wet and in dry hours of one month.",
-    parameters={"month": Parameter("2", type="int", description="2 or 3, of 2013.")},
+    parameters={"month": Parameter("2", type="integer", description="2 or 3, of 2013.")},
 ) as weather:
     carriers = Sql(
         "carriers",

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Install what the tests need from Debian: PostgreSQL, MariaDB and OpenSSH servers, a C compiler, and what the
+# Install what the tests need from Debian: PostgreSQL, MariaDB and OpenSSH servers, compilers of C and Java, and what the
 # fault suite makes its hosts of. Quiet when nothing is missing. The tests start servers of their own
 # from these programs, in temporary folders, and compile a library that shifts the clocks of processes. Without
 # the tools for networks the suite only leaves out the faults that need them.
@@ -14,6 +14,7 @@ done
 test -x /usr/sbin/mariadbd || missing="$missing mariadb-server-core"
 test -x /usr/sbin/sshd || missing="$missing openssh-server"
 command -v cc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
+command -v javac >/dev/null 2>&1 || missing="$missing default-jdk-headless"
 wanted=
 command -v ip >/dev/null 2>&1 || wanted="$wanted iproute2"
 command -v nft >/dev/null 2>&1 || wanted="$wanted nftables"
@@ -34,7 +35,7 @@ if [ "$as_root" = unavailable ] || ! command -v apt-get >/dev/null 2>&1; then
         exit 0
     fi
     echo "The tests need PostgreSQL's server programs in /usr/lib/postgresql/<version>/bin, MariaDB's" >&2
-    echo "/usr/sbin/mariadbd, OpenSSH's /usr/sbin/sshd, and cc." >&2
+    echo "/usr/sbin/mariadbd, OpenSSH's /usr/sbin/sshd, cc and javac." >&2
     echo "Install as root, on Debian: apt-get install --no-install-recommends $missing" >&2
     echo "Or name a running server in SHOAL_TEST_POSTGRESQL_URL." >&2
     exit 1

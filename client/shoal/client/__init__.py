@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from shoal.client.sdk.services import Http as Http
     from shoal.client.sdk.services import Sql as Sql
     from shoal.client.sdk.services import Ssh as Ssh
+    from shoal.client.sdk.tasks import MapReduce as MapReduce
     from shoal.client.sdk.tasks import Python as Python
     from shoal.client.sdk.tasks import Shell as Shell
     from shoal.client.sdk.tasks import Spark as Spark
@@ -55,6 +56,7 @@ __all__ = [
     "Dependent",
     "Http",
     "Map",
+    "MapReduce",
     "Parameter",
     "Python",
     "Schedule",
@@ -87,6 +89,7 @@ _HOMES = {
     "Dependent": "sdk.logic",
     "Http": "sdk.services",
     "Map": "sdk.logic",
+    "MapReduce": "sdk.tasks",
     "Parameter": "sdk.workflow",
     "Python": "sdk.tasks",
     "Schedule": "sdk.schedules",

@@ -22,6 +22,7 @@ from tests.mutations.catalogue import (
     settling,
     silence,
     slots,
+    spark_servers,
     sql_drivers,
     sql_tasks,
     ssh,
@@ -59,4 +60,5 @@ MUTATIONS: tuple[Mutation, ...] = (
     *sql_tasks.MUTATIONS,
     *quality.MUTATIONS,
     *ssh.MUTATIONS,
+    *spark_servers.MUTATIONS,
 )

@@ -10,7 +10,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a killed attempt is over while its work goes on elsewhere",
         Promise.KILLED_MEANS_DEAD,
         _SETTLING,
-        ("if settling is None:", "if settling is not None or settling is None:"),
+        ("if settling is None:\n            return record", "if True:\n            return record"),
         (f"{_TESTS}::test_killed_is_reported_when_nothing_goes_on_elsewhere[deaf-notes2]",),
     ),
     mutation(

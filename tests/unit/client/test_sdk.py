@@ -12,6 +12,7 @@ from shoal.client import (
     AuthoringError,
     DataQuality,
     Http,
+    MapReduce,
     Parameter,
     Python,
     Schedule,
@@ -122,6 +123,7 @@ def test_all_that_the_model_knows_can_be_said() -> None:
         Spark("c", script="print()", driver_memory="1g", conf={"spark.ui.enabled": "true"})
         Task("d", type="SHELL", script="true", retries=1)
         Task("e", type="SHELL", params={"script": "true"})
+        MapReduce("m", jar="/jobs/words.jar", arguments=["in", "out"], conf={"a.b": "1"})
     spec = w.spec()
     a = spec.tasks[0]
     assert (spec.timezone, spec.on_failure, spec.priority.name) == (

@@ -104,6 +104,37 @@ class Spark(Task):
         super().__init__(name, type="SPARK", params=params, **options)
 
 
+class MapReduce(Task):
+    """A MapReduce program in a jar."""
+
+    @typed
+    def __init__(
+        self,
+        name: str,
+        *,
+        jar: str,
+        main_class: str | None = None,
+        arguments: Sequence[str] = (),
+        queue: str | None = None,
+        files: Sequence[str] = (),
+        jars: Sequence[str] = (),
+        conf: Mapping[str, str] | None = None,
+        overwrite: str | None = None,
+        **options: Unpack[TaskOptions],
+    ) -> None:
+        params = given(
+            jar=jar,
+            main_class=main_class,
+            arguments=arguments,
+            queue=queue,
+            files=files,
+            jars=jars,
+            conf=conf,
+            overwrite=overwrite,
+        )
+        super().__init__(name, type="MR", params=params, **options)
+
+
 def given(**values: Any) -> dict[str, Any]:
     """Return what was given: None and empty lists were not."""
     return {key: value for key, value in values.items() if value not in (None, (), [], {})}

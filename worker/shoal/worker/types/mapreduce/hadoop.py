@@ -6,13 +6,14 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 from shoal.worker.types.program import CannotRun
 from shoal.worker.types.spark.command import find_spark, require_java
 
 JOB_LOG = "jobs.log"
-_SITE = "mapred-site.xml"
+_SITE, _CORE_SITE = "mapred-site.xml", "core-site.xml"
 # What the client says of its jobs goes to the attempt's log, and into a file that is read here.
 _LOG4J = """\
 status = error
@@ -56,6 +57,7 @@ class Hadoop:
         temporary.mkdir(mode=0o700, exist_ok=True)
         own = dict(settings)
         if not self.uses_yarn:
+            _require_plain(folder)
             own = {**_LOCAL, "hadoop.tmp.dir": str(temporary), **own}
         _write_conf(self.conf, own)
         self._temporary = temporary
@@ -75,6 +77,15 @@ class Hadoop:
             main_class,
             *arguments,
         ]
+
+
+def _require_plain(folder: Path) -> None:
+    """Raise CannotRun if Hadoop could not run jobs below ``folder``: it mixes up paths and URIs."""
+    if quote(str(folder)) != str(folder):
+        raise CannotRun(
+            f"Hadoop cannot run jobs in {folder}: the name holds a blank or another character that "
+            "URIs escape; give the worker another work_dir"
+        )
 
 
 def _administrators() -> Path | None:
@@ -118,6 +129,8 @@ def _write_conf(folder: Path, settings: Mapping[str, str]) -> None:
     )
     text = f'<?xml version="1.0"?>\n<configuration>\n{included}{properties}</configuration>\n'
     (folder / _SITE).write_text(text, encoding="utf-8")
+    if not (folder / _CORE_SITE).exists():  # without it, Hadoop's shell does not start
+        (folder / _CORE_SITE).write_text("<configuration/>\n", encoding="ascii")
     (folder / "log4j2.properties").write_text(_LOG4J, encoding="ascii")
 
 

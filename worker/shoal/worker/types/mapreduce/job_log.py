@@ -36,7 +36,8 @@ class JobLog:
         elif match := _PROGRESS.match(line):
             self.done = (int(match[1]) + int(match[2])) // 2
         elif match := _FAILED.search(line):
-            self.failure = f"{match[1]} {match[2]}: {match[3]}".rstrip(": ")
+            # Of a job that runs in this process, nothing but NA; the log has more.
+            self.failure = "" if match[3] == "NA" else f"{match[1]} {match[2]}: {match[3]}"
         elif _COUNTERS.match(line):
             self._group = ""
 

@@ -1,7 +1,9 @@
 """The work of an MR task: Hadoop's ``RunJar``, watched while it runs."""
 
+import re
 import subprocess
 import threading
+import zipfile
 from pathlib import Path
 
 from shoal.worker.types.child.ending import WorkFailed
@@ -28,8 +30,7 @@ def run(work: Work[MapReduceParams]) -> None:
         yarn.end(hadoop, work.tag)
     if params.overwrite:
         _delete(work, hadoop, params.overwrite)
-    main_class = [params.main_class] if params.main_class else []
-    argv = hadoop.argv(_RUN_JAR, params.jar, *main_class, *params.arguments)
+    argv = hadoop.argv(_RUN_JAR, params.jar, *_main_class(params), *params.arguments)
     work.require_wanted()
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
     work.on_cancel(process.terminate)
@@ -67,6 +68,27 @@ def _hadoop(work: Work[MapReduceParams]) -> Hadoop:
         return Hadoop(work.folder, settings, params.jars)
     except CannotRun as error:
         raise WorkFailed(str(error)) from error
+
+
+def _main_class(params: MapReduceParams) -> list[str]:
+    """Return what RunJar is to be told. It takes the manifest's class, if there is one, without
+    a word about another. Raises WorkFailed."""
+    try:
+        with zipfile.ZipFile(params.jar) as jar:
+            manifest = jar.read("META-INF/MANIFEST.MF").decode("utf-8", "replace")
+    except KeyError:
+        manifest = ""
+    except (OSError, zipfile.BadZipFile) as error:
+        raise WorkFailed(f"{params.jar} is no jar: {error}", permanent=True) from error
+    found = re.search(r"^Main-Class:\s*(\S+)", manifest.replace("\r\n ", ""), re.MULTILINE)
+    named = found[1] if found else ""
+    if named and params.main_class not in ("", named):
+        text = f"the jar's manifest names the class {named}, and Hadoop runs that: leave out"
+        raise WorkFailed(f"{text} main_class, or take a jar without one", permanent=True)
+    if not named and not params.main_class:
+        text = "the jar's manifest names no class: say in main_class which one to run"
+        raise WorkFailed(text, permanent=True)
+    return [] if named else [params.main_class]
 
 
 def _uri(path: str) -> str:
