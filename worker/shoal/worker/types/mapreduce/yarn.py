@@ -5,7 +5,6 @@ The client of a job may be dead while the job runs on, so it is found by its tag
 
 import re
 import subprocess
-import time
 
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.mapreduce.hadoop import Hadoop
@@ -14,19 +13,13 @@ _CLI = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
 _LIVE = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
 _ID = re.compile(r"^\s*(application_\d+_\d+)\s", re.MULTILINE)
 _CALL_TIMEOUT_S = 15.0
-_PAUSE_S = 0.5
 
 
 def end(hadoop: Hadoop, tag: str) -> None:
     """End every application with the tag; return when none is live. Raises WorkFailed."""
-    while found := _live(hadoop, tag):
-        _run(hadoop, "-kill", *found)
-        time.sleep(_PAUSE_S)
-
-
-def _live(hadoop: Hadoop, tag: str) -> list[str]:
     said = _run(hadoop, "-list", "-appTags", tag, "-appStates", _LIVE)
-    return _ID.findall(said)
+    if found := _ID.findall(said):
+        _run(hadoop, "-kill", *found)  # which returns when they have ended
 
 
 def _run(hadoop: Hadoop, *arguments: str) -> str:
