@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from shoal.coordination import FairShare, GroupSettings, Partition, ZkSession
+from shoal.coordination.session.nodes import Create, Delete
 from tests.integration.coordination.conftest import connect, eventually
 
 COUNT = 6
@@ -93,8 +94,9 @@ async def test_owner_node_has_the_data_and_confirms_the_owner(
         known = one.share._ownership.owned()
         with monkeypatch.context() as patch:
             patch.setattr(one.share._ownership, "owned", lambda: known)
-            await other.delete(owner_path(second))
-            await other.create(owner_path(second), b"{}", ephemeral=True)
+            # Both at once: the owner creates a node again as soon as it is gone.
+            theirs = Create(owner_path(second), b"{}", ephemeral=True)
+            await other.multi([Delete(owner_path(second)), theirs])
             assert await one.share.confirmed([first, second]) == {first: known[0]}
         await other.delete(owner_path(second))
         await eventually(lambda: one.epochs.keys() == ALL)

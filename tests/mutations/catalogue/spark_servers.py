@@ -50,4 +50,38 @@ MUTATIONS: tuple[Mutation, ...] = (
             f"{_TESTS}/test_sharing.py::test_unused_server_is_stopped_and_its_place_goes_to_another_project",
         ),
     ),
+    mutation(
+        "jobs of users that have left go on",
+        Promise.PROGRESS,
+        f"{_SERVERS}/servers.py",
+        ("not self.users or session in self.left", "not self.users"),
+        (
+            f"{_TESTS}/test_leftovers.py::test_job_of_one_that_has_left_is_ended_beside_others_that_go_on",
+        ),
+    ),
+    mutation(
+        "an unused server goes on with what programs have left",
+        Promise.PROGRESS,
+        f"{_SERVERS}/servers.py",
+        ("not self.users or session in self.left", "session in self.left"),
+        (
+            f"{_TESTS}/test_leftovers.py::test_unused_server_ends_what_sessions_of_a_program_have_left",
+        ),
+    ),
+    mutation(
+        "the jobs of others end with those of one that has left",
+        Promise.NOTHING_LOST,
+        f"{_SERVERS}/servers.py",
+        ("not self.users or session in self.left", "True"),
+        (
+            f"{_TESTS}/test_leftovers.py::test_job_of_one_that_has_left_is_ended_beside_others_that_go_on",
+        ),
+    ),
+    mutation(
+        "the pages of a server answer everybody",
+        Promise.SECRETS_STAY,
+        f"{_SERVERS}/jobs.py",
+        ('"spark.ui.filters": jws_filter,', ""),
+        (f"{_TESTS}/test_leftovers.py::test_pages_of_a_server_answer_the_worker_alone",),
+    ),
 )

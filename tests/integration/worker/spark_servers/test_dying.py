@@ -54,7 +54,7 @@ def clients() -> list[Process]:
 
 async def idle(server: Process) -> None:
     """Return when the server works on nothing."""
-    async with asyncio.timeout(30.0):
+    async with asyncio.timeout(DEADLINE_S):
         while await asyncio.to_thread(is_busy, server.pid):
             await asyncio.sleep(0.1)
 

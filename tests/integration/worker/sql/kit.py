@@ -22,6 +22,7 @@ from tests.support.waiting import DEADLINE_S
 
 # Nobody else's, also where several test runs share a machine.
 TAG = f"shoal-test-{secrets.token_hex(6)}"
+_LOCKED_S = 60.0  # what an attempt waits for the one before it to be gone
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Process:
 
     def ended(self) -> Ended:
         """Return how it ended, once it has."""
-        code = self._process.wait(DEADLINE_S)
+        code = self._process.wait(DEADLINE_S + _LOCKED_S)
         outputs = ""
         if self._outputs.exists():
             outputs = self._outputs.read_text(encoding="utf-8")

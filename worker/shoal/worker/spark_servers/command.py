@@ -29,14 +29,25 @@ appender.file.strategy.type = DefaultRolloverStrategy
 appender.file.strategy.max = 1
 logger.server.name = org.apache.spark.sql.connect.service.SparkConnectServer
 logger.server.level = info
+logger.pages.name = org.apache.spark.util.Utils
+logger.pages.level = info
 logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
 """
 _STARTED = re.compile(r"Spark Connect server started at: \S*:([0-9]+)\s*$", re.MULTILINE)
+_PAGES = re.compile(r"Successfully started service 'SparkUI' on port ([0-9]+)\.$", re.MULTILINE)
 _LONGEST_START = 1 << 20  # bytes of the log
 #: A parallel collector ends a server that does nothing but collect; the usual one goes on for
 #: minutes, in which nobody is answered.
 _JAVA = ("-XX:+ExitOnOutOfMemoryError", "-XX:+UseParallelGC", "-XX:GCTimeLimit=80")
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where a server listens: for Spark Connect, and for its pages."""
+
+    connect: int
+    pages: int
 
 
 @dataclass(frozen=True)
@@ -48,12 +59,16 @@ class Profile:
 
 
 def launch_request(
-    folder: Path, profile: Profile, token: str, worker_env: Mapping[str, str]
+    folder: Path,
+    profile: Profile,
+    token: str,
+    page_conf: Mapping[str, str],
+    worker_env: Mapping[str, str],
 ) -> LaunchRequest:
     """Return what starts a server whose files are in ``folder``, which exists. Blocks.
 
-    It listens on the loopback, on a port that ``port`` reads from its log. Raises CannotRun,
-    OSError.
+    It listens on the loopback, on ports that ``ports`` reads from its log. ``page_conf`` are
+    settings of Spark that protect its pages. Raises CannotRun, OSError.
     """
     home = find_spark()
     require_java()
@@ -77,18 +92,25 @@ def launch_request(
         "SHOAL_PARAMETERS": str(folder / "parameters.json"),
     }
     conf = {
-        "spark.ui.enabled": "false",
+        **page_conf,
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": "0",
+        # A client waits for it before it interrupts a statement.
+        "spark.connect.progress.reportInterval": "500ms",
     }
     if profile.master.startswith("local"):
         env["SPARK_LOCAL_IP"] = "127.0.0.1"
         conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if not worker_sets(home, "spark.sql.warehouse.dir"):
         conf["spark.sql.warehouse.dir"] = (folder / "warehouse").as_uri()
-    settings = [text for name, value in conf.items() for text in ("--conf", f"{name}={value}")]
+    # Other users of the machine see a command line; the folder is private.
+    settings = folder / "spark.properties"
+    settings.write_text(
+        "".join(f"{name}={value}\n" for name, value in conf.items()), encoding="ascii"
+    )
     argv = [str(home / "bin" / "spark-submit"), "--master", profile.master]
-    argv += ["--driver-memory", f"{profile.memory_mb}m", *settings, "--class", _CLASS]
+    argv += ["--properties-file", str(settings), "--load-spark-defaults"]
+    argv += ["--driver-memory", f"{profile.memory_mb}m", "--class", _CLASS]
     return LaunchRequest(
         id=folder.name,
         argv=[*argv, "spark-internal"],
@@ -101,14 +123,15 @@ def launch_request(
     )
 
 
-def port(folder: Path) -> int | None:
-    """Return the port of the server whose files are in ``folder``; None: not known yet. Blocks."""
+def ports(folder: Path) -> Ports | None:
+    """Return where the server of ``folder`` listens; None: not known yet. Blocks."""
     try:
         with (folder / "server.log").open(encoding="utf-8", errors="replace") as file:
-            found = _STARTED.search(file.read(_LONGEST_START))
+            text = file.read(_LONGEST_START)
     except FileNotFoundError:
         return None
-    return int(found[1]) if found else None
+    connect, pages = _STARTED.search(text), _PAGES.search(text)
+    return Ports(int(connect[1]), int(pages[1])) if connect and pages else None
 
 
 def _relative(path: Path) -> str:

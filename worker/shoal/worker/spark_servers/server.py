@@ -1,10 +1,11 @@
 """One Spark Connect server: started, asked from time to time whether it answers, ended."""
 
 import asyncio
+import http.client
 import secrets
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import grpc.aio
@@ -16,7 +17,8 @@ from shoal.worker.execution.attempt import LaunchRequest
 from shoal.worker.execution.launching import Launched, Launcher
 from shoal.worker.execution.work_files import make_folder
 from shoal.worker.logs.last_line import last_line
-from shoal.worker.spark_servers.command import Profile, launch_request, port
+from shoal.worker.spark_servers.command import Ports, Profile, launch_request, ports
+from shoal.worker.spark_servers.jobs import ServerJobs
 from shoal.worker.types.spark.connect import USER
 
 START_TIMEOUT_S = 120.0  # a JVM with Spark in it, on a machine that is busy with other things
@@ -49,7 +51,8 @@ class SparkServer:
     ) -> None:
         self.project, self.folder = project, folder
         self._profile, self._launcher, self._env = profile, launcher, worker_env
-        self._token = secrets.token_urlsafe(32)
+        self._token, self._jobs = secrets.token_urlsafe(32), ServerJobs()
+        self._ports: Ports | None = None
         self._launched: Launched | None = None
 
     async def start(self) -> SparkConnect:
@@ -61,7 +64,7 @@ class SparkServer:
         try:
             self._launched = await self._launcher.launch(await asyncio.to_thread(self._request))
             async with asyncio.timeout(START_TIMEOUT_S):
-                number = await self._port()
+                found = self._ports = await self._listening()
         except TimeoutError:
             await self.stop(f"it did not start within {START_TIMEOUT_S:g} s")
             raise SparkServerFailed(
@@ -71,8 +74,9 @@ class SparkServer:
             await self.stop("it did not start")
             raise
         took_s = round(time.monotonic() - began, 1)
-        log.info("Spark Connect server started", project=self.project, port=number, took_s=took_s)
-        return SparkConnect(number, self._token)
+        where = {"port": found.connect, "pages": found.pages}
+        log.info("Spark Connect server started", project=self.project, **where, took_s=took_s)
+        return SparkConnect(found.connect, self._token)
 
     async def over(self) -> str:
         """Return how it ended, once nothing of it is left."""
@@ -82,19 +86,38 @@ class SparkServer:
         except ShoalError as died:
             return str(died)
 
-    async def answers(self, number: int) -> bool:
+    async def answers(self) -> bool:
         """Return whether it answers on its port."""
-        return await self._call(number, _ANY_METHOD, b"") not in _SILENCE
+        return await self._call(_ANY_METHOD, b"") not in _SILENCE
 
-    async def release(self, number: int, session: str) -> None:
+    async def end_jobs(self, is_left: Callable[[str], bool]) -> None:
+        """End what it works on for sessions of which ``is_left`` says so.
+
+        That is what Spark has begun for statements that were interrupted; see ``jobs``. A failure
+        is logged; the next call tries again.
+        """
+        assert self._ports is not None
+        port = self._ports.pages
+        try:
+            running = await asyncio.to_thread(self._jobs.running, port)
+            for number in (left := [one for one, of in running.items() if is_left(of)]):
+                await asyncio.to_thread(self._jobs.end, port, number)
+        except (OSError, http.client.HTTPException, ValueError, LookupError) as error:
+            log.warning("jobs of a Spark Connect server are not known", error=str(error))
+            return
+        if left:
+            log.info("jobs ended that nobody waits for", project=self.project, jobs=left)
+
+    async def release(self, session: str) -> None:
         """Close a session, if it is there; what runs in it ends. No failure is reported."""
         # ReleaseSessionRequest of Spark's base.proto: session_id = 1, user_context = 2, of which
         # user_id = 1. The agent imports nothing of PySpark.
         user = _field(1, USER.encode())
-        await self._call(number, _RELEASE, _field(1, session.encode()) + _field(2, user))
+        await self._call(_RELEASE, _field(1, session.encode()) + _field(2, user))
 
-    async def _call(self, number: int, method: str, request: bytes) -> grpc.StatusCode:
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{number}") as channel:
+    async def _call(self, method: str, request: bytes) -> grpc.StatusCode:
+        assert self._ports is not None
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{self._ports.connect}") as channel:
             try:
                 await channel.unary_unary(method, None, None)(
                     request,
@@ -114,13 +137,14 @@ class SparkServer:
 
     def _request(self) -> LaunchRequest:
         make_folder(self.folder)
-        return launch_request(self.folder, self._profile, self._token, self._env)
+        conf = self._jobs.conf
+        return launch_request(self.folder, self._profile, self._token, conf, self._env)
 
-    async def _port(self) -> int:
+    async def _listening(self) -> Ports:
         assert self._launched is not None
         while not self._launched.is_over:
-            if (number := await asyncio.to_thread(port, self.folder)) is not None:
-                return number
+            if (found := await asyncio.to_thread(ports, self.folder)) is not None:
+                return found
             await asyncio.sleep(LOOK_S)
         said = await asyncio.to_thread(last_line, self.folder / "log")
         raise SparkServerFailed(

@@ -29,6 +29,8 @@ from shoal.worker.spark_servers.server import MOST_SILENT, SparkServer, SparkSer
 from shoal.worker.types.spark.command import find_spark, require_java
 
 CHECK_EVERY_S = 5.0
+# Long after its user has left, Spark submits no job of a statement that was interrupted.
+_JOBS_AFTER_S = 60.0
 
 log = structlog.get_logger()
 
@@ -48,7 +50,8 @@ class _Kept:
 
     def __init__(self, server: SparkServer) -> None:
         self.server = server
-        self.users: set[Attempt] = set()
+        self.users: dict[Attempt, str] = {}  # each with its session
+        self.left: dict[str, float] = {}  # sessions whose users have left, and when
         self.idle_since = time.monotonic()
         self.ready: asyncio.Future[SparkConnect] = asyncio.get_running_loop().create_future()
         self.ready.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -57,6 +60,14 @@ class _Kept:
     @property
     def is_idle(self) -> bool:
         return self.ready.done() and not self.users
+
+    async def end_jobs_of_others(self) -> None:
+        """End what the server still works on for users that have left."""
+        long_ago = time.monotonic() - _JOBS_AFTER_S
+        self.left = {session: when for session, when in self.left.items() if when > long_ago}
+        if self.left:
+            # A program may have had more sessions than we know.
+            await self.server.end_jobs(lambda session: not self.users or session in self.left)
 
 
 class SparkServers:
@@ -120,13 +131,13 @@ class SparkServers:
             raise NoSparkServers
         while (kept := self._of(project)) is None:
             await self._changed.wait()
-        kept.users.add(attempt)
+        kept.users[attempt] = session
         try:
             found = await asyncio.shield(kept.ready)
         except BaseException:
             self._leave(kept, attempt)
             raise
-        self._keep_task(self._until_over(kept, attempt, session))
+        self._keep_task(self._until_over(kept, attempt))
         return found
 
     async def close(self) -> None:
@@ -191,7 +202,7 @@ class SparkServers:
 
     async def _until_end(self, kept: _Kept) -> str | None:
         """Return when nothing of it is left: why it has died, None if nobody wanted it any more."""
-        server, number, silent = kept.server, kept.ready.result().port, 0
+        server, silent = kept.server, 0
         over = asyncio.create_task(server.over())
         leave = asyncio.create_task(kept.leave.wait())
         try:
@@ -205,9 +216,11 @@ class SparkServers:
                     kept.leave.set()
                     await server.stop("nobody uses it")
                     return None
-                silent = 0 if kept.is_idle or await server.answers(number) else silent + 1
+                silent = 0 if kept.is_idle or await server.answers() else silent + 1
                 if silent >= MOST_SILENT:
                     await server.stop("it answers nobody", grace_s=0.0)
+                elif not silent:
+                    await kept.end_jobs_of_others()
         finally:
             over.cancel()
             leave.cancel()
@@ -218,15 +231,14 @@ class SparkServers:
     def _has_idled(self, kept: _Kept) -> bool:
         return time.monotonic() - kept.idle_since >= self._idle_s
 
-    async def _until_over(self, kept: _Kept, attempt: Attempt, session: str) -> None:
+    async def _until_over(self, kept: _Kept, attempt: Attempt) -> None:
         await attempt.over.wait()
         if self._kept.get(kept.server.project) is kept and not kept.leave.is_set():
-            await kept.server.release(kept.ready.result().port, session)
+            await kept.server.release(kept.users[attempt])
         self._leave(kept, attempt)
 
     def _leave(self, kept: _Kept, attempt: Attempt) -> None:
-        kept.users.discard(attempt)
-        kept.idle_since = time.monotonic()
+        kept.idle_since = kept.left[kept.users.pop(attempt)] = time.monotonic()
         self._notify()
 
     def _notify(self) -> None:

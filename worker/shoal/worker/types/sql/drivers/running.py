@@ -23,8 +23,7 @@ class Running:
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
         self._timer: threading.Timer | None = None
-        self._number = 0  # of the statement that is under way; 0: none is
-        self._count = 0
+        self._number, self._count = 0, 0
         self.is_cancelled = False
         self.has_timed_out = False  # the statement under way, or the last one
 
@@ -49,6 +48,11 @@ class Running:
                 self._timer.cancel()
                 self._timer = None
             self._idle.notify_all()
+
+    @property
+    def number(self) -> int:
+        """The number of the statement that is under way; 0: none is."""
+        return self._number
 
     @property
     def is_busy(self) -> bool:

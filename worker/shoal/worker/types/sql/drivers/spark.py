@@ -42,6 +42,8 @@ _LOCAL = ("localhost", "127.0.0.1", "::1")
 _SIGN_IN_TIMEOUT_S, _CLOSE_TIMEOUT_S = 15.0, 5.0
 # The client's own patience with a server that is gone is minutes.
 _MOST_RETRIES, _LONGEST_PAUSE_MS = 3, 1_000
+# Spark tells of its tasks every 2 s (spark.connect.progress.reportInterval).
+_PLANNING_S = 2.2
 _ERRORS = (PySparkException, grpc.RpcError, ValueError)
 _CANCELLED = "OPERATION_CANCELED"
 _CLOSED = "INVALID_HANDLE"  # the session, or what ran in it, is closed
@@ -87,7 +89,9 @@ class SparkSession:
     ) -> None:
         self._client, self._read_only = client, read_only
         self._statement_timeout_s = statement_timeout_s
-        self._running = Running(client.interruptAll, statement_timeout_s)
+        self._running = Running(self._interrupt, statement_timeout_s)
+        self._is_working = threading.Event()  # tasks of the statement run, or it is over
+        client.registerProgressHandler(self._watch)  # type: ignore[arg-type]  # any callable does
 
     @staticmethod
     def placeholder(number: int, type_name: str) -> str:
@@ -100,6 +104,7 @@ class SparkSession:
         if changes and self._read_only:
             text = "the task is read only, and this statement is none of those that only read"
             raise StatementFailed(text, Verdict.PERMANENT)
+        self._is_working.clear()
         self._running.begin()
         try:
             with self._translated(changes=changes):
@@ -110,10 +115,10 @@ class SparkSession:
                 ]
                 rows = iter(found.toLocalIterator()) if columns else iter(())
         except BaseException:
-            self._running.end()
+            self._finish()
             raise
         if not columns:
-            self._running.end()
+            self._finish()
             return NoRows(None)
         return Rows(columns, lambda size: self._fetch(rows, size), self._finish)
 
@@ -125,7 +130,7 @@ class SparkSession:
 
     def rollback(self) -> None:
         """See Session."""
-        self._running.end()
+        self._finish()
 
     def quote(self, identifier: str) -> str:
         """See Session. What stands in double quotes is a text."""
@@ -146,7 +151,7 @@ class SparkSession:
 
     def close(self) -> None:
         """See Session. What is left of the session at the server goes with it."""
-        self._running.end()
+        self._finish()
         with suppress(*_ERRORS, TimeoutError):
             _within(_CLOSE_TIMEOUT_S, self._client.client.release_session)
         with suppress(*_ERRORS, TimeoutError):
@@ -157,11 +162,28 @@ class SparkSession:
             with self._translated(changes=False):
                 return [tuple(row) for row in islice(rows, size)]
         except BaseException:
-            self._running.end()
+            self._finish()
             raise
 
     def _finish(self) -> None:
         self._running.end()
+        self._is_working.set()
+
+    def _interrupt(self) -> None:
+        """End what runs in the session. For other threads.
+
+        A statement is interrupted when its tasks run. While it is planned, threads of its own
+        submit its jobs, and Spark does not end one that is submitted after the interruption.
+        """
+        number = self._running.number
+        self._is_working.wait(_PLANNING_S)
+        if self._running.number == number:
+            self._is_working.set()
+            self._client.interruptAll()
+
+    def _watch(self, *, inflight_tasks: int, **more: object) -> None:
+        if inflight_tasks > 0:
+            self._is_working.set()
 
     @contextmanager
     def _translated(self, *, changes: bool) -> Iterator[None]:

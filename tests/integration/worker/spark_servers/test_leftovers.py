@@ -1,0 +1,137 @@
+"""What a Spark Connect server goes on with after its users have left is ended."""
+
+import asyncio
+from pathlib import Path
+
+import httpx
+import pytest
+
+from shoal.proto import shoal_pb2 as pb
+from shoal.worker.spark_servers import servers as servers_module
+from shoal.worker.spark_servers.jobs import ServerJobs
+from shoal.worker.spark_servers.server import SparkServer
+from tests.integration.worker.agent_kit import InProcessWorker
+from tests.integration.worker.spark_servers.kit import ENDLESS, ask, ended, servers
+from tests.support.fake_master import FakeMaster
+from tests.support.waiting import eventually
+
+pytest_plugins = ["tests.integration.worker.agent_fixtures"]
+pytestmark = pytest.mark.usefixtures("java")
+
+# Ends well, as soon as a statement is at work that nobody waits for.
+LEAVES = f"""\
+import os, threading
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+{{other}}
+is_working = threading.Event()
+spark.registerProgressHandler(
+    lambda inflight_tasks, **more: inflight_tasks and is_working.set()
+)
+query = lambda: spark.sql("{ENDLESS}").collect()
+threading.Thread(target=query, daemon=True).start()
+assert is_working.wait(100)
+os._exit(0)
+"""
+# Works in a session of its own making until a file is there.
+STAYS = """\
+import pathlib, time
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate().newSession()
+pathlib.Path({here!r}).touch()
+while not pathlib.Path({stop!r}).exists():
+    assert spark.range(20_000_000).selectExpr("sum(hash(id) % 2) as n").collect()
+spark.stop()
+"""
+
+
+@pytest.fixture
+def ended_jobs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of the jobs that were ended by way of the server's pages."""
+    numbers = []
+    end = ServerJobs.end
+
+    def noted(jobs: ServerJobs, port: int, number: int) -> None:
+        end(jobs, port, number)
+        numbers.append(number)
+
+    monkeypatch.setattr(ServerJobs, "end", noted)
+    monkeypatch.setattr(servers_module, "CHECK_EVERY_S", 0.5)
+    return numbers
+
+
+@pytest.fixture
+def ports(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """The ports of the pages that were asked for their jobs."""
+    found = set()
+    running = ServerJobs.running
+
+    def noted(jobs: ServerJobs, port: int) -> dict[int, str]:
+        found.add(port)
+        return running(jobs, port)
+
+    monkeypatch.setattr(ServerJobs, "running", noted)
+    monkeypatch.setattr(servers_module, "CHECK_EVERY_S", 0.5)
+    return found
+
+
+async def program(master: FakeMaster, script: str) -> int:
+    """Submit a program that uses the worker's server; return its number."""
+    params = {"script": script, "spark": "connect"}
+    return await master.submit("PYTHON", params, tag=f"shoal-{hash(script)}")
+
+
+async def test_unused_server_ends_what_sessions_of_a_program_have_left(
+    master: FakeMaster, worker: InProcessWorker, ended_jobs: list[int]
+) -> None:
+    script = LEAVES.format(other="spark = spark.newSession()")
+    report = await ended(master, await program(master, script))
+    assert report.kind == pb.SUCCEEDED, report.reason
+    await eventually(lambda: ended_jobs != [])
+    report = await ended(master, await ask(master, "select 1"))
+    assert report.kind == pb.SUCCEEDED
+    assert len(servers()) == 1
+
+
+async def test_job_of_one_that_has_left_is_ended_beside_others_that_go_on(
+    master: FakeMaster,
+    worker: InProcessWorker,
+    ended_jobs: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    async def no_release(server: SparkServer, session: str) -> None:
+        """Spark does not end what it begins after this."""
+
+    monkeypatch.setattr(SparkServer, "release", no_release)
+    here, stop = tmp_path / "here", tmp_path / "stop"
+    stays = await program(master, STAYS.format(here=str(here), stop=str(stop)))
+    await eventually(here.exists, timeout_s=120.0)
+    report = await ended(master, await program(master, LEAVES.format(other="")))
+    assert report.kind == pb.SUCCEEDED, report.reason
+    await eventually(lambda: ended_jobs != [])
+    stop.touch()
+    report = await ended(master, stays)
+    assert report.kind == pb.SUCCEEDED, report.reason
+
+
+async def test_pages_of_a_server_answer_the_worker_alone(
+    master: FakeMaster, worker: InProcessWorker, ports: set[int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    report = await ended(master, await ask(master, "select 1"))
+    assert report.kind == pb.SUCCEEDED
+    await eventually(lambda: ports != set())
+    await asyncio.sleep(1.0)  # it is asked once more
+    assert "are not known" not in capfd.readouterr().out
+    [port] = ports
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+        for path in ("/", "/jobs/", "/environment/", "/api/v1/applications", "/static/webui.js"):
+            answer = await client.get(path)
+            assert answer.status_code == httpx.codes.FORBIDDEN, path
+            wrong = {"Authorization": "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJzaG9hbCJ9."}
+            answer = await client.get(path, headers=wrong)
+            assert answer.status_code == httpx.codes.FORBIDDEN, path
+        answer = await client.post("/jobs/job/kill/?id=0")
+        assert answer.status_code == httpx.codes.FORBIDDEN
+    [server] = servers()
+    assert "secretKey" not in server.args
