@@ -143,11 +143,19 @@ def test_values_that_look_like_options_are_refused(fields: dict[str, Any]) -> No
         "spark.kubernetes.driver.podTemplateFile",
         "spark.metrics.conf",
         "spark.redaction.regex",
+        "spark.yarn.tags",
+        "spark.yarn.submit.waitAppCompletion",
         *FIELDS,
     ],
 )
 def test_dangerous_and_doubled_settings_are_refused_by_name(key: str) -> None:
     assert key in refusal(conf={key: "x"})
+
+
+def test_driver_of_a_standalone_master_stays_on_the_worker() -> None:
+    fields = {"script": None, "application": "a.jar", "deploy_mode": "cluster"}
+    assert "use client" in refusal(master="spark://host:7077", **fields)
+    assert "needs a cluster" in refusal(master="local[2]", **fields)
 
 
 @pytest.mark.parametrize("key", ["hadoop.x", "spark.a b", "spark.a=b", "", "spark.x\nspark.y"])

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.child.work import Work
-from shoal.worker.types.mapreduce import yarn
-from shoal.worker.types.mapreduce.hadoop import JOB_LOG, Hadoop, remove_scratch
+from shoal.worker.types.hadoop import yarn
+from shoal.worker.types.hadoop.client import JOB_LOG, Hadoop, remove_scratch, require_plain
 from shoal.worker.types.mapreduce.job_log import JobLog
 from shoal.worker.types.mapreduce.params import MapReduceParams
 from shoal.worker.types.program import CannotRun, placeholders_left
+from shoal.worker.types.spark.command import find_spark, require_java
 
 LOOK_S = 0.5  # between two looks at what the client says
 _RUN_JAR = "org.apache.hadoop.util.RunJar"
@@ -22,8 +23,12 @@ _SHELL = "org.apache.hadoop.fs.FsShell"
 def run(work: Work[MapReduceParams]) -> None:
     """Run the program to its end; its exit code is the task's."""
     params = work.params
-    _require_usable(params)
-    hadoop = _hadoop(work)
+    try:
+        _require_usable(params)
+        hadoop = _hadoop(work)
+    except WorkFailed:
+        work.settled()  # nothing is begun
+        raise
     if not hadoop.uses_yarn:
         work.settled()  # the job runs in this process tree, and dies with it
     elif work.attempt > 1:
@@ -65,7 +70,11 @@ def _hadoop(work: Work[MapReduceParams]) -> Hadoop:
     if params.jars:
         settings["tmpjars"] = ",".join(map(_uri, params.jars))
     try:
-        return Hadoop(work.folder, settings, params.jars)
+        require_java()
+        hadoop = Hadoop(find_spark(), work.folder, settings, params.jars)
+        if not hadoop.uses_yarn:
+            require_plain(work.folder)
+        return hadoop
     except CannotRun as error:
         raise WorkFailed(str(error)) from error
 

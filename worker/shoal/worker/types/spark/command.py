@@ -20,6 +20,8 @@ appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+logger.yarn.name = org.apache.hadoop.yarn.client.api.impl.YarnClientImpl
+logger.yarn.level = info
 logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
 """
@@ -68,6 +70,15 @@ def event_log_conf(folder: Path) -> dict[str, str]:
         f"{_EVENT_LOG}rolling.enabled": "true",
         f"{_EVENT_LOG}rolling.maxFileSize": "10m",  # what is read can go
         f"{_EVENT_LOG}logStageExecutorMetrics": "false",
+    }
+
+
+def yarn_conf(tag: str) -> dict[str, str]:
+    """Return the settings by which an application is found again, and is run once."""
+    return {
+        "spark.yarn.tags": tag,
+        "spark.yarn.submit.waitAppCompletion": "true",
+        "spark.yarn.maxAppAttempts": "1",  # another attempt is the task's to say
     }
 
 

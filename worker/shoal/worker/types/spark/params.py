@@ -39,6 +39,7 @@ DENIED = re.compile(
     |spark\.(pyspark|r|sparkr)\..*   # interpreters
     |spark\.executorEnv\..*|spark\.yarn\.appMasterEnv\..*|spark\.kubernetes\.driverEnv\..*
     |.*podTemplateFile|spark\.yarn\.(dist|archive|jars).*|spark\.archives
+    |spark\.yarn\.(tags|submit\..*)  # an application is found by its tag, and waited for
     |spark\.metrics\.conf.*|spark\.redaction\..*|spark\.authenticate.*
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -88,7 +89,8 @@ class SparkParams(TaskParams):
     ``*.extraClassPath``, ``*.extraLibraryPath``, ``spark.submit.*``, ``spark.jars.*``,
     ``spark.plugins*``, ``spark.extraListeners``, ``spark.sql.extensions``, discovery scripts,
     interpreters (``spark.pyspark.*``), environment variables of drivers and executors, pod
-    templates, ``spark.metrics.conf*``, ``spark.redaction.*``, ``spark.authenticate*``.
+    templates, ``spark.yarn.tags``, ``spark.yarn.submit.*``, ``spark.metrics.conf*``,
+    ``spark.redaction.*``, ``spark.authenticate*``.
 
     Parameters reach the driver as environment variables and in the JSON file that
     ``SHOAL_PARAMETERS`` names, as for PYTHON (on the worker, that is in deploy mode client);
@@ -159,6 +161,11 @@ class SparkParams(TaskParams):
             raise ValueError("main_class is for a jar; a script has none")
         if self.deploy_mode == "cluster" and self.master.startswith("local"):
             raise ValueError(f"deploy_mode cluster needs a cluster, but master is {self.master}")
+        if self.deploy_mode == "cluster" and self.master.startswith("spark://"):
+            raise ValueError(
+                "deploy_mode cluster is for YARN and Kubernetes: a standalone master restarts and "
+                "forgets drivers by rules of its own; use client"
+            )
         if self.deploy_mode == "cluster" and self.script is not None:
             raise ValueError(
                 "a script is a file on the worker, which a driver in the cluster cannot read; "

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.child.work import Work
+from shoal.worker.types.hadoop import yarn
+from shoal.worker.types.hadoop.client import Hadoop
 from shoal.worker.types.program import CannotRun, write_program
 from shoal.worker.types.spark.command import (
     environment,
@@ -17,6 +19,7 @@ from shoal.worker.types.spark.command import (
     options,
     require_java,
     require_rendered,
+    yarn_conf,
 )
 from shoal.worker.types.spark.event_log import Application, EventLog
 from shoal.worker.types.spark.params import SparkParams
@@ -32,15 +35,20 @@ def submit(work: Work[SparkParams]) -> None:
         spark_home = find_spark()
         require_java()
     except CannotRun as error:
+        work.settled()  # nothing is begun
         raise WorkFailed(str(error)) from error
+    is_yarn = params.master == "yarn"
+    if not is_yarn and params.deploy_mode == "client":
+        work.settled()  # what runs elsewhere are executors, which end with their driver
+    elif is_yarn and work.attempt > 1:
+        settle(work)
     events = _events_folder(work, spark_home)
+    conf = yarn_conf(work.tag) if is_yarn else {}
+    if events is not None:
+        conf |= event_log_conf(events)
     argv = [
         str(spark_home / "bin" / "spark-submit"),
-        *options(
-            params,
-            params.name or f"shoal-{work.task_instance_id}",
-            {} if events is None else event_log_conf(events),
-        ),
+        *options(params, params.name or f"shoal-{work.task_instance_id}", conf),
         _application(work),
         *params.arguments,
     ]
@@ -54,7 +62,25 @@ def submit(work: Work[SparkParams]) -> None:
     if code < 0:
         raise WorkFailed(f"spark-submit was ended by signal {-code}", exit_code=128 - code)
     if code:
+        if not is_yarn and not work.is_cancelled:
+            work.settled()  # it has waited for the driver's end
         raise WorkFailed("", exit_code=code)  # the log says why
+    work.settled()
+
+
+def settle(work: Work[SparkParams]) -> None:
+    """End the application that an attempt has left in the cluster. Raises WorkFailed."""
+    if work.params.master != "yarn":
+        raise WorkFailed(
+            "nothing here ends a driver in Kubernetes: see whether one of this task's still runs, "
+            "and delete its pod"
+        )
+    try:
+        require_java()
+        hadoop = Hadoop(find_spark(), work.folder)
+    except CannotRun as error:
+        raise WorkFailed(str(error)) from error
+    yarn.end(hadoop, work.tag)
 
 
 def _application(work: Work[SparkParams]) -> str:

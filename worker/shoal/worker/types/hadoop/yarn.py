@@ -1,13 +1,13 @@
 """What carries a task's tag in a YARN cluster, found and ended by YARN's own command line.
 
-The client of a job may be dead while the job runs on, so it is found by its tag.
+The client of an application may be dead while that runs on, so it is found by its tag.
 """
 
 import re
 import subprocess
 
 from shoal.worker.types.child.ending import WorkFailed
-from shoal.worker.types.mapreduce.hadoop import Hadoop
+from shoal.worker.types.hadoop.client import Hadoop
 
 _CLI = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
 _LIVE = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"

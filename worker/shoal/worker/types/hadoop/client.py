@@ -10,7 +10,6 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 from shoal.worker.types.program import CannotRun
-from shoal.worker.types.spark.command import find_spark, require_java
 
 JOB_LOG = "jobs.log"
 _SITE, _CORE_SITE = "mapred-site.xml", "core-site.xml"
@@ -40,11 +39,19 @@ _LOCAL = {"mapreduce.framework.name": "local"}
 
 
 class Hadoop:
-    """The client for one attempt, whose files are below ``folder``. Raises CannotRun, OSError."""
+    """The client for one attempt, whose files are below ``folder``. Raises CannotRun, OSError.
 
-    def __init__(self, folder: Path, settings: Mapping[str, str], jars: Sequence[str] = ()) -> None:
-        require_java()
-        self._jars = find_spark() / "jars"
+    ``home`` is the worker's Spark, which brings the client's jars; ``settings`` are for jobs.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        folder: Path,
+        settings: Mapping[str, str] | None = None,
+        jars: Sequence[str] = (),
+    ) -> None:
+        self._jars = home / "jars"
         if not any(self._jars.glob("hadoop-client-api-*.jar")):
             raise CannotRun(
                 f"no Hadoop on this worker: {self._jars} has no hadoop-client-api; install "
@@ -53,14 +60,12 @@ class Hadoop:
         self._folder, self._more_jars = folder, jars
         self.uses_yarn = _uses_yarn(_administrators())
         self.conf = Path(tempfile.mkdtemp(prefix="hadoop-", dir=folder))
-        temporary = folder / "tmp"
-        temporary.mkdir(mode=0o700, exist_ok=True)
-        own = dict(settings)
+        self._temporary = folder / "tmp"
+        self._temporary.mkdir(mode=0o700, exist_ok=True)
+        own = dict(settings or {})
         if not self.uses_yarn:
-            _require_plain(folder)
-            own = {**_LOCAL, "hadoop.tmp.dir": str(temporary), **own}
+            own = {**_LOCAL, "hadoop.tmp.dir": str(self._temporary), **own}
         _write_conf(self.conf, own)
-        self._temporary = temporary
 
     def argv(self, main_class: str, *arguments: str) -> list[str]:
         """Return the command line that runs a class of the client."""
@@ -79,8 +84,8 @@ class Hadoop:
         ]
 
 
-def _require_plain(folder: Path) -> None:
-    """Raise CannotRun if Hadoop could not run jobs below ``folder``: it mixes up paths and URIs."""
+def require_plain(folder: Path) -> None:
+    """Raise CannotRun if no job could run below ``folder``: Hadoop mixes up paths and URIs."""
     if quote(str(folder)) != str(folder):
         raise CannotRun(
             f"Hadoop cannot run jobs in {folder}: the name holds a blank or another character that "
