@@ -9,8 +9,9 @@ from typing import Any
 from shoal.proto import shoal_pb2 as pb
 from tests.integration.worker.agent_kit import Process, descendants
 from tests.support.fake_master import FakeMaster
+from tests.support.waiting import DEADLINE_S
 
-_PATIENCE_S = 300.0  # a JVM with Spark has to start, beside other tests
+_PATIENCE_S = 3 * DEADLINE_S  # a JVM with Spark has to start, beside other tests
 _tags = itertools.count(1)
 #: A query that keeps all processors busy and does not end.
 ENDLESS = "select count(*) from range(100000000000000)"

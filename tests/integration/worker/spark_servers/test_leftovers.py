@@ -39,9 +39,11 @@ import pathlib, time
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.getOrCreate().newSession()
 pathlib.Path({here!r}).touch()
-while not pathlib.Path({stop!r}).exists():
-    assert spark.range(20_000_000).selectExpr("sum(hash(id) % 2) as n").collect()
-spark.stop()
+try:
+    while not pathlib.Path({stop!r}).exists():
+        assert spark.range(20_000_000).selectExpr("sum(hash(id) % 2) as n").collect()
+finally:
+    spark.stop()
 """
 
 
