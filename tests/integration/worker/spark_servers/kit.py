@@ -11,7 +11,7 @@ from tests.integration.worker.agent_kit import Process, descendants
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import DEADLINE_S
 
-_PATIENCE_S = 3 * DEADLINE_S  # a JVM with Spark has to start, beside other tests
+_PATIENCE_S = 2 * DEADLINE_S  # a JVM with Spark has to start, beside other tests
 _tags = itertools.count(1)
 #: A query that keeps all processors busy and does not end.
 ENDLESS = "select count(*) from range(100000000000000)"
