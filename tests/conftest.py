@@ -1,6 +1,7 @@
 """Fixtures that every test may use, and what holds for all property tests."""
 
 import gc
+import os
 import signal
 
 import structlog
@@ -21,6 +22,9 @@ _PLAIN = structlog.dev.ConsoleRenderer(
     colors=False, exception_formatter=structlog.dev.plain_traceback
 )
 structlog.configure(processors=[*structlog.get_config()["processors"][:-1], _PLAIN])
+
+# It takes a processor for a minute, beside all tests that use Spark.
+os.environ.setdefault("SHOAL_WORKER_SPARK_CLASS_ARCHIVE", "false")
 
 # A shell has what it runs in the background ignore interrupts, and so would all that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -1,25 +1,32 @@
 """What the same small query costs: as a SPARK task, which starts a JVM, and on Spark Connect.
 
-Each is measured from the start of the attempt's process to its end, by the clock and in processor
-time, its children included; on Connect the server's processor time as well. The first query of a
-server is dearer and stands by itself.
+A SPARK task is run without the worker's archive of Spark's classes, and with it. Each is measured
+from the start of the attempt's process to its end, by the clock and in processor time, its children
+included; on Connect the server's processor time as well. The first query of a server is dearer and
+stands by itself.
 """
 
 import argparse
+import asyncio
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from shoal.core.data_sources import DataSource
+from shoal.worker.execution.launching import Launcher
 from shoal.worker.execution.work_files import make_folder
+from shoal.worker.spark.archiving import ClassArchiver
 from shoal.worker.types.child.kind import ChildType, argv
 from shoal.worker.types.child.request import Request
+from shoal.worker.types.spark.class_archive import SETTING as CLASS_ARCHIVES
 from shoal.worker.types.spark.kind import Spark
 from shoal.worker.types.sql.sql import Sql
 from tests.support.spark_connect import Served, served
@@ -46,8 +53,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         submitted = [_submit(root / f"submit-{number}") for number in range(given.runs)]
+        archives = root / "archives"
+        archives.mkdir()
+        _submit(root / "misses-it", archives)
+        making = asyncio.run(_made(archives, root))
+        faster = [_submit(root / f"archive-{number}", archives) for number in range(given.runs)]
         folder = root / "server"
         folder.mkdir()
+        sizes = [file.stat().st_size >> 20 for file in archives.iterdir()]
         with served(folder) as server:
             first = _ask(server, root / "first", 1)
             asked = [_ask(server, root / f"ask-{n}", 2 + 2 * n) for n in range(given.runs)]
@@ -55,8 +68,11 @@ def main() -> None:
     sys.stdout.write("| --- | ---: | ---: | --- |\n")
     base = _middle(submitted)
     _print("SPARK, spark-submit", base, base)
+    _print("SPARK, with the archive of classes", _middle(faster), base)
     _print("SQL on Spark Connect, the server's first query", first, base)
     _print("SQL on Spark Connect, from the second on", _middle(asked), base)
+    [archive] = sizes
+    sys.stdout.write(f"\nThe archive: {archive} MB, made in {making:.0f} s.\n")
 
 
 def _print(name: str, cost: Cost, base: Cost) -> None:
@@ -72,8 +88,20 @@ def _middle(costs: list[Cost]) -> Cost:
     )
 
 
-def _submit(folder: Path) -> Cost:
-    return _measured(Spark, {"script": SCRIPT, "master": "local[2]"}, folder, {}, 1)
+def _submit(folder: Path, archives: Path | None = None) -> Cost:
+    settings = {CLASS_ARCHIVES: str(archives)} if archives else {}
+    params = {"script": SCRIPT, "master": "local[2]"}
+    return _measured(Spark, params, folder, {}, 1, settings)
+
+
+async def _made(archives: Path, root: Path) -> float:
+    """Make the archive as a worker does; return how many seconds that took."""
+    work = root / "work"
+    work.mkdir()
+    async with Launcher() as launcher:
+        began = time.monotonic()
+        await ClassArchiver(archives, work, launcher, os.environ).make_wanted()
+        return time.monotonic() - began
 
 
 def _ask(server: Served, folder: Path, attempt: int) -> Cost:
@@ -89,6 +117,7 @@ def _measured(
     folder: Path,
     sources: dict[str, DataSource],
     attempt: int,
+    settings: Mapping[str, str] = MappingProxyType({}),
 ) -> Cost:
     """Run an attempt's process to its good end."""
     make_folder(folder)
@@ -101,6 +130,7 @@ def _measured(
         attempt=attempt,
         tag="shoal-bench",
         data_sources=sources,
+        settings=settings,
     )
     began = time.monotonic()
     with (folder / "log").open("wb") as log:

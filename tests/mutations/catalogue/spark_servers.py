@@ -2,8 +2,8 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
-_SERVERS = "worker/shoal/worker/spark_servers"
-_TESTS = "tests/integration/worker/spark_servers"
+_SERVERS = "worker/shoal/worker/spark"
+_TESTS = "tests/integration/worker/spark"
 
 MUTATIONS: tuple[Mutation, ...] = (
     mutation(

@@ -46,8 +46,10 @@ from shoal.worker.masters import CALL_TIMEOUT_S, Masters
 from shoal.worker.results.reporting import Reporter
 from shoal.worker.results.spool import Spool
 from shoal.worker.settings import WorkerSettings
-from shoal.worker.spark_servers.command import Profile
-from shoal.worker.spark_servers.servers import SparkServers
+from shoal.worker.spark.archiving import ClassArchiver
+from shoal.worker.spark.command import Profile
+from shoal.worker.spark.servers import SparkServers
+from shoal.worker.types.spark.class_archive import SETTING as CLASS_ARCHIVES
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ class Worker:
         self.agent = _agent(base, parts, tasks, self.reachability, self.starting)
         self.reporter = Reporter(parts.masters, in_no_hurry=lambda: attempts.has_enough)
         self.spark_servers = _spark_servers(base, tasks)
+        self._archiving = _archiving(base, tasks)
         self.runner = _runner(
             base, parts, tasks, self.starting, self.agent, self.reporter, self.spark_servers
         )
@@ -165,6 +168,8 @@ class Worker:
         """End what has no end of its own."""
         self.reachability.close()
         self.starting.close()
+        if self._archiving is not None:
+            self._archiving.cancel()
         await self.spark_servers.close()
 
 
@@ -224,11 +229,23 @@ def _spark_servers(base: Foundation, tasks: asyncio.TaskGroup) -> SparkServers:
         base.home.folders.work,
         base.launcher,
         tasks,
-        Profile(settings.spark_memory_mb, settings.spark_master),
+        Profile(settings.spark_memory_mb, settings.spark_master, _class_archives(base)),
         most=settings.spark_servers,
         idle_s=settings.spark_idle_s,
         worker_env=os.environ,
     )
+
+
+def _class_archives(base: Foundation) -> str:
+    """Return the folder with archives of Spark's classes; empty: there are to be none."""
+    return str(base.home.folders.spark_classes) if base.settings.spark_class_archive else ""
+
+
+def _archiving(base: Foundation, tasks: asyncio.TaskGroup) -> asyncio.Task[None] | None:
+    if not (root := _class_archives(base)):
+        return None
+    archiver = ClassArchiver(Path(root), base.home.folders.work, base.launcher, os.environ)
+    return tasks.create_task(archiver.run())
 
 
 def _surroundings(base: Foundation, store: LogStore, work_root: Path) -> Surroundings:
@@ -240,7 +257,7 @@ def _surroundings(base: Foundation, store: LogStore, work_root: Path) -> Surroun
         worker_env=dict(os.environ),
         env_pass=base.settings.env_pass,
         kill_grace_s=base.settings.kill_grace_s,
-        type_settings=base.settings.for_task_types(),
+        type_settings={**base.settings.for_task_types(), CLASS_ARCHIVES: _class_archives(base)},
     )
 
 

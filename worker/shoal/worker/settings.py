@@ -104,6 +104,8 @@ class WorkerSettings(BaseSettings):
     spark_memory_mb: int = Field(default=1024, ge=500)
     spark_master: str = Field(default="local[*]", pattern=r"^(local|spark://|yarn|k8s://)\S*$")
     spark_idle_s: float = Field(default=600.0, ge=0)
+    # Whether the worker makes an archive of Spark's classes when a task would have used it.
+    spark_class_archive: bool = True
 
     def for_task_types(self) -> dict[str, str]:
         """Return what task types are told of these settings; see TaskContext."""

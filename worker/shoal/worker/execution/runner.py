@@ -57,8 +57,8 @@ from shoal.worker.results.results import (
     without_process,
 )
 from shoal.worker.results.spool import Spool
-from shoal.worker.spark_servers.access import SparkOfAttempt
-from shoal.worker.spark_servers.servers import SparkServers
+from shoal.worker.spark.access import SparkOfAttempt
+from shoal.worker.spark.servers import SparkServers
 from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
 from shoal.worker.supervisor.shim.child import NO_ROOM
 from shoal.worker.supervisor.shim.masking import Masker

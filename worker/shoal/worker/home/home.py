@@ -66,6 +66,7 @@ class Folders:
     work: Path
     logs: Path
     spool: Path
+    spark_classes: Path  # see worker/spark
 
 
 class WorkerHome:
@@ -146,9 +147,10 @@ class WorkerHome:
             work=folder / "work" if work is None else work / self.name,
             logs=folder / "logs" if logs is None else logs,
             spool=folder / "spool" if spool is None else spool / self.name,
+            spark_classes=folder / "spark-classes",
         )
         spread_subfolders(folder)  # logs, which stay, away from what comes and goes
-        for path in (folders.work, folders.logs, folders.spool):
+        for path in (folders.work, folders.logs, folders.spool, folders.spark_classes):
             _make(path)
         spread_subfolders(folders.work)
         self._work_fd = os.open(folders.work, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

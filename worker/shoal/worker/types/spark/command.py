@@ -4,7 +4,7 @@ import importlib.util
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from shoal.worker.types.program import CannotRun, placeholders_left
@@ -99,14 +99,16 @@ def worker_sets(spark_home: Path, prefix: str) -> bool:
     return any(line.strip().startswith(prefix) for line in defaults.splitlines())
 
 
-def environment(work_dir: Path, spark_home: Path, params: SparkParams) -> dict[str, str]:
+def environment(
+    work_dir: Path, spark_home: Path, params: SparkParams, java_options: Sequence[str] = ()
+) -> dict[str, str]:
     """Return the variables for ``spark-submit``, and make what they name."""
     scratch, temporary = work_dir / "spark-local", work_dir / "tmp"
     scratch.mkdir(mode=0o700)
     temporary.mkdir(mode=0o700)
     # Spark's script cuts its options at blanks. The attempt's folder is the current one.
     shown = temporary.name if " " in str(temporary) else str(temporary)
-    java = [f"-Djava.io.tmpdir={shown}"]  # of what a killed driver leaves, nothing stays
+    java = [f"-Djava.io.tmpdir={shown}", *java_options]  # a killed driver leaves nothing elsewhere
     env = {
         "SPARK_HOME": str(spark_home),
         "SPARK_LOCAL_DIRS": str(scratch),

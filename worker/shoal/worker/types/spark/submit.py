@@ -11,6 +11,7 @@ from shoal.worker.types.child.work import Work
 from shoal.worker.types.hadoop import yarn
 from shoal.worker.types.hadoop.client import Hadoop
 from shoal.worker.types.program import CannotRun, write_program
+from shoal.worker.types.spark.class_archive import SETTING, use_options
 from shoal.worker.types.spark.command import (
     environment,
     event_log_conf,
@@ -52,7 +53,8 @@ def submit(work: Work[SparkParams]) -> None:
         _application(work),
         *params.arguments,
     ]
-    env = {**os.environ, **environment(work.folder, spark_home, params)}
+    java = use_options(work.settings.get(SETTING, ""), spark_home, work.folder)
+    env = {**os.environ, **environment(work.folder, spark_home, params, java)}
     work.require_wanted()
     process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL)
     work.on_cancel(process.terminate)

@@ -8,7 +8,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts import Attempt
 from shoal.worker.logs.notes import append_line
 from shoal.worker.logs.secret_forms import forms
-from shoal.worker.spark_servers.servers import SparkServers
+from shoal.worker.spark.servers import SparkServers
 from shoal.worker.types.spark.connect import session_id
 
 _WAITING = "shoal: waiting for the Spark Connect server that this worker keeps for the project"

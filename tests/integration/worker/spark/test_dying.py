@@ -10,8 +10,8 @@ import pytest
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.spark_servers import server as server_module
-from shoal.worker.spark_servers import servers as servers_module
+from shoal.worker.spark import server as server_module
+from shoal.worker.spark import servers as servers_module
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     Process,
@@ -20,7 +20,7 @@ from tests.integration.worker.agent_kit import (
     descendants,
     the_worker,
 )
-from tests.integration.worker.spark_servers.kit import ENDLESS, ask, ended, is_busy, servers
+from tests.integration.worker.spark.kit import ENDLESS, ask, ended, is_busy, servers
 from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import DEADLINE_S, eventually

@@ -17,8 +17,8 @@ from shoal.worker.execution.attempt import LaunchRequest
 from shoal.worker.execution.launching import Launched, Launcher
 from shoal.worker.execution.work_files import make_folder
 from shoal.worker.logs.last_line import last_line
-from shoal.worker.spark_servers.command import Ports, Profile, launch_request, ports
-from shoal.worker.spark_servers.jobs import ServerJobs
+from shoal.worker.spark.command import Ports, Profile, launch_request, ports
+from shoal.worker.spark.jobs import ServerJobs
 from shoal.worker.types.spark.connect import USER
 
 START_TIMEOUT_S = 120.0  # a JVM with Spark in it, on a machine that is busy with other things

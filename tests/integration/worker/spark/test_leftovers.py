@@ -7,11 +7,11 @@ import httpx
 import pytest
 
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.spark_servers import servers as servers_module
-from shoal.worker.spark_servers.jobs import ServerJobs
-from shoal.worker.spark_servers.server import SparkServer
+from shoal.worker.spark import servers as servers_module
+from shoal.worker.spark.jobs import ServerJobs
+from shoal.worker.spark.server import SparkServer
 from tests.integration.worker.agent_kit import InProcessWorker
-from tests.integration.worker.spark_servers.kit import ENDLESS, ask, ended, servers
+from tests.integration.worker.spark.kit import ENDLESS, ask, ended, servers
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import eventually
 

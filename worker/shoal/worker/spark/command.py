@@ -7,6 +7,7 @@ from pathlib import Path
 
 from shoal.worker.execution.attempt import LaunchRequest
 from shoal.worker.execution.environment import base_environment
+from shoal.worker.types.spark.class_archive import use_options
 from shoal.worker.types.spark.command import find_spark, require_java, worker_sets
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -52,10 +53,14 @@ class Ports:
 
 @dataclass(frozen=True)
 class Profile:
-    """How servers are started: memory of the JVM's heap in MiB, and the cluster that they use."""
+    """How servers are started: memory of the JVM's heap in MiB, and the cluster that they use.
+
+    ``class_archives`` is the folder of archives of classes; empty: there are none.
+    """
 
     memory_mb: int
     master: str
+    class_archives: str = ""
 
 
 def launch_request(
@@ -81,6 +86,7 @@ def launch_request(
         f"-Dshoal.log={_relative(folder / 'server.log')}",
         f"-Djava.io.tmpdir={_relative(temporary)}",
         *_JAVA,
+        *use_options(profile.class_archives, home, folder),
     ]
     env = {
         **base_environment(worker_env, folder),
