@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shoal.client.sdk.schedules import Schedule as Schedule
     from shoal.client.sdk.services import DataQuality as DataQuality
     from shoal.client.sdk.services import Http as Http
+    from shoal.client.sdk.services import Procedure as Procedure
     from shoal.client.sdk.services import Sql as Sql
     from shoal.client.sdk.services import Ssh as Ssh
     from shoal.client.sdk.tasks import MapReduce as MapReduce
@@ -58,6 +59,7 @@ __all__ = [
     "Map",
     "MapReduce",
     "Parameter",
+    "Procedure",
     "Python",
     "Schedule",
     "Shell",
@@ -91,6 +93,7 @@ _HOMES = {
     "Map": "sdk.logic",
     "MapReduce": "sdk.tasks",
     "Parameter": "sdk.workflow",
+    "Procedure": "sdk.services",
     "Python": "sdk.tasks",
     "Schedule": "sdk.schedules",
     "Shell": "sdk.tasks",

@@ -14,6 +14,7 @@ from shoal.client import (
     Http,
     MapReduce,
     Parameter,
+    Procedure,
     Python,
     Schedule,
     Shell,
@@ -201,7 +202,8 @@ def test_tasks_that_speak_to_services() -> None:
         )
         Http("ask", url="https://example.org", deadline="30s", timeout="10m")
         Ssh("far", data_source="farm", script="true", interpreter="bash")
-    load, check, ask, far = w.spec().tasks
+        Procedure("close", data_source="lake", procedure="sales.close", arguments={"n": 3})
+    load, check, ask, far, close = w.spec().tasks
     assert load.params == {
         "data_source": "lake",
         "sql": "SELECT ${a}",
@@ -211,6 +213,8 @@ def test_tasks_that_speak_to_services() -> None:
     assert (check.type, check.params["on_failure"], check.retries) == ("DATA_QUALITY", "warn", 2)
     assert (ask.params["timeout"], ask.timeout) == ("30s", 600)
     assert far.params == {"data_source": "farm", "script": "true", "interpreter": "bash"}
+    assert close.type == "PROCEDURE"
+    assert close.params == {"data_source": "lake", "name": "sales.close", "arguments": {"n": 3}}
     with pytest.raises(AuthoringError, match="exactly one of sql and sql_file"):
         Sql("none", data_source="lake", workflow=Workflow("v"))
     with pytest.raises(AuthoringError, match="checks"):

@@ -55,6 +55,39 @@ class Sql(Task):
         super().__init__(name, type="SQL", params=params, **options)
 
 
+class Procedure(Task):
+    """A procedure or function of a database; ``arguments`` are by the names of its parameters."""
+
+    @typed
+    def __init__(
+        self,
+        name: str,
+        *,
+        data_source: str,
+        procedure: str,
+        arguments: Mapping[str, str | int | float | bool | None] | None = None,
+        transaction: Literal["task", "own"] | None = None,
+        result: Literal["none", "rows"] | None = None,
+        max_rows: int | None = None,
+        on_more: Literal["fail", "truncate"] | None = None,
+        statement_timeout: str | None = None,
+        idempotent: bool | None = None,
+        **options: Unpack[TaskOptions],
+    ) -> None:
+        params = given(
+            data_source=data_source,
+            name=procedure,
+            arguments=arguments,
+            transaction=transaction,
+            result=result,
+            max_rows=max_rows,
+            on_more=on_more,
+            statement_timeout=statement_timeout,
+            idempotent=idempotent,
+        )
+        super().__init__(name, type="PROCEDURE", params=params, **options)
+
+
 class DataQuality(Task):
     """Checks of a table; each is a mapping, such as ``{"check": "rows", "min": 1}``."""
 

@@ -67,13 +67,19 @@ class ClassArchiver:
 
     async def run(self) -> None:
         """Make what is wanted, until it is cancelled. A failure is logged, and not repeated."""
-        await asyncio.to_thread(self._forget_failures)
+        is_first = True
         while True:
-            await self.make_wanted()
+            try:
+                if is_first:
+                    await asyncio.to_thread(self._forget_failures)
+                    is_first = False
+                await self.make_wanted()
+            except OSError as error:
+                log.warning("no archives of Spark's classes", why=str(error))
             await asyncio.sleep(LOOK_S)
 
     async def make_wanted(self) -> None:
-        """Make what is wanted by now."""
+        """Make what is wanted by now. Raises OSError if the folder cannot be used."""
         for wanted in await asyncio.to_thread(self._wanted):
             try:
                 await self._make(wanted.stem)
