@@ -17,7 +17,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from shoal.core.data_sources import DataSource
@@ -117,7 +116,7 @@ def _measured(
     folder: Path,
     sources: dict[str, DataSource],
     attempt: int,
-    settings: Mapping[str, str] = MappingProxyType({}),
+    settings: Mapping[str, str] | None = None,
 ) -> Cost:
     """Run an attempt's process to its good end."""
     make_folder(folder)
@@ -130,7 +129,7 @@ def _measured(
         attempt=attempt,
         tag="shoal-bench",
         data_sources=sources,
-        settings=settings,
+        settings=settings or {},
     )
     began = time.monotonic()
     with (folder / "log").open("wb") as log:

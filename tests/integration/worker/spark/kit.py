@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.proto import shoal_pb2 as pb
-from tests.integration.worker.agent_kit import Process, descendants
+from tests.integration.worker.agent_kit import Process, children
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import DEADLINE_S
 
@@ -19,11 +19,25 @@ ENDLESS = "select count(*) from range(100000000000000)"
 
 def servers(pid: int | None = None) -> list[Process]:
     """Return the servers below a process, this one if none is named, in the order of numbers."""
-    below = descendants(os.getpid() if pid is None else pid)
-    jvms = [p for p in below if "/bin/java" in p.args and "SparkConnectServer" in p.args]
+    found = _servers_below(os.getpid() if pid is None else pid)
+    return sorted(found, key=lambda server: server.pid)
+
+
+def _servers_below(pid: int) -> list[Process]:
+    found = []
+    for child in children(pid):
+        if _is_server(child):
+            # What is below it looks like it until it has become another program.
+            found.append(child)
+        else:
+            found += _servers_below(child.pid)
+    return found
+
+
+def _is_server(process: Process) -> bool:
+    is_jvm = "/bin/java" in process.args and "SparkConnectServer" in process.args
     # The one that writes the command line of the server is none.
-    found = {jvm.pid: jvm for jvm in jvms if "launcher.Main" not in jvm.args}
-    return [found[number] for number in sorted(found)]
+    return is_jvm and "launcher.Main" not in process.args
 
 
 async def ask(master: FakeMaster, sql: str, *, project: str = "tests", **params: Any) -> int:

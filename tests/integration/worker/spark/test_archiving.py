@@ -50,7 +50,6 @@ async def test_second_driver_and_server_start_from_the_archive_that_the_first_ha
 ) -> None:
     monkeypatch.setattr(archiving, "LOOK_S", 0.2)
     async with InProcessWorker(cluster, spark_class_archive=True):
-        assert archives(cluster) == []
         assert "from an archive: False" in await run(master, cluster)
         await eventually(lambda: archives(cluster), 4 * DEADLINE_S)
         [archive] = archives(cluster)

@@ -1,4 +1,4 @@
-"""The archive of classes with which Java starts a Spark driver in about half the time.
+"""The archive of classes with which Java starts a Spark driver in half to two thirds of the time.
 
 A worker makes one for its Java and its Spark, in the background, when something could have used
 it. Java judges by itself whether an archive fits, and starts without it otherwise.
