@@ -9,17 +9,19 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
 _ACCEPTANCE = TESTS / "acceptance"
+_WORKER = TESTS / "integration" / "worker"
 #: Tests with a target of their own, as they need what takes minutes to get.
 APART = (TESTS / "hadoop",)
 # Acceptance tests that have nothing of the cluster that the others share.
 _WITHOUT_SHARED_CLUSTER = ("test_chaos.py", "test_demo.py", "test_faults.py", "test_up.py")
 # Those that take longest, longest first, so that none of them is under way alone at the end.
 _LONG = (
+    "integration/worker, types",
     "acceptance, own clusters",
     "acceptance, shared cluster",
-    "integration/coordination",
     "integration/master",
-    "integration/worker",
+    "integration/coordination",
+    "integration/worker, agent",
     "unit",
     "integration/sql",
     "integration/api",
@@ -37,9 +39,15 @@ def parts() -> Mapping[str, list[Path]]:
         "unit": [TESTS / "unit"],
     }
     for folder in sorted((TESTS / "integration").iterdir()):
-        if any(folder.rglob("test_*.py")):
+        if any(folder.rglob("test_*.py")) and folder != _WORKER:
             found[f"integration/{folder.name}"] = [folder]
+    found["integration/worker, types"] = [path for path in _WORKER.iterdir() if _of_types(path)]
+    found["integration/worker, agent"] = sorted(_WORKER.glob("test_*.py"))
     return {name: found[name] for name in sorted(found, key=_rank)}
+
+
+def _of_types(path: Path) -> bool:
+    return path.is_dir() and any(path.rglob("test_*.py"))
 
 
 def _rank(name: str) -> int:

@@ -79,10 +79,9 @@ async def test_callback_that_fails_keeps_nothing_else(session: ZkSession) -> Non
 
     remove = session.on_state(fail)
     behind = asyncio.Event()
-    session._post(fail, None)
-    session._post(behind.set)
-    for _ in range(3):  # in the same turn: the next answer of the server would set it, too
-        await asyncio.sleep(0)
+    # In one turn of the loop: after the next answer of the server there would be another one.
+    session._inbox.extend([(fail, (None,)), (behind.set, ())])
+    session._drain()
     assert behind.is_set()
     async with asyncio.timeout(DEADLINE_S):
         await asyncio.gather(*(session.exists("/") for _ in range(5)))

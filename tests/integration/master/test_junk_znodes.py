@@ -37,10 +37,18 @@ pytestmark = pytest.mark.parametrize("bench", ["sqlite"], indirect=True)
 
 
 @asynccontextmanager
-async def working(bench: Bench) -> AsyncIterator[list["asyncio.Task[None]"]]:
-    """A master, a worker, and a reader like an API; none may end before the block."""
+async def working(
+    bench: Bench, sweep_interval_s: float = 0.5
+) -> AsyncIterator[list["asyncio.Task[None]"]]:
+    """A master, a worker, and a reader like an API; none may end before the block.
+
+    ``sweep_interval_s``: of the master.
+    """
     stop = asyncio.Event()
-    async with Members(bench.session, layout.MASTERS), bench.master() as master:
+    async with (
+        Members(bench.session, layout.MASTERS),
+        bench.master(sweep_interval_s=sweep_interval_s) as master,
+    ):
         settings = WorkerSettings(name="w", slots=4)
         worker = asyncio.create_task(run_worker(settings, bench.cluster, stop, asyncio.Event()))
         try:
@@ -322,7 +330,7 @@ async def test_many_foreign_names_do_not_hide_the_entries_behind_them(bench: Ben
     workflow = await bench.publish({"a": {}})
     # That of the run below: its first task is among them.
     bucket = f"{layout.queue('default')}/2-000000000/000000000001-2-00000000000"
-    async with working(bench):
+    async with working(bench, sweep_interval_s=60.0):  # the claimer removes them by itself
         await bench.session.ensure(bucket)
         creates = (bench.session.create(f"{bucket}/!{number}") for number in range(600))
         await asyncio.gather(*creates, return_exceptions=True)  # it may be pruned meanwhile

@@ -96,7 +96,8 @@ async def test_attempt_that_is_claimed_again_while_the_sweeper_looks_is_not_lost
     """A worker may let go of a claim and get it again: it is granted what it holds already."""
     workflow = await bench.publish({"a": {}})
     looked, go_on = asyncio.Event(), asyncio.Event()
-    look = Sweeper._transferred
+    look, find = Sweeper._transferred, Sweeper._find_missing
+    missing: asyncio.Queue[list[tuple[Run, Attempt]]] = asyncio.Queue()
 
     async def look_and_wait(
         self: Sweeper, unclaimed: Sequence[tuple[Run, Attempt]]
@@ -107,7 +108,14 @@ async def test_attempt_that_is_claimed_again_while_the_sweeper_looks_is_not_lost
             await go_on.wait()
         return found
 
+    async def find_and_tell(self: Sweeper) -> list[tuple[Run, Attempt]]:
+        found = await find(self)
+        if go_on.is_set():
+            missing.put_nowait(found)
+        return found
+
     monkeypatch.setattr(Sweeper, "_transferred", look_and_wait)
+    monkeypatch.setattr(Sweeper, "_find_missing", find_and_tell)
     async with bench.master():
         instance = await bench.start(workflow)
         worker = await bench.worker("w")
@@ -119,7 +127,7 @@ async def test_attempt_that_is_claimed_again_while_the_sweeper_looks_is_not_lost
         (verdict,) = await worker.fetch([again])
         assert verdict.HasField("payload")
         go_on.set()
-        await bench.session.sync("/")
+        assert await missing.get() == []
         assert await worker.report(again, pb.SUCCEEDED) == pb.ReportVerdict.COMMITTED
         assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
     states = [each.state for each in await bench.tasks(instance.id, all_attempts=True)]
