@@ -49,6 +49,14 @@ class SourceName:
     kinds: frozenset[SourceKind] = frozenset()
 
 
+@dataclass(frozen=True)
+class ResourceName:
+    """Marks a text field of ``Params`` that names a resource of the project; empty: none.
+
+    The resource is copied into the attempt's folder: see ``core.definition.resources``.
+    """
+
+
 class TaskParams(BaseModel):
     """Base of every ``Params`` model: unknown fields are refused."""
 

@@ -22,6 +22,11 @@
         ├── CalendarInUse         schedules still name the calendar
         ├── ConcurrencyGroupInUse workflows still name the group, or tasks hold its slots
         ├── PasswordOfAnotherServer   a kept password would be sent elsewhere
+        ├── ResourceRefused       a file cannot be stored as a resource
+        │   ├── PathTaken             a folder has its path, or a file that of one of its folders
+        │   ├── ResourceChanged       it is not of the version any more that the caller has seen
+        │   ├── UploadExpired         the upload took too long, and is forgotten
+        │   └── ProjectFull           the project's resources would take too much room
         ├── InvalidDatabaseUrl    the URL cannot be read or names an unknown database
         ├── PartitionsMissing     the cluster has never been started on this database
         ├── PartitionsDiffer      the database was set up with another number of partitions
@@ -196,6 +201,51 @@ class PasswordOfAnotherServer(SqlError):
         super().__init__(
             f"the data source {project}/{name} gets another kind, host or port; its password was "
             "given for the server before: give it again, or remove it"
+        )
+
+
+class ResourceRefused(SqlError):
+    """A file cannot be stored as a resource of a project. Nothing has changed."""
+
+
+class PathTaken(ResourceRefused):
+    """A path cannot be a file and a folder at once."""
+
+    def __init__(self, project: str, path: str, other: str) -> None:
+        self.project, self.path, self.other = project, path, other
+        super().__init__(
+            f"project {project} has the file {other}, so {path} cannot be one: a path is a file or "
+            "a folder; choose another path, or delete that file"
+        )
+
+
+class ResourceChanged(ResourceRefused):
+    """A resource has not the version that a change was meant for."""
+
+    def __init__(self, project: str, path: str, expected: int, found: int) -> None:
+        self.project, self.path, self.expected, self.found = project, path, expected, found
+        said = f"is of version {found} now" if found else "does not exist any more"
+        wanted = f"version {expected}" if expected else "none to be there"
+        super().__init__(f"{project}/{path} {said}, the change expects {wanted}; look at it again")
+
+
+class UploadExpired(ResourceRefused):
+    """An upload is not known any more."""
+
+    def __init__(self, project: str, path: str) -> None:
+        self.project, self.path = project, path
+        super().__init__(f"the upload of {project}/{path} took too long; send the file again")
+
+
+class ProjectFull(ResourceRefused):
+    """A project's resources take all the room that they may."""
+
+    def __init__(self, project: str, taken: int, most: int) -> None:
+        self.project, self.taken, self.most = project, taken, most
+        super().__init__(
+            f"the resources of project {project} would take {taken >> 20} MiB with all versions, "
+            f"{most >> 20} MiB are allowed; delete some, or raise resource_project_mb in the "
+            "section [api]; what is deleted goes after keep_deleted_resources_days"
         )
 
 

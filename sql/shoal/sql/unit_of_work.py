@@ -12,6 +12,7 @@ from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
 from shoal.sql.repositories.definitions.data_sources import DataSources
 from shoal.sql.repositories.definitions.plans import PlanCache
 from shoal.sql.repositories.definitions.projects import Projects
+from shoal.sql.repositories.definitions.resources import Resources
 from shoal.sql.repositories.definitions.schedules import Schedules
 from shoal.sql.repositories.definitions.secrets import Secrets
 from shoal.sql.repositories.definitions.workflows import Workflows
@@ -97,6 +98,10 @@ class UnitOfWork:
     @cached_property
     def data_sources(self) -> DataSources:
         return DataSources(self.connection, self.projects)
+
+    @cached_property
+    def resources(self) -> Resources:
+        return Resources(self.connection, self.projects)
 
     @cached_property
     def cluster(self) -> Cluster:

@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from shoal.core.checks.parameters import Path as Path
 from shoal.core.checks.parameters import parameters_findings, params_findings
+from shoal.core.checks.resources import names_findings, resources_findings
 from shoal.core.definition.dag import find_cycles
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.errors import LONGEST_REASON, ShoalError, shortened
@@ -116,6 +117,8 @@ def _check(
         for index, task in enumerate(tasks):
             if isinstance(task, Mapping):
                 _check_params(task, ("tasks", index), findings, find_type)
+                for path, message in resources_findings(task, ("tasks", index)):
+                    findings.add(path, message)
     for path, message in parameters_findings(raw):
         findings.add(path, message)
     if spec is not None:
@@ -276,6 +279,8 @@ def _check_params(
         is_open = (lambda item: _is_open(item, programs)) if on_worker else _never
         _add_pydantic(error, (*path, "params"), findings, is_open)
     for inner, message in params_findings(task_type.Params, params, on_worker=on_worker):
+        findings.add((*path, "params", *inner), message)
+    for inner, message in names_findings(task_type.Params, params):
         findings.add((*path, "params", *inner), message)
 
 

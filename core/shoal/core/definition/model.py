@@ -26,6 +26,7 @@ from shoal.core.definition.fields import (
 )
 from shoal.core.definition.parameters import ParameterSpec
 from shoal.core.definition.priority import Priority
+from shoal.core.definition.resources import MOST_REFERENCES, ResourceReference
 
 # Refused before any graph work: enough for any real workflow, small enough to decide upon.
 MAX_TASKS = 20_000  # of a stored definition; ``checks`` says how many a new one may have
@@ -119,8 +120,10 @@ class TaskSpec(Strict):
     timeout: Duration | None = Field(default=None, gt=0)
     timeout_action: TimeoutAction = TimeoutAction.FAIL
     outputs_from_log: StrictBool = False  # lines ``${setValue(name=value)}`` of its log set outputs
+    # Files of the project that are copied into the attempt's folder before it starts.
+    resources: tuple[ResourceReference, ...] = Field(default=(), max_length=MOST_REFERENCES)
 
-    @field_validator("depends_on", mode="before")
+    @field_validator("depends_on", "resources", mode="before")
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
         return (value,) if isinstance(value, str) else value

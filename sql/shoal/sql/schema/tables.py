@@ -105,6 +105,47 @@ data_source = Table(
     sqlite_autoincrement=True,
 )
 
+# A version of a file. It is an upload until ``version`` is there; it counts from ``created_at``
+# until ``ended_at``: it has been replaced or deleted then. ``object``: its name in the storage.
+resource = Table(
+    "resource",
+    metadata,
+    _row_id(),
+    Column("project_id", ForeignKey("project.id"), nullable=False),
+    Column("path", Line(500), nullable=False),
+    Column("object", Line(200), nullable=False),
+    Column("started_at", UtcDateTime, nullable=False),
+    Column("version", Integer),
+    Column("sha256", Line(64)),
+    Column("size", BigInteger),  # bytes
+    Column("created_at", UtcDateTime),
+    Column("ended_at", UtcDateTime),
+    UniqueConstraint("project_id", "path", "version"),
+    sqlite_autoincrement=True,
+)
+IS_UPLOAD = resource.c.version.is_(None)
+IS_CURRENT = and_(resource.c.version.is_not(None), resource.c.ended_at.is_(None))
+Index(
+    "ix_resource_current",
+    resource.c.project_id,
+    resource.c.path,
+    unique=True,
+    sqlite_where=IS_CURRENT,
+    postgresql_where=IS_CURRENT,
+)
+Index(
+    "ix_resource_uploads",
+    resource.c.started_at,
+    sqlite_where=IS_UPLOAD,
+    postgresql_where=IS_UPLOAD,
+)
+Index(
+    "ix_resource_ended_at",
+    resource.c.ended_at,
+    sqlite_where=resource.c.ended_at.is_not(None),
+    postgresql_where=resource.c.ended_at.is_not(None),
+)
+
 calendar = Table(
     "calendar",
     metadata,
@@ -235,6 +276,17 @@ Index(
     command.c.instance_id,
     sqlite_where=IS_PENDING_REQUEST,
     postgresql_where=IS_PENDING_REQUEST,
+)
+
+# What lets an instance go on: from then on its tasks use the resources of that moment.
+IS_RESTART = command.c.type.in_(
+    literals(frozenset({CommandType.RESUME, CommandType.RECOVER, CommandType.RERUN_TASKS}))
+)
+Index(
+    "ix_command_restarts",
+    command.c.instance_id,
+    sqlite_where=IS_RESTART,
+    postgresql_where=IS_RESTART,
 )
 
 # ``command_id`` is unique: a command can never end as two instances.

@@ -42,11 +42,7 @@ class Calendars:
 
         Schedules that use it are not touched: each reads it when it fires next.
         """
-        owner = await self._projects.ensure(home, at)
-        # Changes of a project's calendars wait for each other.
-        await self._connection.execute(
-            select(project.c.id).where(project.c.id == owner.id).with_for_update(key_share=True)
-        )
+        owner = await self._projects.hold(home, at)
         values = {
             "description": description,
             "days": [day.isoformat() for day in sorted(set(days))],

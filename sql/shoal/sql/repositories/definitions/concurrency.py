@@ -98,11 +98,7 @@ class ConcurrencyGroups:
 
         Fewer slots end nothing: as attempts end, none takes their place until few enough are left.
         """
-        owner = await self._projects.ensure(home, at)
-        # Changes of a project's groups wait for each other.
-        await self._connection.execute(
-            select(project.c.id).where(project.c.id == owner.id).with_for_update(key_share=True)
-        )
+        owner = await self._projects.hold(home, at)
         values = {"description": description, "slots": slots, "updated_at": at}
         changed = await self._connection.execute(
             update(concurrency_group)

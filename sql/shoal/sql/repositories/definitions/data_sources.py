@@ -64,11 +64,7 @@ class DataSources:
         ``password`` None keeps the one that is there. Raises PasswordOfAnotherServer if that would
         be sent to another server than before: who cannot read it must not redirect it.
         """
-        owner = await self._projects.ensure(home, at)
-        # Changes of a project's data sources wait for each other.
-        await self._connection.execute(
-            select(project.c.id).where(project.c.id == owner.id).with_for_update(key_share=True)
-        )
+        owner = await self._projects.hold(home, at)
         row = await self._connection.first(_named(home, name))
         if row is None:
             first = {"project_id": owner.id, "name": name, "version": 1, "created_at": at}

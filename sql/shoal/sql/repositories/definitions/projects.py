@@ -31,6 +31,17 @@ class Projects:
         )
         return await self.get(name)
 
+    async def hold(self, name: str, at: datetime) -> Project:
+        """Do the same, and have others that hold it wait for the end of this transaction.
+
+        Two changes of what a project has, the first of its name perhaps, come one after the other.
+        """
+        found = await self.ensure(name, at)
+        await self._connection.execute(
+            select(project.c.id).where(project.c.id == found.id).with_for_update(key_share=True)
+        )
+        return found
+
     async def get(self, name: str) -> Project:
         """Return a project. Raises NotFound."""
         row = await self._connection.first(_projects().where(project.c.name == name))

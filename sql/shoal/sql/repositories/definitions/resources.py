@@ -1,0 +1,357 @@
+"""Resources of projects: which versions there are, and what each is called in the storage.
+
+An upload is a row first, so that its object is never forgotten. When the object is there, the row
+gets its version, and the one before it ends, in one transaction. A version counts from its
+``created_at`` until its ``ended_at``.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    and_,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    tuple_,
+    update,
+)
+
+from shoal.core.definition.resources import path_problem
+from shoal.core.runs.commands import CommandState
+from shoal.sql.driver.connection import Connection
+from shoal.sql.errors import NotFound, PathTaken, ProjectFull, ResourceChanged, UploadExpired
+from shoal.sql.repositories.definitions.projects import Projects
+from shoal.sql.schema.tables import (
+    IS_CURRENT,
+    IS_RESTART,
+    IS_UPLOAD,
+    command,
+    project,
+    resource,
+)
+from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
+
+_KIND = "resource"
+_TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class StoredResource:
+    """One version of a file. ``ended_at``: since then it has been replaced or deleted."""
+
+    project: str
+    path: str
+    version: int
+    sha256: str
+    size: int  # bytes
+    object: str
+    created_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file on its way into the storage."""
+
+    id: int
+    project: str
+    path: str
+    object: str
+
+
+@dataclass(frozen=True)
+class Unneeded:
+    """A row that may go, after its object in the storage."""
+
+    id: int
+    object: str
+
+
+_ResourceList = list[StoredResource]
+_UnneededList = list[Unneeded]
+_NameList = list[str]
+
+
+class Resources:
+    """The ``resource`` table."""
+
+    def __init__(self, connection: Connection, projects: Projects) -> None:
+        self._connection = connection
+        self._projects = projects
+
+    # -- changes ------------------------------------------------------------------------------
+
+    async def begin(self, home: str, path: str, name: str, at: datetime) -> Upload:
+        """Note an upload whose object will be ``name``. The project is made too."""
+        owner = await self._projects.ensure(home, at)
+        await self._connection.execute(
+            insert(resource).values(project_id=owner.id, path=path, object=name, started_at=at)
+        )
+        row = await self._connection.first(select(resource.c.id).where(resource.c.object == name))
+        assert row is not None
+        return Upload(row.id, home, path, name)
+
+    async def complete(
+        self,
+        upload: Upload,
+        sha256: str,
+        size: int,
+        at: datetime,
+        *,
+        most: int,
+        expected: int | None = None,
+    ) -> tuple[StoredResource, bool]:
+        """Make an upload the newest version of its file; return it and whether it differs.
+
+        With the same content as the newest one it stays an upload, which the caller forgets.
+        ``most``: bytes of all versions of the project. ``expected``: the version that must be the
+        newest, 0: none. Raises ResourceRefused.
+        """
+        owner = await self._projects.hold(upload.project, at)
+        before = await self._current(upload.project, upload.path)
+        found = 0 if before is None else before.version
+        if expected is not None and expected != found:
+            raise ResourceChanged(upload.project, upload.path, expected, found)
+        if before is not None and (before.sha256, before.size) == (sha256, size):
+            return before, False
+        await self._require_free(upload)
+        taken = await self.bytes_taken(upload.project) + size
+        if taken > most:
+            raise ProjectFull(upload.project, taken, most)
+        if before is not None:
+            at = max(at, before.created_at + _TICK)  # by another clock
+        await self._end(owner.id, [resource.c.path == upload.path], at)
+        changed = await self._connection.execute(
+            update(resource)
+            .where(resource.c.id == upload.id, IS_UPLOAD)
+            .values(
+                version=await self._last_version(owner.id, upload.path) + 1,
+                sha256=sha256,
+                size=size,
+                created_at=at,
+            )
+        )
+        if changed.rowcount != 1:
+            raise UploadExpired(upload.project, upload.path)
+        return await self.get(upload.project, upload.path), True
+
+    async def delete(self, home: str, path: str, at: datetime, *, is_folder: bool = False) -> int:
+        """Delete a file, or all files below a folder; return how many. Raises NotFound.
+
+        Runs that have started go on with them.
+        """
+        owner = await self._projects.hold(home, at)
+        ended = await self._end(
+            owner.id, [_below(path) if is_folder else resource.c.path == path], at
+        )
+        if not ended:
+            raise NotFound(_KIND, f"{home}/{path}{'/' if is_folder else ''}")
+        return ended
+
+    async def forget(self, rows: Collection[int]) -> None:
+        """Delete rows whose objects are gone."""
+        await self._connection.execute(delete(resource).where(resource.c.id.in_(sorted(rows))))
+
+    async def _end(self, owner: int, which: list[ColumnElement[bool]], at: datetime) -> int:
+        result = await self._connection.execute(
+            update(resource)
+            .where(resource.c.project_id == owner, IS_CURRENT, *which)
+            .values(ended_at=at)
+        )
+        return result.rowcount
+
+    async def _last_version(self, owner: int, path: str) -> int:
+        row = await self._connection.first(
+            select(func.max(resource.c.version).label("last")).where(
+                resource.c.project_id == owner, resource.c.path == path
+            )
+        )
+        return 0 if row is None or row.last is None else int(row.last)
+
+    async def _require_free(self, upload: Upload) -> None:
+        """Raise PathTaken if the path is a folder, or lies below a file."""
+        parts = upload.path.split("/")
+        above = ["/".join(parts[:count]) for count in range(1, len(parts))]
+        row = await self._connection.first(
+            select(resource.c.path)
+            .join_from(resource, project)
+            .where(
+                project.c.name == upload.project,
+                IS_CURRENT,
+                or_(resource.c.path.in_(above), _below(upload.path)),
+            )
+            .limit(1)
+        )
+        if row is not None:
+            raise PathTaken(upload.project, upload.path, row.path)
+
+    # -- questions ----------------------------------------------------------------------------
+
+    async def get(self, home: str, path: str, version: int | None = None) -> StoredResource:
+        """Return a version of a file, or the newest one. Raises NotFound.
+
+        The versions of a deleted file can be had by their numbers for a while.
+        """
+        which = IS_CURRENT if version is None else resource.c.version == version
+        row = await self._connection.first(_named(home, path).where(which))
+        if row is None:
+            wanted = f"{home}/{path}" if version is None else f"{home}/{path}@{version}"
+            raise NotFound(_KIND, wanted)
+        return readable([row], _resource, _KIND)[0]
+
+    async def list(
+        self, home: str, folder: str = "", after: str | None = None, limit: int = 50
+    ) -> _ResourceList:
+        """Return the newest versions of a project's files by path, starting behind ``after``."""
+        query = _resources().where(project.c.name == home, IS_CURRENT).order_by(resource.c.path)
+        if folder:
+            query = query.where(_below(folder))
+        if after is not None:
+            query = query.where(resource.c.path > after)
+        return await enough(
+            lambda most: self._connection.rows(query.limit(most)), _resource, _KIND, limit
+        )
+
+    async def versions(
+        self, home: str, path: str, below: int | None = None, limit: int = 50
+    ) -> _ResourceList:
+        """Return the versions of a file, the newest first, starting behind ``below``."""
+        query = _named(home, path).where(resource.c.version.is_not(None))
+        query = query.order_by(resource.c.version.desc())
+        if below is not None:
+            query = query.where(resource.c.version < below)
+        return await enough(
+            lambda most: self._connection.rows(query.limit(most)), _resource, _KIND, limit
+        )
+
+    async def names(self, home: str, limit: int = 2_000) -> _NameList:
+        """Return the paths of a project's files, for hints."""
+        query = select(resource.c.path).join_from(resource, project)
+        query = query.where(project.c.name == home, IS_CURRENT).order_by(resource.c.path)
+        return [row.path for row in await self._connection.rows(query.limit(limit))]
+
+    async def bytes_taken(self, home: str) -> int:
+        """Return how many bytes all versions of a project's files have."""
+        row = await self._connection.first(
+            select(func.sum(resource.c.size).label("size"))
+            .join_from(resource, project)
+            .where(project.c.name == home, resource.c.version.is_not(None))
+        )
+        return 0 if row is None or row.size is None else int(row.size)
+
+    async def files_at(self, home: str, paths: Collection[str], at: datetime) -> _ResourceList:
+        """Return the versions that these files had at that time. Raises UnreadableRow."""
+        query = _resources().where(
+            project.c.name == home, resource.c.path.in_(sorted(paths)), _counts_at(at)
+        )
+        return readable(await self._connection.rows(query), _resource, _KIND)
+
+    async def folder_at(self, home: str, folder: str, at: datetime, limit: int) -> _ResourceList:
+        """Return the versions that the files below a folder had at that time, by path.
+
+        Raises UnreadableRow.
+        """
+        query = _resources().where(project.c.name == home, _below(folder), _counts_at(at))
+        rows = await self._connection.rows(query.order_by(resource.c.path).limit(limit))
+        return readable(rows, _resource, _KIND)
+
+    async def pinned(self, home: str, wanted: Collection[tuple[str, int]]) -> _ResourceList:
+        """Return those of these versions, (path, number), that there are. Raises UnreadableRow."""
+        query = _resources().where(
+            project.c.name == home,
+            tuple_(resource.c.path, resource.c.version).in_(sorted(wanted)),
+        )
+        return readable(await self._connection.rows(query), _resource, _KIND)
+
+    async def last_restart(self, instance_id: int) -> datetime | None:
+        """Return when somebody last let an instance go on, or run tasks again; None: never."""
+        row = await self._connection.first(
+            select(func.max(command.c.created_at).label("at")).where(
+                command.c.instance_id == instance_id,
+                IS_RESTART,
+                command.c.state == CommandState.DONE,
+            )
+        )
+        found: datetime | None = None if row is None else row.at
+        return found
+
+    # -- what is not needed any more ------------------------------------------------------------
+
+    async def unneeded(
+        self, *, uploads: datetime, ended: datetime | None, newest: int, limit: int
+    ) -> _UnneededList:
+        """Return uploads that began before ``uploads``, and versions that ended before ``ended``.
+
+        Of a file that there is, the ``newest`` versions stay. ``ended`` None: every version stays.
+        """
+        which = and_(IS_UPLOAD, resource.c.started_at < uploads)
+        if ended is not None:
+            current = resource.alias("current")
+            kept = (
+                exists()
+                .where(
+                    current.c.project_id == resource.c.project_id,
+                    current.c.path == resource.c.path,
+                    current.c.version.is_not(None),
+                    current.c.ended_at.is_(None),
+                    current.c.version < resource.c.version + newest,
+                )
+                .correlate(resource)
+            )
+            which = or_(which, and_(resource.c.ended_at < ended, ~kept))
+        query = select(resource.c.id, resource.c.object).where(which)
+        rows = await self._connection.rows(query.order_by(resource.c.id).limit(limit))
+        return readable(rows, lambda row: Unneeded(row.id, row.object), _KIND, leave_out)
+
+    async def _current(self, home: str, path: str) -> StoredResource | None:
+        row = await self._connection.first(_named(home, path).where(IS_CURRENT))
+        return None if row is None else readable([row], _resource, _KIND)[0]
+
+
+def _resources() -> Select[Any]:
+    return select(resource, project.c.name.label("project")).join_from(resource, project)
+
+
+def _named(home: str, path: str) -> Select[Any]:
+    return _resources().where(project.c.name == home, resource.c.path == path)
+
+
+def _below(folder: str) -> ColumnElement[bool]:
+    # Not LIKE: SQLite's does not tell capital letters from small ones.
+    start = f"{folder}/"
+    return func.substr(resource.c.path, 1, len(start)) == start
+
+
+def _counts_at(at: datetime) -> ColumnElement[bool]:
+    return and_(
+        resource.c.version.is_not(None),
+        resource.c.created_at <= at,
+        or_(resource.c.ended_at.is_(None), resource.c.ended_at > at),
+    )
+
+
+def _resource(row: Row[Any]) -> StoredResource:
+    require_numbers(row, "version", "size")
+    if problem := path_problem(row.path):
+        raise ValueError(problem)
+    if not isinstance(row.sha256, str) or len(row.sha256) != 64 or row.created_at is None:
+        raise ValueError("it has no checksum, or no time")
+    return StoredResource(
+        row.project,
+        row.path,
+        row.version,
+        row.sha256,
+        row.size,
+        row.object,
+        row.created_at,
+        row.ended_at,
+    )
