@@ -12,6 +12,7 @@ from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
 from shoal.api.operations.probing import Prober
 from shoal.api.operations.progress import ProgressReader
+from shoal.api.operations.resources import ResourceFiles
 from shoal.api.operations.unowned import Unowned
 from shoal.api.settings import ApiSettings
 from shoal.coordination.cluster.cluster_clock import ClusterClock
@@ -42,6 +43,7 @@ class Services:
     logs: LogProxy
     progress: ProgressReader
     prober: Prober
+    resources: ResourceFiles
     vault: Vault = field(repr=False)
     stopping: asyncio.Event  # set at shutdown: open streams end
     clock: ClusterClock

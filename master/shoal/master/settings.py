@@ -38,6 +38,9 @@ class MasterSettings(BaseSettings):
     # At least: so long an idempotency key is known. And as long as what it has made.
     keep_commands_days: float = Field(default=7.0, ge=0)
     keep_backfills_days: float = Field(default=90.0, ge=0)  # finished, with their instances
+    # Of resources: versions that have been replaced, but for the newest of a file; deleted files.
+    keep_deleted_resources_days: float = Field(default=30.0, ge=0)
+    keep_resource_versions: int = Field(default=20, ge=1, le=10_000)
     # Times of day to purge at, as a cron expression; empty: every purge_interval_s, in purge_hours.
     purge_cron: str = ""
     purge_hours: str = ""  # HH:MM-HH:MM; empty: at any time

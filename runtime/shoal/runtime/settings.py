@@ -38,6 +38,9 @@ class ClusterSettings(BaseSettings):
     tls_cert: Path | None = None
     tls_key: Path | None = None
     secrets_key: Path | None = None  # file of the key that secrets are encrypted with at rest
+    # Where the contents of resources are: a folder that all machines share, s3://bucket/folder or
+    # webhdfs://host:port/folder; empty: below the data folder.
+    resources_url: str = Field(default="", pattern=r"^$|^/|^[a-z][a-z0-9+.-]*://\S+$")
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"  # one line per event either way
 
@@ -45,6 +48,11 @@ class ClusterSettings(BaseSettings):
     def database(self) -> str:
         """The database URL with its default filled in."""
         return self.database_url or f"sqlite:///{self.data / 'shoal.db'}"
+
+    @property
+    def resources(self) -> str:
+        """The storage of resources with its default filled in."""
+        return self.resources_url or str(self.data / "resources")
 
     @property
     def secrets_key_file(self) -> Path:

@@ -68,6 +68,8 @@ async def _made(api: Api, project: str) -> dict[str, Any]:
     await put("parameters/x", {"value": "1"})
     await put("secrets/s", {"value": "hidden"})
     source = {"kind": "mariadb", "host": "db", "port": 1, "user": "u", "password": "hidden"}
+    file = f"{PREFIX}/projects/{project}/resource-contents/etl/a.py"
+    assert (await api.client.put(file, content=b"one")).status_code == 201
     await put("data-sources/wh", {**source, "options": {"charset": "latin1"}})
     schedule = {"cron": "0 0 6 * * ?", "calendar": "days", "parameters": {"y": "2"}}
     tasks = [
@@ -97,6 +99,7 @@ async def _made(api: Api, project: str) -> dict[str, Any]:
         "schedule_id": schedules.json()["items"][0]["id"],
         "backfill_id": backfill,
         "purge_id": purge.json()["id"],
+        "path": "etl/a.py",
         "version": 1,
     }
 
@@ -129,6 +132,7 @@ ROWS: Mapping[Table, tuple[str, str]] = {
     tables.project: ("name", "project"),
     tables.secret: ("project_id", "project"),
     tables.data_source: ("project_id", "project"),
+    tables.resource: ("project_id", "project"),
     tables.calendar: ("project_id", "project"),
     tables.concurrency_group: ("project_id", "project"),
     tables.workflow: ("project_id", "project"),
@@ -237,7 +241,9 @@ async def test_junk_in_a_row_is_told_of_and_hides_nothing_else(
             what = f"{column} = {value!r}"
             for route in asked(bad, table):
                 answer = await api.client.get(bad[route])
-                if "{" in route and answer.status_code in (409, 422):
+                if "resource-contents" in route and answer.status_code == 503:
+                    assert answer.json()["type"] == "/problems/storage-unavailable", what
+                elif "{" in route and answer.status_code in (409, 422):
                     document = answer.json()
                     assert document["type"] in ("/problems/unreadable", "/problems/invalid-request")
                     assert document["detail"], what

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import uuid
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from sqlalchemy import text
@@ -98,7 +99,7 @@ async def test_each_content_is_a_version_of_its_own_and_the_same_one_is_none(
         assert [one.version for one in older] == [1]
         assert (await uow.resources.get("demo", "etl/a.py")).version == 2
         assert (await uow.resources.get("demo", "etl/a.py", 1)).sha256 == first.sha256
-        with pytest.raises(NotFound, match="demo/etl/a.py@3"):
+        with pytest.raises(NotFound, match=r"demo/etl/a\.py@3"):
             await uow.resources.get("demo", "etl/a.py", 3)
         assert await uow.resources.bytes_taken("demo") == 6
 
@@ -180,7 +181,7 @@ async def test_changes_at_once_make_one_version_each(database: Database) -> None
     async with database.unit_of_work(read_only=True) as uow:
         versions = await uow.resources.versions("demo", "a")
     assert [one.version for one in versions if one.ended_at is None] == [8]
-    for newer, older in zip(versions, versions[1:], strict=False):
+    for newer, older in pairwise(versions):
         assert older.ended_at == newer.created_at
 
 

@@ -84,6 +84,8 @@ class WorkerSettings(BaseSettings):
     # No further tasks while less is free on the disk of a folder above; MiB, 0: no limit. The
     # oldest logs go while less than twice this is free.
     min_free_mb: int = Field(default=200, ge=0)
+    # Resources that tasks have used are kept here up to so many MiB.
+    resource_cache_mb: int = Field(default=2048, ge=0)
     # Each attempt gets a control group where that is possible, see docs/worker-processes.md.
     cgroups: Literal["auto", "off"] = "auto"
     # Further variables of this process that tasks get: names, separated by commas or spaces.

@@ -14,6 +14,7 @@ from shoal.api.schemas import (
     data_sources,
     definitions,
     health,
+    resources,
     runs,
     schedules,
 )
@@ -71,6 +72,7 @@ def _restore_examples(schemas: dict[str, Any]) -> None:
         data_sources,
         definitions,
         health,
+        resources,
         runs,
         schedules,
     ):

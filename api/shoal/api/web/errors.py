@@ -8,6 +8,7 @@
     │   ├── Unauthorized           401  no token, or a wrong one
     │   ├── NoSuchThing            404  an object that the request names does not exist
     │   │   └── LogDeleted         404  the worker has deleted the log
+    │   ├── UploadStalled          408  no byte of a file came for long
     │   ├── KeyReused              409  the idempotency key belongs to another request
     │   ├── NotNewestAttempt       409  another attempt of the task has followed the named one
     │   ├── BodyTooLarge           413
@@ -103,6 +104,10 @@ class NotNewestAttempt(ApiError):
 
 class BodyTooLarge(ApiError):
     kind = Kind(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body-too-large", "The body is too large")
+
+
+class UploadStalled(ApiError):
+    kind = Kind(HTTPStatus.REQUEST_TIMEOUT, "upload-stalled", "The upload came to a halt")
 
 
 class NotJson(ApiError):

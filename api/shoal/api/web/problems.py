@@ -24,6 +24,7 @@ from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.errors import ShoalError
 from shoal.core.hints import MOST_MISTAKES
 from shoal.proto.errors import PeerRefused, PeerUnavailable
+from shoal.runtime.storage import StorageError
 from shoal.runtime.vault import VaultError
 from shoal.sql.errors import (
     CalendarInUse,
@@ -35,9 +36,13 @@ from shoal.sql.errors import (
     OpenInstances,
     PartitionsMissing,
     PasswordOfAnotherServer,
+    PathTaken,
+    ProjectFull,
+    ResourceChanged,
     StaleRow,
     TransactionConflict,
     UnreadableRow,
+    UploadExpired,
 )
 
 log = structlog.get_logger()
@@ -108,6 +113,15 @@ _KINDS: Mapping[type[ShoalError], Kind] = {
         HTTPStatus.CONFLICT,
         "password-of-another-server",
         "The password was given for another server",
+    ),
+    PathTaken: Kind(HTTPStatus.CONFLICT, "path-taken", "The path is taken"),
+    ResourceChanged: Kind(HTTPStatus.CONFLICT, "resource-changed", "The resource has changed"),
+    UploadExpired: Kind(HTTPStatus.CONFLICT, "upload-expired", "The upload took too long"),
+    ProjectFull: Kind(HTTPStatus.CONFLICT, "project-full", "The project has no room left"),
+    StorageError: Kind(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "storage-unavailable",
+        "The storage of resources cannot be used",
     ),
     IntegrityViolated: replace(
         _CONFLICT,
@@ -290,8 +304,9 @@ _MEANINGS: Mapping[int, str] = {
     400: "The body is no JSON.",
     401: "The token is missing or wrong.",
     404: "Something that the request names does not exist.",
+    408: "The body came to a halt.",
     409: "The present state does not allow it.",
-    413: "The body has more than 8 MiB.",
+    413: "The body is too large: more than 8 MiB, or than a resource may have.",
     415: "The body is not application/json.",
     416: "The log has no such bytes.",
     422: "Values that cannot be used; `errors` names each field.",

@@ -343,6 +343,8 @@ def _resource(row: Row[Any]) -> StoredResource:
     require_numbers(row, "version", "size")
     if problem := path_problem(row.path):
         raise ValueError(problem)
+    if row.version < 1 or row.size < 0:
+        raise ValueError("its version or its size is out of range")
     if not isinstance(row.sha256, str) or len(row.sha256) != 64 or row.created_at is None:
         raise ValueError("it has no checksum, or no time")
     return StoredResource(

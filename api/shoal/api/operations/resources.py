@@ -1,0 +1,177 @@
+"""Resources on their way into the storage and out of it, piece by piece.
+
+A file that is refused, breaks off or comes too slowly leaves nothing behind; what cannot be
+removed at once, masters remove a day later.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+import structlog
+from starlette.requests import ClientDisconnect
+
+from shoal.api.settings import ApiSettings
+from shoal.api.web.errors import BodyTooLarge, UploadStalled
+from shoal.api.web.middleware import StreamBroken
+from shoal.core.errors import ShoalError
+from shoal.runtime.storage import PIECE, Reader, Storage, Writer
+from shoal.sql import Database
+from shoal.sql.repositories.definitions.resources import StoredResource, Upload
+
+log = structlog.get_logger()
+
+STALLED_S = 60.0  # without a byte of the file
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be stored, in bytes: of one file, and of all versions of a project's files."""
+
+    file: int
+    project: int
+
+    @classmethod
+    def of(cls, settings: ApiSettings) -> Self:
+        """Return the limits of the settings."""
+        return cls(settings.resource_mb << 20, settings.resource_project_mb << 20)
+
+
+class ResourceFiles:
+    """The contents of resources. ``clock`` is the cluster's."""
+
+    def __init__(
+        self, database: Database, storage: Storage, limits: Limits, clock: Callable[[], datetime]
+    ) -> None:
+        self._database, self._storage = database, storage
+        self._limits, self._clock = limits, clock
+
+    def check_size(self, length: str) -> None:
+        """Raise BodyTooLarge for a file of so many bytes, as a header says it; empty: unknown."""
+        if length.isdecimal() and int(length) > self._limits.file:
+            raise self._too_large()
+
+    async def put(
+        self, project: str, path: str, chunks: AsyncIterator[bytes], expected: int | None
+    ) -> tuple[StoredResource, bool]:
+        """Store a file; return its newest version, and whether that is a new one.
+
+        ``expected``: see ``Resources.complete``. Raises BodyTooLarge, UploadStalled, StorageError,
+        ResourceRefused.
+        """
+        name = self._storage.new_name(project)
+        async with self._database.unit_of_work() as uow:
+            upload = await uow.resources.begin(project, path, name, self._clock())
+            await uow.commit()
+        is_kept = False
+        try:
+            digest, size = await self._write(name, chunks)
+            async with self._database.unit_of_work() as uow:
+                stored, is_new = await uow.resources.complete(
+                    upload,
+                    digest,
+                    size,
+                    self._clock(),
+                    most=self._limits.project,
+                    expected=expected,
+                )
+                is_kept = is_new  # also if it is not known whether the commit was carried out
+                await uow.commit()
+            return stored, is_new
+        finally:
+            if not is_kept:
+                await self._forget(upload)
+
+    async def _write(self, name: str, chunks: AsyncIterator[bytes]) -> tuple[str, int]:
+        """Write a file; return its SHA-256 (hex) and its size."""
+        digest, size = hashlib.sha256(), 0
+
+        def write(file: Writer, piece: bytes) -> None:
+            digest.update(piece)
+            file.write(piece)
+
+        writing = self._storage.writing(name)
+        file = await asyncio.to_thread(writing.__enter__)
+        try:
+            async for piece in _pieces(chunks):
+                size += len(piece)
+                if size > self._limits.file:
+                    raise self._too_large()
+                await asyncio.to_thread(write, file, piece)
+        except BaseException as error:
+            with suppress(Exception):
+                await asyncio.to_thread(writing.__exit__, type(error), error, None)
+            raise
+        await asyncio.to_thread(writing.__exit__, None, None, None)
+        return digest.hexdigest(), size
+
+    async def _forget(self, upload: Upload) -> None:
+        try:
+            await asyncio.to_thread(self._storage.remove, upload.object)
+            async with self._database.unit_of_work() as uow:
+                await uow.resources.forget([upload.id])
+                await uow.commit()
+        except ShoalError as error:
+            log.info("upload is removed later", object=upload.object, error=str(error))
+
+    async def content(self, found: StoredResource) -> AsyncGenerator[bytes, None]:
+        """Return the pieces of a version. Raises StorageError before the first one."""
+        reading = self._storage.reading(found.object)
+        file = await asyncio.to_thread(reading.__enter__)
+        try:
+            first = await asyncio.to_thread(file.read, PIECE)
+        except BaseException:
+            await asyncio.to_thread(reading.__exit__, None, None, None)
+            raise
+
+        async def pieces() -> AsyncGenerator[bytes, None]:
+            try:
+                async for piece in _rest(file, first):
+                    yield piece
+            except ShoalError as error:
+                log.warning("download broken off", path=found.path, error=str(error))
+                raise StreamBroken from error
+            finally:
+                await asyncio.to_thread(reading.__exit__, None, None, None)
+
+        return pieces()
+
+    def _too_large(self) -> BodyTooLarge:
+        return BodyTooLarge(
+            f"a resource may have at most {self._limits.file >> 20} MiB; that is resource_mb in "
+            "the section [api]"
+        )
+
+
+async def _rest(file: Reader, first: bytes) -> AsyncIterator[bytes]:
+    piece = first
+    while piece:
+        yield piece
+        piece = await asyncio.to_thread(file.read, PIECE)
+
+
+async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield what comes in pieces of some size: each makes a trip to a thread."""
+    gathered = bytearray()
+    try:
+        while True:
+            async with asyncio.timeout(STALLED_S):
+                chunk = await anext(chunks)
+            gathered += chunk
+            if len(gathered) >= PIECE:
+                yield bytes(gathered)
+                gathered.clear()
+    except StopAsyncIteration:
+        pass
+    except TimeoutError:
+        raise UploadStalled(
+            f"no byte of the file came for {STALLED_S:g} s; send it again"
+        ) from None
+    except ClientDisconnect as error:  # nobody is there for an answer
+        raise StreamBroken from error
+    if gathered:
+        yield bytes(gathered)
