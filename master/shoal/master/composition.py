@@ -38,6 +38,7 @@ from shoal.master.services.admission import Admission
 from shoal.master.services.backfills import REQUESTS, Backfills
 from shoal.master.services.dependencies import DependencyWatcher
 from shoal.master.services.purging import Purger
+from shoal.master.services.resources import ResourceSweeper
 from shoal.master.services.scan import Scanner
 from shoal.master.services.schedules import Scheduler
 from shoal.master.services.service import MasterContext, Service
@@ -50,6 +51,7 @@ from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import add_MasterServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.settings import ClusterSettings
+from shoal.runtime.storage import Storage
 from shoal.runtime.vault import Vault
 from shoal.sql import Database
 
@@ -97,7 +99,7 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
         notifier.notify_owners,
     )
     revoker = _revoker(stack, opened, engine, workers, background)
-    services = _services(context, workers, revoker)
+    services = _services(context, workers, revoker, Storage.of(opened.cluster))
     listeners.register(*services, notifier)
     stack.callback(workers.members.on_change(listeners.on_workers_changed))
     address = await _serve_workers(stack, opened, engine, revoker)
@@ -148,7 +150,9 @@ def _revoker(
     return revoker
 
 
-def _services(context: MasterContext, workers: _Workers, revoker: Revoker) -> Sequence[Service]:
+def _services(
+    context: MasterContext, workers: _Workers, revoker: Revoker, storage: Storage
+) -> Sequence[Service]:
     settings = context.settings
     backfills = Backfills(context)
     return (
@@ -161,6 +165,7 @@ def _services(context: MasterContext, workers: _Workers, revoker: Revoker) -> Se
         DependencyWatcher(context),
         Timers(context.clock, context.engine.wake, settings.kill_retry_s),
         Purger(context, settings.retention, settings.hours, settings.purge_trigger),
+        ResourceSweeper(context, storage),
     )
 
 

@@ -280,6 +280,7 @@ class Payload(_message.Message):
     OUTPUTS_FROM_LOG_FIELD_NUMBER: _builtins.int
     TAG_FIELD_NUMBER: _builtins.int
     DATA_SOURCES_FIELD_NUMBER: _builtins.int
+    RESOURCES_FIELD_NUMBER: _builtins.int
     workflow_instance_id: _builtins.int
     task_instance_id: _builtins.int
     partition: _builtins.int
@@ -319,6 +320,10 @@ class Payload(_message.Message):
     def data_sources(self) -> _containers.MessageMap[_builtins.str, Global___DataSource]:
         """those that the params name"""
 
+    @_builtins.property
+    def resources(self) -> _containers.RepeatedCompositeFieldContainer[Global___Resource]:
+        """files that are copied into the attempt's folder"""
+
     def __init__(
         self,
         *,
@@ -343,14 +348,52 @@ class Payload(_message.Message):
         outputs_from_log: _builtins.bool = ...,
         tag: _builtins.str = ...,
         data_sources: _abc.Mapping[_builtins.str, Global___DataSource] | None = ...,
+        resources: _abc.Iterable[Global___Resource] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "data_sources", b"data_sources", "epoch", b"epoch", "logical_time", b"logical_time", "outputs_from_log", b"outputs_from_log", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "queued_at", b"queued_at", "secrets", b"secrets", "tag", b"tag", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "undeclared", b"undeclared", "version", b"version", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "data_sources", b"data_sources", "epoch", b"epoch", "logical_time", b"logical_time", "outputs_from_log", b"outputs_from_log", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "queued_at", b"queued_at", "resources", b"resources", "secrets", b"secrets", "tag", b"tag", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "undeclared", b"undeclared", "version", b"version", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Payload: _TypeAlias = Payload  # noqa: Y015
+
+@_typing.final
+class Resource(_message.Message):
+    """A version of a file of the project."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    SHA256_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    OBJECT_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    """within the project"""
+    version: _builtins.int
+    sha256: _builtins.str
+    """in hexadecimal"""
+    size: _builtins.int
+    """bytes"""
+    object: _builtins.str
+    """its name in the storage"""
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        version: _builtins.int = ...,
+        sha256: _builtins.str = ...,
+        size: _builtins.int = ...,
+        object: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["object", b"object", "path", b"path", "sha256", b"sha256", "size", b"size", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Resource: _TypeAlias = Resource  # noqa: Y015
 
 @_typing.final
 class DataSource(_message.Message):

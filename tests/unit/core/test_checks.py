@@ -82,8 +82,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
     assert "did you mean 'b'" in found["tasks[3].depends_on[0]"]
     assert "tasks[0]" in found["tasks[4].name"]
     assert "SHELL" in found["tasks[5].type"]
-    assert found["tasks[6].params.scrip"] == "is no known field"
-    assert found["tasks[6].params.script"] == "is required"
+    assert found["tasks[6].params.scrip"] == "is no known field; did you mean 'script'?"
     assert "tasks[6].timeout" in found
     assert "tasks[7].params.script" in found
 

@@ -146,8 +146,12 @@ def _add_pydantic(
     prefix: Path,
     findings: _Findings,
     is_open: Callable[[ErrorDetails], bool] = _never,
+    known: Collection[str] = (),
 ) -> None:
-    """Add what pydantic says, but for errors that ``is_open`` leaves to a later judgement."""
+    """Add what pydantic says, but for errors that ``is_open`` leaves to a later judgement.
+
+    ``known``: the fields that there are, for hints.
+    """
     errors = error.errors()
     # Of a union, each member says what it makes of the one value.
     open_at = {(item["loc"][:-1], item["input"]) for item in errors if is_open(item)}
@@ -161,7 +165,8 @@ def _add_pydantic(
             case "missing":
                 message = "is required"
             case "extra_forbidden":
-                message = "is no known field"
+                hint = findings.hints.of(str(item["loc"][-1]), known)
+                message = f"is no known field{hint}"
             case "string_pattern_mismatch" if prefix:  # of a task type's own
                 message = f"{_shown(item['input'])} does not match {item['ctx']['pattern']}"
             case "string_pattern_mismatch":
@@ -277,7 +282,8 @@ def _check_params(
     except ValidationError as error:
         programs = fields_marked(task_type.Params, Verbatim)
         is_open = (lambda item: _is_open(item, programs)) if on_worker else _never
-        _add_pydantic(error, (*path, "params"), findings, is_open)
+        known = task_type.Params.model_fields
+        _add_pydantic(error, (*path, "params"), findings, is_open, known)
     for inner, message in params_findings(task_type.Params, params, on_worker=on_worker):
         findings.add((*path, "params", *inner), message)
     for inner, message in names_findings(task_type.Params, params):

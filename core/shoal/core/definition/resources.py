@@ -7,7 +7,6 @@ folder. A task finds them in its folder under ``resources/``, by the same path.
 import re
 import unicodedata
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import AfterValidator
@@ -101,6 +100,6 @@ ResourceReference = Annotated[str, AfterValidator(_reference)]
 FileReference = Annotated[str, AfterValidator(_file)]
 
 
-def staged_file(work_dir: Path, reference: str) -> Path:
-    """Return where an attempt finds the file of a reference. Raises ValueError."""
-    return work_dir / RESOURCES / Reference.parse(reference).path
+def local_path(reference: str) -> str:
+    """Return where an attempt finds the file of a reference, in its folder. Raises ValueError."""
+    return f"{RESOURCES}/{Reference.parse(reference).path}"

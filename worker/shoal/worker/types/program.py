@@ -1,4 +1,4 @@
-"""What the task types have in common: program texts, arguments, and which users may run them."""
+"""What the task types have in common: programs as texts and as resources, and arguments."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,9 +6,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from shoal.core.definition.resources import FileReference, local_path
 from shoal.core.errors import ShoalError
-from shoal.core.task_types import CommandLine, Script
+from shoal.core.task_types import CommandLine, ResourceName, Script
 from shoal.worker.execution.work_files import write_new
+
+LARGEST_TEXT = 8 << 20  # bytes of a resource that is read as a program text
 
 
 class CannotRun(ShoalError):
@@ -35,6 +38,16 @@ def _no_option(text: str) -> str:
 
 # A program text that must say something.
 Program = Annotated[Script, AfterValidator(_no_nul), AfterValidator(_not_blank)]
+# A resource of the project instead.
+ProgramFile = Annotated[
+    FileReference | None,
+    Field(
+        description="Instead of the text: a resource of the project, PATH or PATH@VERSION. Nothing "
+        "is rendered in it; its parameters are variables, as those of the text.",
+    ),
+    ResourceName(),
+    CommandLine(),
+]
 # One argument for a program. It arrives character by character, no shell ever reads it.
 Argument = Annotated[str, AfterValidator(_no_nul)]
 Arguments = Annotated[
@@ -54,6 +67,42 @@ def write_program(folder: Path, name: str, text: str) -> Path:
     path = folder / name
     write_new(path, text.encode("utf-8"), 0o700)
     return path
+
+
+def require_one(text: str | None, file: str | None, name: str = "script") -> None:
+    """Raise ValueError unless a program is given in one of the two ways."""
+    if (text is None) == (file is None):
+        raise ValueError(f"give exactly one of {name} and file")
+
+
+def program(folder: Path, name: str, text: str | None, file: str | None) -> Path:
+    """Return where an attempt's program is: its text in a new file, or the resource. Blocks.
+
+    Raises OSError.
+    """
+    return write_program(folder, name, text or "") if file is None else folder / local_path(file)
+
+
+def beginning(path: Path) -> str:
+    """Return the first part of a program, whatever it holds. Blocks. Raises OSError."""
+    with path.open("rb") as file:
+        return file.read(LARGEST_TEXT).decode("utf-8", "replace")
+
+
+def program_text(folder: Path, text: str | None, file: str | None) -> str:
+    """Return the text of an attempt's program. Blocks. Raises CannotRun, OSError."""
+    if file is None:
+        return text or ""
+    path = folder / local_path(file)
+    if (size := path.stat().st_size) > LARGEST_TEXT:
+        raise CannotRun(f"{file} has {size >> 20} MiB: too large for a program text")
+    try:
+        found = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CannotRun(f"{file} is no text in UTF-8: {error}") from None
+    if not found.strip():
+        raise CannotRun(f"{file} is empty: there is nothing to run")
+    return found
 
 
 def placeholders_left(texts: Sequence[str]) -> list[str]:

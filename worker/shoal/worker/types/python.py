@@ -1,12 +1,19 @@
 """PYTHON: a program for a Python interpreter."""
 
 import sys
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from shoal.core.task_types import Exit, Settling, TaskContext, TaskParams, TaskType
-from shoal.worker.types.program import Arguments, Plain, Program, write_program
+from shoal.worker.types.program import (
+    Arguments,
+    Plain,
+    Program,
+    ProgramFile,
+    program,
+    require_one,
+)
 from shoal.worker.types.spark import connect
 
 
@@ -17,7 +24,10 @@ class PythonParams(TaskParams):
     in the JSON file that ``SHOAL_PARAMETERS`` names; they are never pasted into the text.
     """
 
-    script: Program = Field(description="The program. Its exit status decides: 0 is success.")
+    script: Program | None = Field(
+        default=None, description="The program. Its exit status decides: 0 is success."
+    )
+    file: ProgramFile = None
     arguments: Arguments = ()
     interpreter: Plain = Field(
         default="",
@@ -30,6 +40,11 @@ class PythonParams(TaskParams):
         "server that the worker keeps for the project. Needs PySpark in the interpreter.",
     )
 
+    @model_validator(mode="after")
+    def _one_program(self) -> Self:
+        require_one(self.script, self.file)
+        return self
+
 
 class Python(TaskType[PythonParams]):
     """Runs a Python program as a file in the attempt's own folder, its output unbuffered."""
@@ -37,7 +52,7 @@ class Python(TaskType[PythonParams]):
     Params = PythonParams
 
     async def run(self, context: TaskContext, params: PythonParams) -> Exit:
-        script = write_program(context.work_dir, "script.py", params.script)
+        script = program(context.work_dir, "script.py", params.script, params.file)
         interpreter = params.interpreter or sys.executable
         env: dict[str, str] = {}
         if params.spark:

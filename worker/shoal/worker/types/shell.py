@@ -2,13 +2,21 @@
 
 import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from shoal.core.task_types import Exit, TaskContext, TaskParams, TaskType
 from shoal.worker.execution.environment import parameter_variables
-from shoal.worker.types.program import Arguments, CannotRun, Program, write_program
+from shoal.worker.types.program import (
+    Arguments,
+    CannotRun,
+    Program,
+    ProgramFile,
+    beginning,
+    program,
+    require_one,
+)
 
 
 class ShellParams(TaskParams):
@@ -23,11 +31,19 @@ class ShellParams(TaskParams):
     the first failing command.
     """
 
-    script: Program = Field(description="The script. Its exit status decides: 0 is success.")
+    script: Program | None = Field(
+        default=None, description="The script. Its exit status decides: 0 is success."
+    )
+    file: ProgramFile = None
     interpreter: Literal["sh", "bash"] = Field(
         default="sh", description="sh: the system's /bin/sh; bash: found on the worker's PATH."
     )
     arguments: Arguments = ()
+
+    @model_validator(mode="after")
+    def _one_program(self) -> Self:
+        require_one(self.script, self.file)
+        return self
 
 
 class Shell(TaskType[ShellParams]):
@@ -36,8 +52,9 @@ class Shell(TaskType[ShellParams]):
     Params = ShellParams
 
     async def run(self, context: TaskContext, params: ShellParams) -> Exit:
-        require_variables(params.script, context.parameters)
-        script = write_program(context.work_dir, "script.sh", params.script)
+        script = program(context.work_dir, "script.sh", params.script, params.file)
+        text = beginning(script) if params.script is None else params.script
+        require_variables(text, context.parameters)
         shell = "/bin/sh" if params.interpreter == "sh" else params.interpreter
         return await context.run_process([shell, str(script), *params.arguments])
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 from shoal.core.definition.fields import Duration, ParameterName
 from shoal.core.logic import expressions
 from shoal.core.task_types import Script, SourceName, TaskParams
-from shoal.worker.types.program import Program
+from shoal.worker.types.program import Program, ProgramFile, require_one
 from shoal.worker.types.sql.statements.typed import ValueType
 
 MOST_ROWS = 10_000
@@ -76,10 +76,12 @@ class SqlParams(TaskParams):
     data_source: Annotated[str, SourceName()] = Field(
         min_length=1, description="Name of a data source of the project."
     )
-    sql: Program = Field(
+    sql: Program | None = Field(
+        default=None,
         description="The statements. The last one's rows are the result; of a procedure's sets of "
-        "rows the first."
+        "rows the first.",
     )
+    file: ProgramFile = None
     before: Statements = Field(default="", description="Statements that run before, all of them.")
     after: Statements = Field(
         default="",
@@ -158,6 +160,7 @@ class SqlParams(TaskParams):
 
     @model_validator(mode="after")
     def _one_meaning_each(self) -> Self:
+        require_one(self.sql, self.file, "sql")
         if both := self.types.keys() & self.identifiers.keys():
             raise ValueError(f"{min(both)!r} is one of `identifiers`, so it has no type")
         if self.separator and not self.separator.strip():

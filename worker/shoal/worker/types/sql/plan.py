@@ -58,11 +58,13 @@ class Slices:
     parts: dict[str, tuple[Slice, ...]]
 
 
-def take_apart(params: SqlParams, kind: SourceKind) -> Slices:
-    """Split the texts of the params. Raises WorkFailed: nothing has run then."""
+def take_apart(params: SqlParams, sql: str, kind: SourceKind) -> Slices:
+    """Split the texts of the params, of which ``sql`` may be a file's content.
+
+    Raises WorkFailed: nothing has run then.
+    """
     parts = {}
-    for part in ("before", "sql", "after"):
-        text: str = getattr(params, part)
+    for part, text in (("before", params.before), ("sql", sql), ("after", params.after)):
         try:
             statements = split(text, DIALECTS[kind], params.separator).statements
         except InvalidStatement as error:

@@ -16,6 +16,7 @@ from shoal.core.logic import expressions
 from shoal.core.timing.durations import format_duration
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.child.work import Cancelled, Work
+from shoal.worker.types.program import CannotRun, program_text
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.cancelling import Canceller
 from shoal.worker.types.sql.drivers.failures import (
@@ -45,7 +46,7 @@ def run(work: Work[SqlParams]) -> None:
     params = work.params
     source = work.data_source(params.data_source)
     try:
-        slices = take_apart(params, source.kind)
+        slices = take_apart(params, _statements(work), source.kind)
         session = drivers.connect(
             source,
             tag=work.tag,
@@ -70,6 +71,13 @@ def run(work: Work[SqlParams]) -> None:
             session.close()
         if is_idle:
             work.settled()
+
+
+def _statements(work: Work[SqlParams]) -> str:
+    try:
+        return program_text(work.folder, work.params.sql, work.params.file)
+    except CannotRun as error:
+        raise WorkFailed(str(error), permanent=True) from None
 
 
 def _bound(work: Work[SqlParams], source: DataSource, slices: Slices, session: Session) -> Plan:

@@ -1,0 +1,100 @@
+"""Paths and references of resources, and what a definition may say about them."""
+
+from typing import Any
+
+import pytest
+
+from shoal.core.checks.workflow import InvalidDefinition, check_workflow
+from shoal.core.definition.resources import Reference, local_path, path_problem
+from shoal.runtime.plugins import load_task_type
+
+
+@pytest.mark.parametrize(
+    "path", ["a", "etl/clean.py", "a b/c", "…/ä.sql", "x" * 200, "/".join("a" * 20), ".hidden"]
+)
+def test_path_of_a_file_within_a_project(path: str) -> None:
+    assert path_problem(path) is None
+    assert Reference.parse(path) == Reference(path)
+    assert Reference.parse(f"{path}/") == Reference(path, is_folder=True)
+    assert Reference.parse(f"{path}@17") == Reference(path, 17)
+    assert local_path(f"{path}@17") == f"resources/{path}"
+    for reference in (path, f"{path}/", f"{path}@17"):
+        assert str(Reference.parse(reference)) == reference
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("", "is empty"),
+        ("..", "no path within a project"),
+        ("a/../b", "no path within a project"),
+        ("./a", "no path within a project"),
+        ("/etc/passwd", "no path within a project"),
+        ("a//b", "no path within a project"),
+        ("a\\b", "character"),
+        ("a\nb", "character"),
+        ("a\x00b", "character"),
+        ("a\u202eb", "character"),
+        ("a:b", "character"),
+        ("$x", "character"),
+        ("e\u0301", "NFC"),
+        ("-rf", "begins with a dash"),
+        ("a/ b", "blank"),
+        ("x" * 201, "longer than 200 bytes"),
+        ("ab/" * 166 + "abc", "longer than 500 bytes"),
+        ("a/" * 20 + "a", "more than 20 parts"),
+        ("\ud800", "character"),
+    ],
+)
+def test_path_that_leads_elsewhere_or_astray(path: str, words: str) -> None:
+    assert words in str(path_problem(path))
+    with pytest.raises(ValueError, match=words):
+        Reference.parse(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["a@", "a@0", "a@-1", "a@x", "a@1@2", "a/@1", "a@2147483648", "@1", "/", "a@1/"]
+)
+def test_reference_that_says_nothing(text: str) -> None:
+    with pytest.raises(ValueError):
+        Reference.parse(text)
+
+
+def problems(**task: Any) -> dict[str, str]:
+    raw = {"name": "w", "tasks": [{"name": "a", "type": "SHELL", **task}]}
+    try:
+        check_workflow(raw, load_task_type)
+    except InvalidDefinition as error:
+        return {one.field.removeprefix("tasks[0]."): one.message for one in error.problems}
+    return {}
+
+
+def test_definition_may_name_files_and_folders() -> None:
+    assert not problems(
+        params={"file": "etl/run.sh@3"}, resources=["etl/", "conf/a.json", "day/$[yyyyMMdd].csv"]
+    )
+    assert not problems(params={"file": "etl/${name}.sh"}, resources="etl/lib.sh")
+
+
+@pytest.mark.parametrize(
+    ("task", "field", "words"),
+    [
+        ({"params": {"file": "../x"}}, "params.file", "no path within a project"),
+        ({"params": {"file": "etl/"}}, "params.file", "is a folder; name one file"),
+        ({"params": {"file": "a", "script": "true"}}, "params", "exactly one of script and file"),
+        ({"params": {}}, "params", "exactly one of script and file"),
+        ({"params": {"file": "${secret.x}"}}, "params.file", "secret"),
+        ({"params": {"script": "x"}, "resources": ["a@x"]}, "resources[0]", "is no version"),
+        ({"params": {"script": "x"}, "resources": ["${secret.x}"]}, "resources[0]", "secret"),
+        ({"params": {"script": "x"}, "resources": ["$[nonsense(]"]}, "resources[0]", ""),
+        (
+            {"type": "SWITCH", "params": {"cases": []}, "resources": ["a"]},
+            "resources",
+            "a task that the master runs itself uses no resources",
+        ),
+        ({"params": {"script": "x"}, "resources": ["a"] * 101}, "resources", "at most 100"),
+    ],
+)
+def test_mistake_is_told_where_it_is(task: dict[str, Any], field: str, words: str) -> None:
+    found = problems(**task)
+    assert words in found[field], found
