@@ -31,6 +31,7 @@ from shoal.worker.execution.runner import Runner, Surroundings
 from shoal.worker.execution.service import WorkerService
 from shoal.worker.execution.starting import Starting
 from shoal.worker.home.home import WorkerHome
+from shoal.worker.home.resources import ResourceCache
 from shoal.worker.intake.claims import Claimer
 from shoal.worker.intake.disk import DiskGuard
 from shoal.worker.intake.eager_dispatch import EagerDispatch
@@ -64,6 +65,7 @@ class Foundation:
     channels: Channels
     launcher: Launcher
     spool: Spool
+    resources_url: str  # of the storage of resources
 
 
 class Parts:
@@ -78,7 +80,7 @@ class Parts:
         self.masters = Masters(Owners(base.session), base.channels, timeout_s)
         self.log_limit = LogLimit(self.attempts, settings.log_limit_mb)
         self.store = LogStore(folders.logs, self.log_limit.limit)
-        watched = (folders.work, folders.logs, folders.spool)
+        watched = (folders.work, folders.logs, folders.spool, folders.resources)
         self.disk = DiskGuard(watched, settings.min_free_mb)
         self.log_keeper = LogKeeper(
             self.store.root,
@@ -106,8 +108,16 @@ class Worker:
         self.reporter = Reporter(parts.masters, in_no_hurry=lambda: attempts.has_enough)
         self.spark_servers = _spark_servers(base, tasks)
         self._archiving = _archiving(base, tasks)
+        self._resources = _resources(base, tasks)
         self.runner = _runner(
-            base, parts, tasks, self.starting, self.agent, self.reporter, self.spark_servers
+            base,
+            _surroundings(base, parts.store, self._resources),
+            parts,
+            tasks,
+            self.starting,
+            self.agent,
+            self.reporter,
+            self.spark_servers,
         )
         self.fetcher = Fetcher(
             tasks, parts.masters, base.worker_id, self.runner.start, self.runner.refuse
@@ -168,6 +178,7 @@ class Worker:
         """End what has no end of its own."""
         self.reachability.close()
         self.starting.close()
+        self._resources.close()
         if self._archiving is not None:
             self._archiving.cancel()
         await self.spark_servers.close()
@@ -199,6 +210,7 @@ def _agent(
 
 def _runner(
     base: Foundation,
+    surroundings: Surroundings,
     parts: Parts,
     tasks: asyncio.TaskGroup,
     starting: Starting,
@@ -208,7 +220,7 @@ def _runner(
 ) -> Runner:
     session = base.session
     return Runner(
-        _surroundings(base, parts.store, base.home.folders.work),
+        surroundings,
         parts.attempts,
         base.launcher,
         reporter,
@@ -248,15 +260,31 @@ def _archiving(base: Foundation, tasks: asyncio.TaskGroup) -> asyncio.Task[None]
     return tasks.create_task(archiver.run())
 
 
-def _surroundings(base: Foundation, store: LogStore, work_root: Path) -> Surroundings:
+def _resources(base: Foundation, tasks: asyncio.TaskGroup) -> ResourceCache:
+    folders = base.home.folders
+    resources = ResourceCache(
+        folders.resources,
+        folders.work,
+        base.resources_url,
+        base.settings.resource_cache_mb << 20,
+        base.launcher,
+        tasks,
+        os.environ,
+    )
+    resources.prepare()
+    return resources
+
+
+def _surroundings(base: Foundation, store: LogStore, resources: ResourceCache) -> Surroundings:
     return Surroundings(
         worker_id=base.worker_id,
-        work_root=work_root,
+        work_root=base.home.folders.work,
         store=store,
         spool=base.spool,
         worker_env=dict(os.environ),
         env_pass=base.settings.env_pass,
         kill_grace_s=base.settings.kill_grace_s,
+        resources=resources,
         type_settings={**base.settings.for_task_types(), CLASS_ARCHIVES: _class_archives(base)},
     )
 

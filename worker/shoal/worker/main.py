@@ -127,7 +127,17 @@ async def _run(
     channels = await stack.enter_async_context(Channels(tls))
     # Entered last, closed first: the processes are dead before the session with the claims ends.
     await stack.enter_async_context(launcher)
-    base = Foundation(settings, home, worker_id, session, partitions, channels, launcher, spool)
+    base = Foundation(
+        settings,
+        home,
+        worker_id,
+        session,
+        partitions,
+        channels,
+        launcher,
+        spool,
+        cluster.resources,
+    )
     parts = Parts(base)
     async with asyncio.TaskGroup() as tasks:
         worker = Worker(base, parts, tasks, stop)

@@ -39,11 +39,12 @@ from shoal.worker.execution.launching import (
 from shoal.worker.execution.lifecycle import AttemptEvent, AttemptState
 from shoal.worker.execution.settling import AtWork, Settler
 from shoal.worker.execution.starting import Starting
+from shoal.worker.home.resources import ResourceCache
 from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
 from shoal.worker.intake.requeue import Requeuer
 from shoal.worker.logs.files import LogStore
 from shoal.worker.logs.limit import LogLimit
-from shoal.worker.logs.notes import append_line, in_file_only
+from shoal.worker.logs.notes import append_line, in_file_only, resources_used
 from shoal.worker.logs.secret_forms import forms
 from shoal.worker.results.reporting import Reporter
 from shoal.worker.results.results import (
@@ -79,6 +80,7 @@ class Surroundings:
     worker_env: Mapping[str, str]
     env_pass: Sequence[str]
     kill_grace_s: float
+    resources: ResourceCache
     type_settings: Mapping[str, str]  # see TaskContext.settings
 
 
@@ -253,6 +255,8 @@ class Runner:
         if prepared.in_file_only:
             lines = "\n".join(in_file_only(*each) for each in prepared.in_file_only.items())
             await asyncio.to_thread(append_line, self._log_path(payload), lines)
+        if payload.resources:
+            await self._stage(payload, work_dir)
 
         async def run(argv: Sequence[str], env: Mapping[str, str], stdin: str | None) -> Exit:
             request = self._request(attempt, payload, prepared, argv, env, stdin)
@@ -275,6 +279,11 @@ class Runner:
         call = partial(prepare, payload, work_dir, around.worker_env, around.env_pass)
         # What an earlier hold left there may be any number of files: too long for the loop.
         return disk_work.run(call) if os.path.lexists(work_dir) else disk_work.run_short(call)
+
+    async def _stage(self, payload: pb.Payload, work_dir: Path) -> None:
+        line = resources_used([f"{one.path}@{one.version}" for one in payload.resources])
+        await asyncio.to_thread(append_line, self._log_path(payload), line)
+        await self._around.resources.stage(payload.resources, work_dir)
 
     def _request(
         self,

@@ -8,6 +8,7 @@
         work/            one folder for each attempt that is not over
         logs/            see logs.py
         spool/           see spool.py
+        resources/       see resources.py
 """
 
 import errno
@@ -67,6 +68,7 @@ class Folders:
     logs: Path
     spool: Path
     spark_classes: Path  # see worker/spark
+    resources: Path
 
 
 class WorkerHome:
@@ -148,9 +150,10 @@ class WorkerHome:
             logs=folder / "logs" if logs is None else logs,
             spool=folder / "spool" if spool is None else spool / self.name,
             spark_classes=folder / "spark-classes",
+            resources=folder / "resources",
         )
         spread_subfolders(folder)  # logs, which stay, away from what comes and goes
-        for path in (folders.work, folders.logs, folders.spool, folders.spark_classes):
+        for path in vars(folders).values():
             _make(path)
         spread_subfolders(folders.work)
         self._work_fd = os.open(folders.work, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -1,7 +1,10 @@
 """Lines that the worker itself adds to the log of an attempt."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+
+_MOST_NAMES = 20
 
 
 def in_file_only(name: str, size: int) -> str:
@@ -10,6 +13,12 @@ def in_file_only(name: str, size: int) -> str:
         f"shoal: the parameter {name} is no environment variable (its {size:,} bytes are too many, "
         "or hold a NUL character); it is in the JSON file $SHOAL_PARAMETERS"
     )
+
+
+def resources_used(names: Sequence[str]) -> str:
+    """Return the line about the resources that an attempt gets, as PATH@VERSION."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"shoal: resources: {', '.join(names[:_MOST_NAMES])}{more}"
 
 
 def append_line(path: Path, line: str) -> None:

@@ -1,0 +1,317 @@
+"""Resources in the folders of attempts: fetched once, checked, copied, and kept within limits."""
+
+import asyncio
+import hashlib
+import os
+import signal
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.core.data_sources import DataSource, SourceKind
+from shoal.proto import shoal_pb2 as pb
+from shoal.proto.channels import Channels
+from shoal.proto.data_sources import to_message
+from shoal.runtime.settings import ClusterSettings
+from shoal.runtime.storage import Storage
+from shoal.worker.home.fetching import File
+from shoal.worker.home.resources import ResourceCache
+from tests.integration.worker.agent_kit import (
+    InProcessWorker,
+    WorkerProcess,
+    alive,
+    descendants,
+    log_text,
+    the_worker,
+    work_folders,
+)
+from tests.integration.worker.test_agent_killing import kill
+from tests.support.fake_master import FakeMaster
+from tests.support.waiting import eventually
+
+pytest_plugins = ["tests.integration.worker.agent_fixtures"]
+
+
+def put(cluster: ClusterSettings, path: str, content: bytes, version: int = 1) -> pb.Resource:
+    """Store a file as the API does."""
+    name = Storage.new_name("tests")
+    with Storage.of(cluster).writing(name) as file:
+        file.write(content)
+    digest = hashlib.sha256(content).hexdigest()
+    return pb.Resource(path=path, version=version, sha256=digest, size=len(content), object=name)
+
+
+def stored(cluster: ClusterSettings, resource: pb.Resource) -> Path:
+    return Path(cluster.resources, resource.object)
+
+
+def cached(cluster: ClusterSettings) -> list[str]:
+    return sorted(os.listdir(cluster.data / "workers" / "w" / "1" / "resources"))
+
+
+async def ended(
+    master: FakeMaster, kind: str, params: dict[str, Any], *resources: pb.Resource, **rest: Any
+) -> tuple[int, str, str]:
+    """Run a task to its end; return its number, its state and the reason."""
+    number = await master.submit(kind, params, resources=resources, **rest)
+    task = await master.table.ended(number)
+    assert task.report is not None
+    return number, task.state, task.report.reason
+
+
+async def test_files_lie_in_the_folder_of_the_attempt_by_their_paths(
+    master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
+) -> None:
+    binary = os.urandom(3_000_000)
+    files = [
+        put(cluster, "etl/data ä.bin", binary, 7),
+        put(cluster, "etl/deep/run.sh", b"#!/bin/sh\necho it runs\n"),
+        put(cluster, "empty", b""),
+    ]
+    script = 'sha256sum < "resources/etl/data ä.bin"; resources/etl/deep/run.sh; wc -c < resources/'
+    number, state, reason = await ended(master, "SHELL", {"script": script + "empty"}, *files)
+    assert state == "SUCCEEDED", reason
+    lines = log_text(cluster.data, number).splitlines()
+    assert lines == [
+        "shoal: resources: etl/data ä.bin@7, etl/deep/run.sh@1, empty@1",
+        f"{hashlib.sha256(binary).hexdigest()}  -",
+        "it runs",
+        "0",
+    ]
+    await eventually(lambda: work_folders(cluster.data) == [])
+
+
+async def test_copy_is_the_attempts_own_and_the_next_one_needs_no_storage(
+    master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
+) -> None:
+    file = put(cluster, "a", b"one")
+    spoil = {"script": "chmod +w resources/a && echo spoilt > resources/a"}
+    assert (await ended(master, "SHELL", spoil, file))[1] == "SUCCEEDED"
+    stored(cluster, file).unlink()
+    other = pb.Resource(path="b/c", version=9, sha256=file.sha256, size=3, object=file.object)
+    check = {"script": 'test "$(cat resources/b/c)" = one'}
+    assert (await ended(master, "SHELL", check, other))[1] == "SUCCEEDED"
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "path", "content"),
+    [
+        ("SHELL", {"arguments": ["x y"]}, "etl/job.sh", b'test "$1" = "x y" && echo "day $day"'),
+        (
+            "PYTHON",
+            {"arguments": ["x y"]},
+            "etl/job.py",
+            b"import os, sys, helper\nassert sys.argv[1:] == ['x y']\n"
+            b"print('day', os.environ['day'], helper.VALUE)\n",
+        ),
+        ("SQL", {"result": "value"}, "etl/job.sql", "\ufeffSELECT 'day ' || ${day}".encode()),
+    ],
+)
+async def test_program_of_a_task_can_be_a_resource(
+    master: FakeMaster,
+    worker: InProcessWorker,
+    cluster: ClusterSettings,
+    tmp_path: Path,
+    kind: str,
+    params: dict[str, Any],
+    path: str,
+    content: bytes,
+) -> None:
+    sqlite3.connect(tmp_path / "x.db").close()
+    source = DataSource("db", SourceKind.SQLITE, database=str(tmp_path / "x.db"))
+    if kind == "SQL":
+        params = {**params, "data_source": "db"}
+    number, state, reason = await ended(
+        master,
+        kind,
+        {**params, "file": f"{path}@3"},
+        put(cluster, path, content, 3),
+        put(cluster, "etl/helper.py", b"VALUE = 17\n"),
+        parameters={"day": "Monday"},
+        data_sources={"db": to_message(source)} if kind == "SQL" else {},
+    )
+    assert state == "SUCCEEDED", reason
+    assert "day Monday" in log_text(cluster.data, number)
+
+
+async def test_shell_file_that_names_a_parameter_too_large_for_a_variable_is_refused(
+    master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
+) -> None:
+    file = put(cluster, "job.sh", b'echo "$big"')
+    _, state, reason = await ended(
+        master, "SHELL", {"file": "job.sh"}, file, parameters={"big": "x" * 200_000}
+    )
+    assert (state, "does not fit" in reason) == ("FAILED", True)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"\xff\xfe", "job.sql is no text in UTF-8"), (b" \n", "job.sql is empty")],
+)
+async def test_sql_file_that_is_no_program_says_so(
+    master: FakeMaster,
+    worker: InProcessWorker,
+    cluster: ClusterSettings,
+    content: bytes,
+    words: str,
+) -> None:
+    source = DataSource("db", SourceKind.SQLITE, database="/nowhere/x.db")
+    _, state, reason = await ended(
+        master,
+        "SQL",
+        {"data_source": "db", "file": "job.sql"},
+        put(cluster, "job.sql", content),
+        data_sources={"db": to_message(source)},
+    )
+    assert (state, words in reason) == ("FAILED", True), reason
+
+
+async def test_content_that_is_not_what_was_stored_is_never_used(
+    master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
+) -> None:
+    for spoilt in (b"two", b"one and more", b""):
+        file = put(cluster, "a", b"one")
+        stored(cluster, file).write_bytes(spoilt)
+        _, state, reason = await ended(master, "SHELL", {"script": "true"}, file)
+        assert state == "FAILED"
+        assert f"the object {file.object} in the storage of resources is not what" in reason
+        assert cached(cluster) == []
+
+
+async def test_object_that_is_gone_fails_the_task_with_the_reason(
+    master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
+) -> None:
+    file = put(cluster, "a", b"one")
+    stored(cluster, file).unlink()
+    number, state, reason = await ended(master, "SHELL", {"script": "true"}, file)
+    assert state == "FAILED"
+    assert "it is not there; it is the setting resources_url" in reason
+    assert reason in log_text(cluster.data, number)
+
+
+@pytest.mark.parametrize("path", ["../x", "/etc/x", "a/../../x", ""])
+async def test_path_of_a_payload_that_leads_outside_is_refused(
+    master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings, path: str
+) -> None:
+    file = put(cluster, path, b"one")
+    _, state, reason = await ended(master, "SHELL", {"script": "true"}, file)
+    assert (state, "which is no path" in reason) == ("FAILED", True)
+    odd = pb.Resource(path="a", version=1, sha256="../../x", size=3, object=file.object)
+    _, state, reason = await ended(master, "SHELL", {"script": "true"}, odd)
+    assert (state, "which is no path" in reason) == ("FAILED", True)
+
+
+async def test_tasks_at_once_fetch_a_file_once_also_if_the_first_is_killed(
+    master: FakeMaster,
+    worker: InProcessWorker,
+    channels: Channels,
+    cluster: ClusterSettings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = put(cluster, "a", b"one")
+    fetch, go_on, fetched = ResourceCache._run, asyncio.Event(), list[str]()
+
+    async def run(self: ResourceCache, files: Sequence[File]) -> None:
+        fetched.extend(one.object for one in files)
+        await go_on.wait()
+        await fetch(self, files)
+
+    monkeypatch.setattr(ResourceCache, "_run", run)
+    script = {"script": "cat resources/a"}
+    first, *others = await master.submit_many(4, "SHELL", script, resources=[file])
+    for number in (first, *others):
+        await master.table.wait(number, "CLAIMED")
+    await eventually(lambda: fetched == [file.object])
+    await kill(channels, await the_worker(master.session), first)
+    assert (await master.table.ended(first)).state == "KILLED"
+    go_on.set()
+    for number in others:
+        assert (await master.table.ended(number)).state == "SUCCEEDED"
+        assert log_text(cluster.data, number).endswith("\none")
+    assert fetched == [file.object]
+
+
+def hold(cluster: ClusterSettings, file: pb.Resource) -> None:
+    """Let fetching of a file take long: it cannot be read, and is tried again."""
+    stored(cluster, file).unlink()
+    os.mkfifo(stored(cluster, file))
+
+
+async def test_attempt_that_is_killed_while_it_waits_for_a_file_is_over_at_once(
+    master: FakeMaster, worker: InProcessWorker, channels: Channels, cluster: ClusterSettings
+) -> None:
+    file = put(cluster, "a", b"one")
+    hold(cluster, file)
+    number = await master.submit("SHELL", {"script": "true"}, resources=[file])
+    await eventually(lambda: any(name.startswith("fetch-") for name in work_folders(cluster.data)))
+    assert await kill(channels, await the_worker(master.session), number) == [number]
+    task = await master.table.ended(number)
+    assert (task.state, task.report and task.report.reason) == ("KILLED", "stopped by alice")
+    assert (await ended(master, "SHELL", {"script": "true"}))[1] == "SUCCEEDED"
+
+
+async def test_worker_that_is_stopped_waits_for_no_fetching(
+    master: FakeMaster, cluster: ClusterSettings
+) -> None:
+    file = put(cluster, "a", b"one")
+    hold(cluster, file)
+    async with InProcessWorker(cluster, drain_s=0.2):
+        number = await master.submit("SHELL", {"script": "true"}, resources=[file])
+        await eventually(
+            lambda: any(name.startswith("fetch-") for name in work_folders(cluster.data))
+        )
+    assert master.table.tasks[number].report is None  # it is no failure: the attempt is lost
+
+
+async def test_fetching_dies_with_its_worker_and_leaves_nothing_half_done(
+    master: FakeMaster, cluster: ClusterSettings
+) -> None:
+    file = put(cluster, "a", b"one")
+    hold(cluster, file)
+    with WorkerProcess(cluster) as process:
+        pid = (await the_worker(master.session)).data["pid"]
+        await master.submit("SHELL", {"script": "true"}, resources=[file])
+        await eventually(lambda: any(".fetching" in one.args for one in descendants(pid)))
+        fetching = [one.pid for one in descendants(pid) if ".fetching" in one.args]
+        process.signal(signal.SIGKILL)
+        await eventually(lambda: not any(alive(one) for one in fetching))
+    stored(cluster, file).unlink()
+    unfinished = cluster.data / "workers" / "w" / "1" / "resources" / f".{file.sha256}.1"
+    unfinished.write_bytes(b"half")
+    async with InProcessWorker(cluster):
+        assert (await ended(master, "SHELL", {"script": "true"}))[1] == "SUCCEEDED"
+        assert cached(cluster) == []
+
+
+async def test_files_that_nobody_has_used_for_longest_make_room(
+    master: FakeMaster, cluster: ClusterSettings
+) -> None:
+    async with InProcessWorker(cluster, resource_cache_mb=1):
+        files = [put(cluster, "a", bytes([number]) * 400_000) for number in range(3)]
+        script = {"script": "true"}
+        for number in (0, 1, 0, 2):
+            assert (await ended(master, "SHELL", script, files[number]))[1] == "SUCCEEDED"
+            await asyncio.sleep(0.02)
+        await eventually(
+            lambda: cached(cluster) == sorted(files[number].sha256 for number in (0, 2))
+        )
+        large = [put(cluster, f"x{number}", os.urandom(700_000)) for number in range(3)]
+        both = {"script": "cat resources/x* | wc -c"}
+        number, state, _ = await ended(master, "SHELL", both, *large)
+        assert (state, log_text(cluster.data, number).splitlines()[-1]) == ("SUCCEEDED", "2100000")
+        await eventually(lambda: len(cached(cluster)) == 1)
+
+
+async def test_file_of_the_cache_that_has_lost_bytes_is_fetched_again(
+    master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
+) -> None:
+    file = put(cluster, "a", b"one")
+    script = {"script": 'test "$(cat resources/a)" = one'}
+    assert (await ended(master, "SHELL", script, file))[1] == "SUCCEEDED"
+    place = cluster.data / "workers" / "w" / "1" / "resources" / file.sha256
+    place.chmod(0o600)
+    place.write_bytes(b"")
+    assert (await ended(master, "SHELL", script, file))[1] == "SUCCEEDED"
