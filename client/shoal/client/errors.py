@@ -10,6 +10,7 @@
     ├── DataFolderUnusable  the data folder cannot be made or written, or a file in it is broken
     ├── ServerFailed     a program of the local cluster ended or did not answer in time
     ├── AuthoringError   a workflow that the Python SDK cannot make
+    ├── EditorFailed     an editor could not be started, or gave nothing to store
     ├── NotADay          a text that should be a day, or a file of days, is neither
     ├── NoCluster        nothing says where the cluster's API is, or no token opens it
     ├── ApiUnreachable   the API does not answer (retriable)
@@ -106,6 +107,10 @@ class AlreadyRunning(ClientError):
 
 class AuthoringError(ClientError):
     """A call of the Python SDK that makes no sense: a name twice, an edge between workflows …"""
+
+
+class EditorFailed(ClientError):
+    """A text was not edited. Set the variable EDITOR to a program that edits a file."""
 
 
 class NotADay(ClientError):

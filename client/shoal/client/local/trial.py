@@ -7,6 +7,7 @@ runs, is made by the same code as on a worker.
 import asyncio
 import json
 import os
+import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from pydantic import ValidationError
 
 from shoal.core.data_sources.spec import DataSourceSpec
 from shoal.core.definition.parameters import RESERVED_PATTERN, launch
+from shoal.core.definition.resources import RESOURCES
 from shoal.core.errors import ShoalError
 from shoal.core.macros.placeholders import escape
 from shoal.core.runs.run import Attempt, Plan, Run
@@ -28,6 +30,7 @@ from shoal.core.runs.scope import levels
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.task_types import Exit, SparkConnect, TaskType
 from shoal.master.dispatch.payloads import ProjectSecrets, payload
+from shoal.master.dispatch.resources import wanted_resources
 from shoal.master.dispatch.sources import SourceMaker, Wanted, wanted_sources
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.plugins import load_task_type
@@ -63,6 +66,17 @@ class NoDataSourceGiven(ShoalError):
             f"the task uses the data source {name}; a trial takes it from the environment: set "
             f"{_SOURCE}{name.rpartition('/')[2]} to JSON such as "
             '{"kind": "sqlite", "database": "/tmp/x.db"}' + (f": {problem}" if problem else "")
+        )
+
+
+class NoResourceGiven(ShoalError):
+    """The task uses a resource that the caller has not given."""
+
+    def __init__(self, reference: str, folder: Path | None = None) -> None:
+        where = f", and {folder} has none" if folder is not None else ""
+        super().__init__(
+            f"the task uses the resource {reference}{where}; a trial takes it from a folder with "
+            "the files of the project: name it with --resources DIR"
         )
 
 
@@ -144,10 +158,12 @@ class Trial:
         logical_time: datetime,
         given: Mapping[str, str],
         environment: Mapping[str, str],
+        resources: Path | None = None,
     ) -> None:
         """``given`` are parameters by name, also those of the project and of tasks upstream.
 
-        Raises NotForTrial, InvalidMacro, NoSecretGiven, NoDataSourceGiven.
+        ``resources``: a folder that holds the resources of the project by their paths. Raises
+        NotForTrial, InvalidMacro, NoSecretGiven, NoDataSourceGiven, NoResourceGiven.
         """
         kind = load_task_type(plan.tasks[task].type)
         if not issubclass(kind, TaskType):
@@ -158,7 +174,9 @@ class Trial:
         self._kind = kind
         self._environment = environment
         attempt = Attempt(task, 1, TaskState.CLAIMED, id=1)
-        self._payload = _payload(plan, attempt, logical_time, given, environment)
+        run = _run(plan, attempt, logical_time, given)
+        self._payload = _payload(run, attempt, environment)
+        self._files = _files(run, attempt, resources)
         passwords = [source.password for source in self._payload.data_sources.values()]
         self._masked = [*self._payload.secrets.values(), *filter(None, passwords)]
         self._masker = Masker(forms(self._masked))
@@ -185,6 +203,11 @@ class Trial:
         """
         with tempfile.TemporaryDirectory(prefix="shoal-test-") as folder:
             prepared = prepare(self._payload, Path(folder) / "task", self._environment, ())
+            for path, source in self._files.items():
+                target = prepared.work_dir / RESOURCES / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+                target.chmod(0o500)
 
             async def run(argv: Sequence[str], env: Mapping[str, str], stdin: str | None) -> Exit:
                 emit = self._masking(on_output)
@@ -233,20 +256,14 @@ class _NoSpark:
         )
 
 
-def _payload(
-    plan: Plan,
-    attempt: Attempt,
-    logical_time: datetime,
-    given: Mapping[str, str],
-    environment: Mapping[str, str],
-) -> pb.Payload:
+def _run(plan: Plan, attempt: Attempt, logical_time: datetime, given: Mapping[str, str]) -> Run:
     declared = {name: text for name, text in given.items() if name in plan.spec.parameters}
     others = {name: escape(text) for name, text in given.items() if name not in declared}
     try:
         launched = launch(plan.spec.parameters, others, declared)
     except ValueError as error:
         raise NotForTrial(f"the parameters do not fit: {error}") from error
-    run = Run(
+    return Run(
         id=1,
         plan=plan,
         state=WorkflowState.RUNNING,
@@ -259,11 +276,32 @@ def _payload(
         started_at=datetime.now(UTC),
         startup=launched.startup,
     )
+
+
+def _payload(run: Run, attempt: Attempt, environment: Mapping[str, str]) -> pb.Payload:
+    plan = run.plan
     secrets = _GivenSecrets(plan.spec.project, environment)
     own = levels(run, attempt.task)
     sources = _GivenSources(run, attempt, own, secrets.vault, {plan.spec.project: secrets})
     found = sources.found(wanted_sources(run, attempt, own), environment)
     return payload(run, attempt, 0, secrets, own, found)
+
+
+def _files(run: Run, attempt: Attempt, folder: Path | None) -> dict[str, Path]:
+    """Return the local files that the task names, by their paths. Raises NoResourceGiven."""
+    found: dict[str, Path] = {}
+    for wanted in wanted_resources(run, attempt, levels(run, attempt.task)):
+        reference = wanted.reference
+        if folder is None:
+            raise NoResourceGiven(str(reference))
+        place = folder / reference.path
+        files = [place]
+        if reference.is_folder:
+            files = sorted(one for one in place.rglob("*") if one.is_file())
+        if not files or not all(one.is_file() for one in files):
+            raise NoResourceGiven(str(reference), folder)
+        found |= {one.relative_to(folder).as_posix(): one for one in files}
+    return found
 
 
 def _masked(value: Any, masker: Masker) -> Any:

@@ -22,6 +22,7 @@ from shoal.client.rest.connection import PAGE, Connection
 from shoal.client.rest.data_sources import DataSourceCalls
 from shoal.client.rest.paths import part, workflow_path
 from shoal.client.rest.purges import PurgeCalls
+from shoal.client.rest.resources import ResourceCalls
 from shoal.client.rest.schedules import ScheduleCalls
 from shoal.client.rest.sse import Reconnecting
 from shoal.client.rest.types import (
@@ -71,6 +72,7 @@ class ShoalClient(
     DataSourceCalls,
     ConcurrencyCalls,
     PurgeCalls,
+    ResourceCalls,
 ):
     """A connection to the API at ``url``, such as http://127.0.0.1:8765.
 

@@ -5,7 +5,7 @@ Synchronous; one connection belongs to one thread at a time.
 
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +14,7 @@ from shoal.client.errors import TRANSIENT, ApiProblem, ApiUnreachable, FieldProb
 from shoal.client.rest.lean_httpx import httpx
 
 CONNECT_TIMEOUT_S = 5.0
+UPLOAD_TIMEOUT_S = 300.0
 HEARTBEAT_S = 15.0  # a stream is never quiet for longer, so twice that means it is dead
 RETRY_PAUSES_S = (0.1, 0.3, 1.0)
 PAGE = 200
@@ -53,6 +54,17 @@ class Connection:
         except ValueError as error:
             detail = f"the answer of {self.url} is no JSON; is that the address of a Shoal API?"
             raise ApiProblem(response.status_code, "not-json", "No JSON", detail) from error
+
+    def upload(
+        self, path: str, content: bytes | Iterable[bytes], query: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Return the JSON that a PUT of a file is answered with.
+
+        ``content`` can be read several times. The server may take long to store what it has read.
+        """
+        headers = {"Content-Type": "application/octet-stream"}
+        timeout = httpx.Timeout(UPLOAD_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+        return self.json("PUT", path, query, content=content, headers=headers, timeout=timeout)
 
     def pages(self, path: str, query: Mapping[str, Any], page: int = PAGE) -> Iterator[Any]:
         """Yield the items of all pages of a list, fetched one after the other."""

@@ -56,6 +56,16 @@ class DataSourceKindJson(TypedDict):
     options_schema: dict[str, Any]
 
 
+class ResourceJson(TypedDict):
+    project: str
+    path: str
+    version: int
+    size: int
+    sha256: str
+    created_at: str
+    ended_at: str | None
+
+
 class WorkflowJson(TypedDict):
     project: str
     name: str

@@ -42,6 +42,7 @@ class TaskOptions(TypedDict, total=False):
     timeout: Duration
     timeout_action: Literal["fail", "warn", "both"]
     outputs_from_log: bool
+    resources: Sequence[str]
 
 
 class WorkflowOptions(TypedDict, total=False):

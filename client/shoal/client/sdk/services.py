@@ -10,7 +10,10 @@ from shoal.client.sdk.workflow import Task
 
 
 class Sql(Task):
-    """Statements on a data source; ``${name}`` in them is a bound value."""
+    """Statements on a data source; ``${name}`` in them is a bound value.
+
+    ``file`` is a resource of the project, ``sql_file`` a file that is read here and now.
+    """
 
     @typed
     def __init__(
@@ -20,6 +23,7 @@ class Sql(Task):
         data_source: str,
         sql: str | None = None,
         sql_file: File | None = None,
+        file: str | None = None,
         before: str | None = None,
         after: str | None = None,
         result: Literal["none", "value", "row", "rows", "file"] | None = None,
@@ -51,7 +55,7 @@ class Sql(Task):
             fail_if=fail_if,
             idempotent=idempotent,
         )
-        params |= program(name, "sql", sql, sql_file)
+        params |= program(name, "sql", sql, sql_file, file)
         super().__init__(name, type="SQL", params=params, **options)
 
 

@@ -15,7 +15,10 @@ File: TypeAlias = str | Path
 
 
 class Shell(Task):
-    """A script for ``sh`` or ``bash``; parameters are its environment variables."""
+    """A script for ``sh`` or ``bash``; parameters are its environment variables.
+
+    ``file`` is a resource of the project, ``script_file`` a file that is read here and now.
+    """
 
     @typed
     def __init__(
@@ -24,17 +27,21 @@ class Shell(Task):
         *,
         script: str | None = None,
         script_file: File | None = None,
+        file: str | None = None,
         interpreter: Literal["sh", "bash"] | None = None,
         arguments: Sequence[str] = (),
         **options: Unpack[TaskOptions],
     ) -> None:
         params = given(interpreter=interpreter, arguments=arguments)
-        params |= program(name, "script", script, script_file)
+        params |= program(name, "script", script, script_file, file)
         super().__init__(name, type="SHELL", params=params, **options)
 
 
 class Python(Task):
-    """A Python program; see ``python_task`` for a function instead."""
+    """A Python program; see ``python_task`` for a function instead.
+
+    ``file`` is a resource of the project, ``script_file`` a file that is read here and now.
+    """
 
     @typed
     def __init__(
@@ -43,13 +50,14 @@ class Python(Task):
         *,
         script: str | None = None,
         script_file: File | None = None,
+        file: str | None = None,
         interpreter: str | None = None,
         arguments: Sequence[str] = (),
         spark: Literal["connect"] | None = None,
         **options: Unpack[TaskOptions],
     ) -> None:
         params = given(interpreter=interpreter, arguments=arguments, spark=spark)
-        params |= program(name, "script", script, script_file)
+        params |= program(name, "script", script, script_file, file)
         super().__init__(name, type="PYTHON", params=params, **options)
 
 
@@ -140,10 +148,17 @@ def given(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value not in (None, (), [], {})}
 
 
-def program(task: str, field: str, text: str | None, file: File | None) -> dict[str, str]:
-    """Return a program's text, given itself or as a file. Raises AuthoringError."""
-    if (text is None) == (file is None):
+def program(
+    task: str, field: str, text: str | None, file: File | None, resource: str | None = None
+) -> dict[str, str]:
+    """Return a program: its text, given itself or as a file, or the name of a resource.
+
+    Raises AuthoringError.
+    """
+    if sum(one is not None for one in (text, file, resource)) != 1:
         raise AuthoringError(f"task {task!r}: give exactly one of {field} and {field}_file")
+    if resource is not None:
+        return {"file": resource}
     if text is not None:
         return {field: text}
     assert file is not None

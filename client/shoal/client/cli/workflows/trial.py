@@ -51,6 +51,15 @@ def try_task(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what the task would get; do not run it.")
     ] = False,
+    resources: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="A folder with the resources of the project, by their paths.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run one task here, without a cluster, and show every value that it gets.
@@ -65,7 +74,8 @@ def try_task(
     workflow, _, name = task.rpartition("/")
     spec = _workflow(file, workflow, name)
     moment = _moment(date, spec.timezone)
-    trial = Trial(Plan.of(spec), name, moment, parse_parameters(parameter or ()), os.environ)
+    given = parse_parameters(parameter or ())
+    trial = Trial(Plan.of(spec), name, moment, given, os.environ, resources)
     rendered = trial.rendered
     if not as_json:
         _show(rendered, spec, moment)

@@ -119,10 +119,10 @@ class Resources:
         owner = await self._projects.hold(upload.project, at)
         before = await self._current(upload.project, upload.path)
         found = 0 if before is None else before.version
+        if before is not None and (before.sha256, before.size) == (sha256, size):
+            return before, False  # perhaps by the same request, whose answer was lost
         if expected is not None and expected != found:
             raise ResourceChanged(upload.project, upload.path, expected, found)
-        if before is not None and (before.sha256, before.size) == (sha256, size):
-            return before, False
         await self._require_free(upload)
         taken = await self.bytes_taken(upload.project) + size
         if taken > most:

@@ -1,0 +1,337 @@
+"""``shoal resource``: files of a project that its tasks use, in versions."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json, Project
+
+if TYPE_CHECKING:
+    from shoal.client.rest.client import ShoalClient
+    from shoal.client.rest.types import ResourceJson
+    from shoal.core.definition.resources import Reference
+
+group = typer.Typer(
+    name="resource",
+    no_args_is_help=True,
+    help="Files of a project that its tasks use. Each change makes a version; a run goes on with "
+    "those that were there when it began.",
+)
+
+LARGEST_TEXT = 1 << 20  # bytes of a file that is edited or compared
+
+OfPath = Annotated[
+    str,
+    typer.Argument(metavar="PATH", help="Path in the project, also as PATH@VERSION."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to ``app``."""
+    app.add_typer(group, rich_help_panel="Workflows")
+
+
+@group.command()
+def put(
+    local: Annotated[
+        Path, typer.Argument(metavar="FILE|FOLDER", help="What to upload; a folder with all in it.")
+    ],
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH", help="Path in the project; default: the name. Into a folder: FOLDER/."
+        ),
+    ] = "",
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Upload a file, or all files of a folder. What has not changed makes no new version."""
+    from shoal.client.cli.terminal.output import print_json, progress, say
+    from shoal.client.cli.workflows.resource_files import files_of
+    from shoal.client.rest.client import ShoalClient
+
+    home = project or DEFAULT_PROJECT
+    files = files_of(local, path)
+    stored: list[ResourceJson] = []
+    with ShoalClient.connect(data) as client, progress("uploading") as bar:
+        task = bar.add_task("", total=len(files))
+        before = _versions(client, home, list(files))
+        for target, file in files.items():
+            stored.append(client.put_resource(home, target, file))
+            bar.advance(task)
+    if as_json:
+        print_json(stored)
+        return
+    for one in stored:
+        same = before.get(one["path"]) == one["version"]
+        say(f"{home}/{one['path']}@{one['version']}{' has not changed' if same else ''}")
+
+
+def _versions(client: "ShoalClient", home: str, paths: list[str]) -> dict[str, int]:
+    """Return the newest versions of files before they are uploaded."""
+    from shoal.client.errors import ApiProblem
+
+    try:
+        if len(paths) == 1:
+            return {paths[0]: client.resource(home, paths[0])["version"]}
+        folder = paths[0].partition("/")[0]
+        return {one["path"]: one["version"] for one in client.resources(home, folder)}
+    except ApiProblem as problem:
+        if problem.status != 404:
+            raise
+        return {}
+
+
+@group.command()
+def get(
+    path: Annotated[
+        str,
+        typer.Argument(metavar="PATH", help="PATH, PATH@VERSION, or FOLDER/ with all files in it."),
+    ],
+    local: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|FOLDER|-", help="Where to; default: its name here. -: standard output."
+        ),
+    ] = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    project: Project = None,
+    data: Data = None,
+) -> None:
+    """Download a file, or all files of a folder."""
+    from shoal.client.cli.terminal.output import say
+    from shoal.client.cli.workflows.resource_files import reference_of, write
+    from shoal.client.rest.client import ShoalClient
+
+    home, reference = project or DEFAULT_PROJECT, reference_of(path)
+    if local == "-" and reference.is_folder:
+        raise typer.BadParameter("a folder has no place on standard output; name one of its files")
+    with ShoalClient.connect(data) as client:
+        if local == "-":
+            with client.resource_content(home, reference.path, reference.version) as pieces:
+                for piece in pieces:
+                    sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
+            return
+        targets = _targets(client, home, reference, local)
+        if not force and (there := [one for one in targets.values() if one.exists()]):
+            raise typer.BadParameter(f"{there[0]} is there already; replace it with --force")
+        for source, target in targets.items():
+            with client.resource_content(home, source, reference.version) as pieces:
+                write(target, pieces)
+            say(f"{target}")
+
+
+def _targets(
+    client: "ShoalClient", home: str, reference: "Reference", local: str
+) -> dict[str, Path]:
+    """Return where each file goes, by its path in the project. Raises NotFound."""
+    from shoal.client.errors import NotFound
+
+    name = reference.path.rpartition("/")[2]
+    if not reference.is_folder:
+        target = Path(local or name)
+        return {reference.path: target / name if target.is_dir() else target}
+    base = Path(local or name)
+    found = [one["path"] for one in client.resources(home, reference.path)]
+    if not found:
+        raise NotFound(f"project {home} has no files below {reference}")
+    return {one: base / one.removeprefix(f"{reference.path}/") for one in found}
+
+
+@group.command("list")
+def list_resources(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Only what is below it.")] = "",
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List the newest versions of files."""
+    from shoal.client.cli.terminal.output import print_json, say
+    from shoal.client.rest.client import ShoalClient
+
+    with ShoalClient.connect(data) as client:
+        homes = [project] if project else [one["name"] for one in client.projects()]
+        found = [one for home in homes for one in client.resources(home, folder.rstrip("/"))]
+    if as_json:
+        print_json(found)
+    elif not found:
+        say("no resources; upload one with `shoal resource put FILE`")
+    else:
+        _print(found, ["project", "path", "version>", "size>", "changed"])
+
+
+@group.command()
+def show(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="Path in the project.")],
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show the versions of a file, the newest first."""
+    from shoal.client.cli.terminal.output import print_json
+    from shoal.client.rest.client import ShoalClient
+
+    with ShoalClient.connect(data) as client:
+        found = list(client.resource_versions(project or DEFAULT_PROJECT, path))
+    if as_json:
+        print_json(found)
+    else:
+        _print(found, ["project", "path", "version>", "size>", "changed", "until"])
+
+
+def _print(found: "list[ResourceJson]", columns: list[str]) -> None:
+    from datetime import UTC, datetime
+
+    from rich.filesize import decimal
+
+    from shoal.client.cli.terminal.appearance import clock
+    from shoal.client.cli.terminal.output import out
+    from shoal.client.cli.terminal.tables import Grid
+
+    now = datetime.now(UTC)
+    shown = Grid(columns)
+    for one in found:
+        cells = [one["project"], one["path"], str(one["version"]), decimal(one["size"])]
+        cells += [
+            clock(one["created_at"], now),
+            clock(one["ended_at"], now) if one["ended_at"] else "",
+        ]
+        shown.add(*cells[: len(columns)])
+    out().print(shown.table(out().width))
+
+
+@group.command()
+def diff(
+    path: OfPath,
+    other: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH", help="The newer one; default: the newest version of the first."
+        ),
+    ] = "",
+    project: Project = None,
+    data: Data = None,
+) -> None:
+    """Show what has changed in a text file, by default with its newest version.
+
+    Exit status 1 says that there is a difference.
+    """
+    from difflib import unified_diff
+
+    from shoal.client.cli.workflows.resource_files import reference_of
+    from shoal.client.rest.client import ShoalClient
+
+    home, older = project or DEFAULT_PROJECT, reference_of(path)
+    with ShoalClient.connect(data) as client:
+        newer = client.resource(home, older.path) if not other else None
+        second = reference_of(other) if newer is None else _at(newer)
+        if older.version is None and newer is not None:
+            older = _before(client, home, newer)
+        before, after = (_text(client, home, one) for one in (older, second))
+    changes = list(
+        unified_diff(
+            before.splitlines(keepends=True),
+            after.splitlines(keepends=True),
+            fromfile=str(older),
+            tofile=str(second),
+        )
+    )
+    for line in changes:
+        print(line, end="" if line.endswith("\n") else "\n\\ no line end\n")
+    if changes:
+        raise typer.Exit(1)
+
+
+def _at(found: "ResourceJson") -> "Reference":
+    from shoal.core.definition.resources import Reference
+
+    return Reference(found["path"], found["version"])
+
+
+def _before(client: "ShoalClient", home: str, newest: "ResourceJson") -> "Reference":
+    """Return the version before the newest one. Raises NotFound."""
+    from shoal.client.errors import NotFound
+
+    for one in client.resource_versions(home, newest["path"]):
+        if one["version"] < newest["version"]:
+            return _at(one)
+    raise NotFound(f"{home}/{newest['path']} has one version only: there is nothing to compare")
+
+
+def _text(client: "ShoalClient", home: str, reference: "Reference") -> str:
+    """Return a version's content as text. Raises BadParameter."""
+    content = bytearray()
+    with client.resource_content(home, reference.path, reference.version) as pieces:
+        for piece in pieces:
+            content += piece
+            if len(content) > LARGEST_TEXT:
+                raise typer.BadParameter(f"{reference} has more than {LARGEST_TEXT >> 20} MiB")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise typer.BadParameter(f"{reference} is no text in UTF-8") from None
+
+
+@group.command()
+def edit(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="Path in the project.")],
+    project: Project = None,
+    data: Data = None,
+) -> None:
+    """Change a text file in the editor that $VISUAL or $EDITOR names.
+
+    Refused if somebody else has changed it meanwhile; your text is kept in a file then.
+    """
+    from shoal.client.cli.terminal.output import say
+    from shoal.client.cli.workflows.resource_files import edited, reference_of
+    from shoal.client.errors import ApiProblem
+    from shoal.client.rest.client import ShoalClient
+
+    home, reference = project or DEFAULT_PROJECT, reference_of(path)
+    with ShoalClient.connect(data) as client:
+        before = client.resource(home, reference.path)
+        text = _text(client, home, _at(before))
+        changed = edited(text, Path(reference.path).name)
+        if changed == text:
+            say("nothing has changed")
+            return
+        try:
+            stored = client.put_resource(
+                home, reference.path, changed.encode(), expected_version=before["version"]
+            )
+        except ApiProblem:
+            kept = Path(f"{Path(reference.path).name}.mine")
+            kept.write_text(changed, encoding="utf-8")
+            say(f"your text is in {kept}")
+            raise
+    say(f"{home}/{stored['path']}@{stored['version']}")
+
+
+@group.command()
+def delete(
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH...", help="Files, and folders as FOLDER/.")
+    ],
+    project: Project = None,
+    data: Data = None,
+) -> None:
+    """Delete files, or folders with all in them. Runs that have started go on with them."""
+    from shoal.client.cli.terminal.appearance import plural
+    from shoal.client.cli.terminal.output import say
+    from shoal.client.cli.workflows.resource_files import reference_of
+    from shoal.client.rest.client import ShoalClient
+
+    home = project or DEFAULT_PROJECT
+    references = [reference_of(path) for path in paths]
+    if pinned := [one for one in references if one.version is not None]:
+        raise typer.BadParameter(
+            f"{pinned[0]}: a version cannot be deleted by itself; old ones go by their age"
+        )
+    with ShoalClient.connect(data) as client:
+        for one in references:
+            count = client.delete_resource(home, str(one))
+            say(f"{home}/{one}: deleted {plural(count, 'file')}")
