@@ -16,7 +16,6 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.proto.data_sources import to_message
 from shoal.runtime.settings import ClusterSettings
-from shoal.runtime.storage import Storage
 from shoal.worker.home.fetching import File
 from shoal.worker.home.resources import ResourceCache
 from tests.integration.worker.agent_kit import (
@@ -30,18 +29,10 @@ from tests.integration.worker.agent_kit import (
 )
 from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
+from tests.support.resources import put
 from tests.support.waiting import eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
-
-
-def put(cluster: ClusterSettings, path: str, content: bytes, version: int = 1) -> pb.Resource:
-    """Store a file as the API does."""
-    name = Storage.new_name("tests")
-    with Storage.of(cluster).writing(name) as file:
-        file.write(content)
-    digest = hashlib.sha256(content).hexdigest()
-    return pb.Resource(path=path, version=version, sha256=digest, size=len(content), object=name)
 
 
 def stored(cluster: ClusterSettings, resource: pb.Resource) -> Path:

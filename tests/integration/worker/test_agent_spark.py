@@ -14,6 +14,7 @@ from shoal.runtime.settings import ClusterSettings
 from tests.integration.worker.agent_kit import InProcessWorker, descendants, log_text, the_worker
 from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
+from tests.support.resources import put
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
@@ -35,6 +36,29 @@ if len(sys.argv) > 3:
 @pytest.fixture
 def java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(spark_java_home(find_java(), tmp_path / "java home")))
+
+
+async def test_application_can_be_a_resource(
+    java: None, master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
+) -> None:
+    params = {
+        "application": "resources/jobs/report.py",
+        "py_files": ["resources/jobs/lib.py"],
+        "master": "local[1]",
+        "driver_memory": "512m",
+    }
+    program = b"import lib\nfrom pyspark.sql import SparkSession\n"
+    program += b"print('sum', lib.total(SparkSession.builder.getOrCreate()))\n"
+    library = b"def total(spark):\n    return spark.range(5).groupBy().sum().collect()[0][0]\n"
+    files = [
+        put(cluster, "jobs/report.py", program),
+        put(cluster, "jobs/lib.py", library),
+    ]
+    number = await master.submit("SPARK", params, resources=files)
+    task = await master.table.ended(number, timeout_s=500)
+    text = log_text(cluster.data, number)
+    assert task.state == "SUCCEEDED", text
+    assert "sum 10" in text.splitlines()
 
 
 async def test_spark_application_runs_to_its_end(

@@ -54,7 +54,7 @@ def test_all_problems_of_all_files_are_reported_with_file_and_line() -> None:
         "a.yaml:5: tasks[0].type: unknown task type 'SHEL'",
         "a.yaml:8: tasks[1].depends_on[1]: task 'y' depends on 'z'",
         "a.yaml:9: tasks[1].retries: ",
-        "a.yaml:6: tasks[1].params.script: is required",
+        "a.yaml:6: tasks[1].params: give exactly one of script and file",
         "b.json:3: tasks: ",
         "b.json:4: colour: is no known field",
         "c.yaml:2: is no YAML: the line is indented with a tab",

@@ -1,5 +1,6 @@
 """MapReduce jobs in the attempt's own process tree, by the real client."""
 
+import asyncio
 import json
 import zipfile
 from collections.abc import AsyncIterator
@@ -18,6 +19,7 @@ from tests.integration.worker.agent_kit import (
 )
 from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
+from tests.support.resources import put
 from tests.support.waiting import eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
@@ -66,6 +68,18 @@ async def worker(cluster: ClusterSettings, tmp_path: Path) -> AsyncIterator[InPr
 @pytest.fixture
 def site(master: FakeMaster, worker: InProcessWorker, words: Path, tmp_path: Path) -> Site:
     return Site(master, words, tmp_path)
+
+
+async def test_jar_can_be_a_resource(site: Site, cluster: ClusterSettings, words: Path) -> None:
+    site.write("one fish two fish")
+    file = put(cluster, "jobs/words.jar", await asyncio.to_thread(words.read_bytes))
+    arguments = [str(site.input), str(site.output)]
+    number = await site.master.submit(
+        "MR", {"jar": "resources/jobs/words.jar", "arguments": arguments}, resources=[file]
+    )
+    task = await site.master.table.ended(number, timeout_s=PATIENCE_S)
+    assert task.state == "SUCCEEDED", log_text(cluster.data, number)
+    assert site.counted()["fish"] == 2
 
 
 async def test_job_runs_to_its_end_and_its_counters_are_outputs(
