@@ -57,6 +57,8 @@ REFUSED: Sequence[Bad] = (
     Bad("SHELL", "a field that is none", {"scrip": "true"}),
     Bad("SHELL", "nothing to run", {"script": " "}),
     Bad("SHELL", "a placeholder that is none", {"script": "echo $[nonsense(]"}),
+    Bad("SHELL", "two programs", {"script": "true", "file": "etl/run.sh"}),
+    Bad("SHELL", "a path that leads outside", {"file": "../run.sh"}),
     _sql("a value that is none of the choices", "SELECT 1", result="all"),
     _sql("a secret in a program", "SELECT '${secret.A}'"),
     _checked("a check that is none", {"check": "nulls", "column": "id"}),
@@ -69,6 +71,7 @@ REFUSED: Sequence[Bad] = (
 RUN: Sequence[Bad] = (
     Bad("SHELL", "an exit status", {"script": "exit 3"}),
     Bad("SHELL", "a program that is not there", {"script": "no-such-program"}),
+    Bad("SHELL", "a resource that is not there", {"file": "etl/rum.sh"}),
     Bad("PYTHON", "a syntax error", {"script": "print("}),
     Bad("PYTHON", "an exception", {"script": "{}['a']"}),
     _sql("a data source that is not there", "SELECT 1", "warehose"),
@@ -89,6 +92,7 @@ RUN: Sequence[Bad] = (
     _ssh("a host with another key", "other_host"),
     _ssh("a user who may not", "refused_host"),
     _ssh("an exit status", "farm", "exit 3"),
+    Bad("MR", "a JAR file that is not there", {"jar": "/no/job.jar"}),
     Bad("SPARK", "a syntax error", {"script": "print(", "master": "local[1]"}),
     Bad("SPARK", "a file that is not there", {"application": "/no/job.py", "master": "local[1]"}),
 )
@@ -124,5 +128,6 @@ def _said(one: Happened) -> str:
     text = re.sub(r"(127\.0\.0\.1:|port )\d+", r"\1PORT", one.reason)
     text = re.sub(r"/\S+ ?\S*/(script\.sh|bin/python)\b", r"…/\1", text)
     text = re.sub(r"(ssh-ed25519|AAAA)[A-Za-z0-9+/ ]{20,}", "ssh-ed25519 AAAA…", text)
+    text = re.sub(r"20\d\d-\d\d-\d\d [\d:]{8} UTC", "TIME", text)
     text = re.sub(rf"\b{getpass.getuser()}\b", "etl", text)
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

@@ -160,7 +160,7 @@ async def test_task_types_show_their_parameters(api: Api) -> None:
     found = {item["name"]: item for item in (await api.client.get(f"{PREFIX}/task-types")).json()}
     assert {"SHELL", "PYTHON", "SPARK"} <= found.keys()
     schema = found["SHELL"]["params_schema"]
-    assert "script" in schema["required"]
+    assert {"script", "file"} <= schema["properties"].keys()
     assert schema["additionalProperties"] is False
 
 

@@ -290,8 +290,7 @@ async def test_an_invalid_definition_shows_all_problems_at_once(api: Api) -> Non
     assert "a → b → a" in found["tasks[0].depends_on"]
     assert "'c', which does not exist" in found["tasks[1].depends_on[1]"]
     assert "unknown task type 'SHALL'" in found["tasks[2].type"]
-    assert found["tasks[3].params.skript"] == "is no known field"
-    assert found["tasks[3].params.script"] == "is required"
+    assert found["tasks[3].params.skript"] == "is no known field; did you mean 'script'?"
     assert found["surprise"] == "is no known field"
     assert "minute" in found["schedules[0]"]
     assert await _is_empty(api)

@@ -184,7 +184,7 @@ async def test_recovered_run_gets_the_repaired_file_and_a_retry_does_not(bench: 
 
 
 async def test_task_whose_resource_is_not_there_fails_with_the_reason(bench: Bench) -> None:
-    workflow = await bench.publish({"a": {"params": {"file": "job.sh"}}})
+    workflow = await bench.publish({"a": {"params": {"file": "job.sh"}, "retries": 3}})
     async with bench.master():
         instance = await bench.start(workflow)
         worker = await bench.worker("w")

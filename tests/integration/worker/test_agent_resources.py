@@ -1,13 +1,17 @@
 """Resources in the folders of attempts: fetched once, checked, copied, and kept within limits."""
 
 import asyncio
+import errno
 import hashlib
+import io
 import os
 import signal
 import sqlite3
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -16,7 +20,11 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.proto.data_sources import to_message
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.home.fetching import File
+from shoal.runtime.storage import Storage
+from shoal.worker.execution.attempt import LaunchRequest
+from shoal.worker.execution.launching import Launched, Launcher
+from shoal.worker.home import fetching
+from shoal.worker.home.fetching import STARVED, Errand, File
 from shoal.worker.home.resources import ResourceCache
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
@@ -250,6 +258,7 @@ async def test_worker_that_is_stopped_waits_for_no_fetching(
     file = put(cluster, "a", b"one")
     hold(cluster, file)
     async with InProcessWorker(cluster, drain_s=0.2):
+        await the_worker(master.session)
         number = await master.submit("SHELL", {"script": "true"}, resources=[file])
         await eventually(
             lambda: any(name.startswith("fetch-") for name in work_folders(cluster.data))
@@ -306,3 +315,58 @@ async def test_file_of_the_cache_that_has_lost_bytes_is_fetched_again(
     place.chmod(0o600)
     place.write_bytes(b"")
     assert (await ended(master, "SHELL", script, file))[1] == "SUCCEEDED"
+
+
+@pytest.mark.parametrize("starved", ["fetching", "copying"])
+async def test_task_goes_back_where_the_machine_has_no_room_to_stage_its_files(
+    master: FakeMaster,
+    worker: InProcessWorker,
+    cluster: ClusterSettings,
+    monkeypatch: pytest.MonkeyPatch,
+    starved: str,
+) -> None:
+    launch, copy, failed = Launcher.launch, ResourceCache._copy, list[str]()
+
+    async def launch_starved(self: Launcher, request: LaunchRequest, **rest: Any) -> Launched:
+        if request.id.startswith("fetch-") and not failed:
+            failed.append(request.id)
+            request = replace(request, argv=["/bin/sh", "-c", f"exit {STARVED}"])
+        return await launch(self, request, **rest)
+
+    def copy_starved(self: ResourceCache, wanted: Sequence[pb.Resource], folder: Path) -> None:
+        if not failed:
+            failed.append(folder.name)
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        copy(self, wanted, folder)
+
+    if starved == "fetching":
+        monkeypatch.setattr(Launcher, "launch", launch_starved)
+    else:
+        monkeypatch.setattr(ResourceCache, "_copy", copy_starved)
+    number = await master.submit(
+        "SHELL", {"script": "cat resources/a"}, resources=[put(cluster, "a", b"one")]
+    )
+    assert (await master.table.ended(number)).state == "SUCCEEDED"
+    assert len(failed) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), STARVED),
+        (MemoryError(), STARVED),
+        (OSError(errno.EIO, "Input/output error"), 1),
+    ],
+)
+def test_fetching_tells_a_machine_without_room_from_a_file_that_cannot_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int
+) -> None:
+    def refuse(self: Storage, name: str) -> NoReturn:
+        raise error
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Storage, "reading", refuse)
+    errand = Errand(str(tmp_path), str(tmp_path), [File("a/b", "0" * 64, 1)])
+    monkeypatch.setattr(sys, "stdin", io.StringIO(errand.to_json()))
+    assert fetching.main() == code
+    assert (tmp_path / fetching.REASON_FILE).read_text() in (str(error), repr(error))

@@ -26,14 +26,19 @@ MOST_FILES = 1_000  # of one task
 _LONGEST_NAME = 210  # characters that are shown
 
 
-class BadResourceName(ShoalError):
+class UnusableResource(ShoalError):
+    """A task cannot get a resource it names. A retry would look at the same moment, and find the
+    same: it waits for somebody who puts it right and recovers the run."""
+
+
+class BadResourceName(UnusableResource):
     """What a task names is no resource."""
 
     def __init__(self, field: str, problem: object) -> None:
         super().__init__(f"{field}: {problem}; `shoal resource list` shows what there is")
 
 
-class UnknownResource(ShoalError):
+class UnknownResource(UnusableResource):
     """A task names a resource that its project does not have, or did not have yet."""
 
     def __init__(
@@ -50,7 +55,7 @@ class UnknownResource(ShoalError):
         )
 
 
-class TooManyResources(ShoalError):
+class TooManyResources(UnusableResource):
     """A task names too many files."""
 
     def __init__(self, field: str) -> None:

@@ -14,6 +14,7 @@ from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import TaskSignal, TaskState
 from shoal.master.dispatch.eager_dispatch import behind
 from shoal.master.dispatch.making import PayloadMaker
+from shoal.master.dispatch.resources import UnusableResource
 from shoal.master.dispatch.worker_time import WorkerTime
 from shoal.master.engine.batch import EagerRequest
 from shoal.master.engine.engine import Engine
@@ -128,7 +129,8 @@ class MasterRpc(MasterServiceServicer):
         except ShoalError as error:
             if error.retriable:
                 return _refused(ref, pb.Refusal.RETRY, error)
-            return await self._fail_unrenderable(worker, ref, run, str(error))
+            permanent = isinstance(error, UnusableResource)
+            return await self._fail_unrenderable(worker, ref, run, str(error), permanent=permanent)
         except Exception as error:
             # An error of this task must not keep the others of the call from their payloads.
             log.exception("payload not made", run=run.id, task=attempt.task)
@@ -142,10 +144,17 @@ class MasterRpc(MasterServiceServicer):
         return granted
 
     async def _fail_unrenderable(
-        self, worker: str, ref: pb.AttemptRef, run: Run, reason: str
+        self, worker: str, ref: pb.AttemptRef, run: Run, reason: str, *, permanent: bool = False
     ) -> pb.FetchVerdict:
         """A task whose text cannot be rendered fails with the reason, without a process."""
-        event = TaskEnded(ref.task_instance_id, TaskSignal.FAIL, self._clock(), worker, reason)
+        event = TaskEnded(
+            ref.task_instance_id,
+            TaskSignal.FAIL,
+            self._clock(),
+            worker,
+            reason,
+            permanent=permanent,
+        )
         try:
             await self._engine.submit(run.partition, run.id, event)
         except ShoalError as trouble:

@@ -8,7 +8,8 @@ after which the claim is dropped and the master declares the attempt LOST.
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -246,17 +247,14 @@ class Runner:
         work_dir = attempt.work_dir = around.work_root / str(attempt.id)
         passwords = [source.password for source in payload.data_sources.values()]
         attempt.masks = forms([*payload.secrets.values(), *filter(None, passwords)])
-        try:
+        with _needing_room(attempt, "make its folder"):
             prepared = await self._prepare(payload, work_dir)
-        except OSError as error:
-            if error.errno in NO_ROOM:
-                raise NoRoomToStart(str(attempt.id), f"cannot make its folder: {error}") from error
-            raise
         if prepared.in_file_only:
             lines = "\n".join(in_file_only(*each) for each in prepared.in_file_only.items())
             await asyncio.to_thread(append_line, self._log_path(payload), lines)
         if payload.resources:
-            await self._stage(payload, work_dir)
+            with _needing_room(attempt, "stage its resources"):
+                await self._stage(payload, work_dir)
 
         async def run(argv: Sequence[str], env: Mapping[str, str], stdin: str | None) -> Exit:
             request = self._request(attempt, payload, prepared, argv, env, stdin)
@@ -510,6 +508,17 @@ class Runner:
             payload.workflow_instance_id,
             payload.task_instance_id,
         )
+
+
+@contextmanager
+def _needing_room(attempt: Attempt, doing: str) -> Iterator[None]:
+    """Raise NoRoomToStart where the machine has no descriptor, process or memory left."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        raise NoRoomToStart(str(attempt.id), f"cannot {doing}: {error}") from error
 
 
 def _is_interruption(error: BaseException | None) -> bool:

@@ -18,9 +18,12 @@ from typing import Self
 
 from shoal.core.errors import ShoalError, shortened
 from shoal.runtime.storage import PIECE, ObjectMissing, Storage, StorageError
+from shoal.worker.supervisor.shim.child import NO_ROOM
 
 #: Where the process says why it failed, in its current folder.
 REASON_FILE = "reason"
+#: Exit code: this machine has no descriptor, process or memory left for it (EX_TEMPFAIL).
+STARVED = 75
 #: Before the name of a file that is not complete.
 UNFINISHED = "."
 _PAUSES_S = (1.0, 3.0, 9.0)  # between tries: a storage may be away for a moment
@@ -73,10 +76,19 @@ def main() -> int:
     try:
         for file in errand.files:
             _fetch(storage, file, folder)
-    except (ShoalError, OSError) as error:
-        Path(REASON_FILE).write_text(shortened(str(error), _LONGEST_REASON), encoding="utf-8")
-        return 1
+    except (ShoalError, OSError, MemoryError) as error:
+        reason = shortened(str(error) or repr(error), _LONGEST_REASON)
+        Path(REASON_FILE).write_text(reason, encoding="utf-8")
+        return STARVED if _is_starved(error) else 1
     return 0
+
+
+def _is_starved(error: BaseException | None) -> bool:
+    if error is None:
+        return False
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in NO_ROOM):
+        return True
+    return _is_starved(error.__cause__)
 
 
 def _fetch(storage: Storage, file: File, folder: Path) -> None:

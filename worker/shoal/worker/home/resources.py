@@ -20,9 +20,9 @@ from shoal.core.errors import ShoalError
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.execution.attempt import LaunchRequest, Outcome
 from shoal.worker.execution.environment import base_environment
-from shoal.worker.execution.launching import Launcher, LaunchFailed
+from shoal.worker.execution.launching import Launcher, LaunchFailed, NoRoomToStart
 from shoal.worker.execution.work_files import make_folder
-from shoal.worker.home.fetching import REASON_FILE, UNFINISHED, Errand, File
+from shoal.worker.home.fetching import REASON_FILE, STARVED, UNFINISHED, Errand, File
 from shoal.worker.supervisor.causes import INTERRUPTIONS
 
 log = structlog.get_logger()
@@ -136,7 +136,10 @@ class ResourceCache:
                 raise LaunchFailed(folder.name, record.reason, record.cause)
             if record.outcome is not Outcome.SUCCEEDED:
                 said = await asyncio.to_thread(_reason, folder)
-                raise ResourceUnavailable(f"resources are not fetched: {said or record.reason}")
+                why = f"resources are not fetched: {said or record.reason}"
+                if record.exit_code == STARVED:
+                    raise NoRoomToStart(folder.name, why)
+                raise ResourceUnavailable(why)
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
