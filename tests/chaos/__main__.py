@@ -115,6 +115,7 @@ def judge(
             logs,
             outcome.records,
             asked=workload.asked,
+            edits=workload.edits,
             marker=marker,
             zookeeper=cluster.ensemble.hosts,
             session_timeout_s=cluster.timeout_s,

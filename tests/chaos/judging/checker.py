@@ -2,16 +2,27 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tests.chaos.cluster.database import gather
-from tests.chaos.judging import commands, composed, graphs, leaks, leftovers, logs, runs, states
+from tests.chaos.judging import (
+    commands,
+    composed,
+    graphs,
+    leaks,
+    leftovers,
+    logs,
+    programs,
+    runs,
+    states,
+)
 from tests.chaos.judging.evidence import Evidence
 from tests.chaos.judging.logs import LogReader
 from tests.chaos.judging.verdict import Kind, Offence, Verdict
 from tests.chaos.records import FaultRecord
 from tests.chaos.reports.figures import LOSS_DELAY, STOP_DELAY
 from tests.chaos.workload.ledger import Row
-from tests.chaos.workload.workload import Asked
+from tests.chaos.workload.workload import Asked, Edit
 
 MOST_LOGS = 600  # each is a request
 
@@ -23,6 +34,7 @@ def check(
     faults: Sequence[FaultRecord],
     *,
     asked: Sequence[Asked] = (),
+    edits: Sequence[Edit] = (),
     marker: str | None = None,
     zookeeper: str | None = None,
     session_timeout_s: float = 10.0,
@@ -32,7 +44,8 @@ def check(
     ``log_reader`` None: logs are not looked at. ``marker`` None: nor are processes. ``zookeeper``
     None: nor is what is left there.
     """
-    evidence = gather(database_url, ledger_rows, faults, asked, session_timeout_s)
+    found = gather(database_url, ledger_rows, faults, asked, session_timeout_s)
+    evidence = replace(found, edits=edits)
     offences = list(judge(evidence))
     if log_reader is not None:
         offences += logs.judge(evidence, log_reader, MOST_LOGS)
@@ -56,7 +69,7 @@ def judge(evidence: Evidence) -> Iterator[Offence]:
     ):
         if not items:
             yield Offence(Kind.BLIND, "something was done", f"there are no {what}")
-    for part in (commands, runs, states, graphs, composed):
+    for part in (commands, runs, states, graphs, composed, programs):
         yield from part.judge(evidence)
 
 
@@ -75,6 +88,7 @@ def counts(evidence: Evidence) -> dict[str, int]:
         "attempts": len(evidence.attempts),
         **{f"attempts {state}": number for state, number in sorted(states.items())},
         "runs in the ledger": len(evidence.runs),
+        "runs of a program in versions": programs.judged(evidence),
         "runs that were killed": sum(not run.completed for run in evidence.runs),
         "re-runs": runs.completed_again(evidence),
         "overlaps with frozen nodes": runs.frozen_overlaps(evidence),

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.chaos.records import FaultRecord
 from tests.chaos.workload.ledger import Kind, Row, Run, runs
-from tests.chaos.workload.workload import Asked
+from tests.chaos.workload.workload import Asked, Edit
 
 FINAL_TASK = frozenset({"SUCCEEDED", "FAILED", "KILLED", "LOST", "SKIPPED"})
 FINAL_INSTANCE = frozenset({"SUCCEEDED", "FAILED", "STOPPED"})
@@ -131,6 +131,7 @@ class Evidence:
     slots: Mapping[str, int] = field(default_factory=dict)  # of concurrency groups, by name
     backfills: Sequence[Backfill] = ()
     session_timeout_s: float = 10.0  # Shoal's default
+    edits: Sequence[Edit] = ()  # in order
 
     @cached_property
     def runs(self) -> Sequence[Run]:

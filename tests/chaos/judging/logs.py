@@ -7,6 +7,7 @@ import httpx
 
 from tests.chaos.judging.evidence import Attempt, Evidence
 from tests.chaos.judging.verdict import Kind, Offence
+from tests.chaos.workload.dags import PROGRAM
 from tests.chaos.workload.ledger import Run
 from tests.chaos.workload.task import log_text
 
@@ -67,6 +68,8 @@ def _gave_way(evidence: Evidence, attempt: Attempt, error: LogMissing) -> bool:
 
 def _compare(evidence: Evidence, attempt: Attempt, log: bytes) -> Iterator[Offence]:
     run = evidence.runs_of[attempt.id][-1]
+    if run.start.program:  # a line says which version it is
+        log = log.removeprefix(f"shoal: resources: {PROGRAM}@{run.start.program}\n".encode())
     if run.end is not None:
         if len(log) != run.end.size or hashlib.sha256(log).hexdigest() != run.end.sha256:
             text = f"{len(log)} bytes, but {run.end.size} others were printed"

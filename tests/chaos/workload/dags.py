@@ -10,11 +10,13 @@ from typing import Any
 
 TASK_PROGRAM = Path(__file__).parent / "task.py"
 MARKER = "chaos_run"  # the parameter that marks every process of the workload
+PROGRAM_VARIABLE = "CHAOS_PROGRAM"  # see task.py
 MARKER_VARIABLE = f"SHOAL_PARAM_{MARKER.upper()}"
 TICKER, TICKERS = "ticker", 6  # the workflows with schedules
 GATE, GATE_SLOTS = "gate", 2  # the concurrency group
 PASSING = "passing"  # the project of the runs that are purged, which the checker leaves out
 DATED = "dated"  # the workflow of the backfills
+PROGRAM = "chaos/run.sh"  # the resource that some tasks have as their program
 POLICIES = ("queue", "queue_latest", "skip_new", "replace")  # of those that must not overlap
 
 _STRATEGIES = ("continue", "continue", "finish_running", "fail_fast", "ignore")
@@ -22,6 +24,7 @@ _RUN_WHEN = ("all_success",) * 14 + ("all_done",) * 2 + ("one_success", "any_fai
 _PRIORITIES = ("HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST")
 _LONGEST_S = 8.0
 _MOST_TASKS = 40
+_FROM_RESOURCE = 0.2  # share of the tasks
 _LONGEST_CHAIN = 12  # an instance shall end in less than a minute
 
 
@@ -32,6 +35,11 @@ class Site:
     ledger: Path  # folder
     marker: str
     groups: Sequence[str] = ("default",)  # worker groups that have workers
+
+
+def program(number: int) -> bytes:
+    """Return the content of ``PROGRAM`` in its version ``number``, which its tasks write down."""
+    return f'export {PROGRAM_VARIABLE}={number}\nexec "$@"\n'.encode()
 
 
 def random_workflow(name: str, rng: random.Random, site: Site) -> dict[str, Any]:
@@ -165,7 +173,8 @@ def _task(rng: random.Random, site: Site) -> dict[str, Any]:
         "retry_delay": rng.choice((0, 0, 0.5)),
         **_failure(rng, behaviour),
     }
-    return {**_program(behaviour, site), **fields}
+    is_resource = rng.random() < _FROM_RESOURCE
+    return {**_program(behaviour, site, is_resource=is_resource), **fields}
 
 
 def _duration(rng: random.Random) -> float:
@@ -191,7 +200,7 @@ def _failure(rng: random.Random, behaviour: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _program(behaviour: dict[str, Any], site: Site) -> dict[str, Any]:
+def _program(behaviour: dict[str, Any], site: Site, *, is_resource: bool = False) -> dict[str, Any]:
     arguments = [
         sys.executable,
         "-I",
@@ -200,4 +209,5 @@ def _program(behaviour: dict[str, Any], site: Site) -> dict[str, Any]:
         str(site.ledger),
         json.dumps(behaviour),
     ]
-    return {"type": "SHELL", "params": {"script": 'exec "$@"', "arguments": arguments}}
+    program = {"file": PROGRAM} if is_resource else {"script": 'exec "$@"'}
+    return {"type": "SHELL", "params": {**program, "arguments": arguments}}

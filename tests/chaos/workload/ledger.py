@@ -34,6 +34,7 @@ class Row:
     boot_ns: int
     wall_ns: int
     cwd: str = ""  # START
+    program: int = 0  # START: version of the program, if that is a resource
     exit: int = 0  # END: the exit code that follows
     sha256: str = ""  # END: of all that was printed
     size: int = 0  # END: bytes printed

@@ -69,6 +69,15 @@ class Api:
         path = f"/projects/default/concurrency-groups/{name}"
         await self.request("PUT", path, json={"slots": slots})
 
+    async def put_resource(self, path: str, content: bytes, version: int) -> None:
+        """Store a file of the project ``default`` as this version, whatever is repeated."""
+        await self.request(
+            "PUT",
+            f"/projects/default/resource-contents/{path}",
+            content=content,
+            params={"expected_version": version - 1},
+        )
+
     async def backfill(self, key: str, body: dict[str, Any]) -> int:
         """Store the request for a backfill; return its command's id. Raises Refused."""
         headers = {"Idempotency-Key": key}

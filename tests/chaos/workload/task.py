@@ -128,7 +128,7 @@ def main(arguments: "Sequence[str]") -> int:
     begun = time.monotonic()
     if not ledger.lock():
         ledger.write("DUPLICATE")
-    ledger.write("START", cwd=os.getcwd())
+    ledger.write("START", cwd=os.getcwd(), program=int(os.environ.get("CHAOS_PROGRAM", "0")))
     text = log_text(ledger.instance, ledger.task, ledger.attempt, behaviour.get("lines", 0))
     output.print(text[: len(text) // 2])
     for kind in behaviour.get("children", ()):

@@ -12,12 +12,15 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+from tests.chaos.records import now_s
 from tests.chaos.workload.dags import (
     DATED,
     GATE,
     GATE_SLOTS,
+    PROGRAM,
     Site,
     composed,
+    program,
     random_workflow,
     tickers,
 )
@@ -30,6 +33,7 @@ STOPPED = 0.15  # share of those that are stopped
 DAYS = 3  # of a backfill
 _FIRST_DAY = date(2001, 1, 1)
 _LOOK_S = 1.0  # between two looks at what is open
+_EDIT_S = 8.0  # between two edits of the program that tasks have as a resource, on average
 _PAUSE_S = 1.5  # before each command of a plot, on average
 # What is done to an instance: commands, with a moment of random length before each.
 _PLOTS: Sequence[Sequence[str]] = (
@@ -58,6 +62,15 @@ class Asked:
         return bool(self.ids)
 
 
+@dataclass(frozen=True)
+class Edit:
+    """A version of the program, and when it was put there; seconds since boot."""
+
+    version: int
+    began_s: float
+    ended_s: float
+
+
 class Workload:
     """Starts ``rate`` instances a second, as long as fewer than ``max_open`` are open."""
 
@@ -73,6 +86,7 @@ class Workload:
         max_open: int = 30,
     ) -> None:
         self.asked: list[Asked] = []
+        self.edits: list[Edit] = []
         self._api, self._rate, self._max_open = api, rate, max_open
         self._seed, self._rng = seed, random.Random(seed)
         self.site = Site(ledger, marker, groups)
@@ -86,6 +100,7 @@ class Workload:
     async def start(self) -> None:
         """Publish the workflows and begin to start instances."""
         self.site.ledger.mkdir(parents=True, exist_ok=True)
+        await self._edit()
         for number in range(WORKFLOWS):
             definition = random_workflow(f"random-{number:02d}", self._rng, self.site)
             await self._api.publish(definition)
@@ -160,6 +175,7 @@ class Workload:
     async def _generate(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._look())
+            group.create_task(self._keep_editing(random.Random(f"{self._seed}/edits")))
             while True:
                 await asyncio.sleep(self._rng.expovariate(self._rate))
                 if self._open < self._max_open:
@@ -178,6 +194,17 @@ class Workload:
         while True:
             self._open = len([item async for item in self._api.instances(UNFINISHED)])
             await asyncio.sleep(_LOOK_S)
+
+    async def _keep_editing(self, rng: random.Random) -> None:
+        while True:
+            await asyncio.sleep(rng.expovariate(1 / _EDIT_S))
+            await self._edit()
+
+    async def _edit(self) -> None:
+        """Put the next version of the program there."""
+        version, began_s = len(self.edits) + 1, now_s()
+        await self._api.put_resource(PROGRAM, program(version), version)
+        self.edits.append(Edit(version, began_s, now_s()))
 
     async def _one_instance(self, rng: random.Random) -> None:
         """Start an instance; do something to every third one while it runs."""

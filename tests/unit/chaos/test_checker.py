@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.chaos.judging import checker, commands, graphs, runs, states
+from tests.chaos.judging import checker, commands, graphs, programs, runs, states
 from tests.chaos.judging.checker import counts, judge
 from tests.chaos.judging.evidence import Attempt, Change, Command, Evidence, Instance, Step, Task
 from tests.chaos.judging.verdict import Kind, Verdict
 from tests.chaos.records import FaultRecord
 from tests.chaos.workload.ledger import Kind as RowKind
 from tests.chaos.workload.ledger import Row
-from tests.chaos.workload.workload import Asked
+from tests.chaos.workload.workload import Asked, Edit
 from tests.unit.chaos.simulation import Simulation
 
 # One instance, of which ``second`` needs ``first``; both ran well, and ``second`` lost a worker.
@@ -157,6 +157,13 @@ STOP = Command(2, "STOP", "key-2", "DONE", 1, 1, handled_s=8.5)
 FIRED = Command(2, "START", "key-2", "DONE", None, 1, 5, "2026-01-01T00:00:02Z")
 
 QUORUM_LOSS = FaultRecord("quorum-loss", "zookeeper-1", 2.0, 5.0, 6.0, True, "no writes")
+
+
+def edited(ran: int, *began_s: float) -> Evidence:
+    """Let the first run of ``second`` be of a version, and edits last 1 s each."""
+    edits = [Edit(number, at_s, at_s + 1.0) for number, at_s in enumerate(began_s, start=1)]
+    return replace(row(2, program=ran), edits=edits)
+
 
 PLANTED: Sequence[tuple[Kind, str, Evidence]] = [
     # nothing to judge
@@ -333,6 +340,9 @@ PLANTED: Sequence[tuple[Kind, str, Evidence]] = [
     (Kind.ILLEGAL, "too many retries", attempt(2, failures=2)),
     (Kind.LOST, "retry not taken", failed_for_good()),
     (Kind.ILLEGAL, "killed without reason", attempt(1, state="KILLED")),
+    # the version of a program: the instance began after 0.5 seconds
+    (Kind.ILLEGAL, "program of the beginning", edited(2, 0.0, 6.0)),
+    (Kind.ILLEGAL, "program of the beginning", edited(1, -9.0, -5.0)),
 ]
 
 
@@ -348,7 +358,7 @@ def test_planted_offence_is_found(kind: Kind, rule: str, evidence: Evidence) -> 
 
 
 def test_every_rule_has_a_planted_offence() -> None:
-    modules = (commands, graphs, runs, states, checker)
+    modules = (commands, graphs, programs, runs, states, checker)
     assert {rule for module in modules for rule in rules_of(module)} == {p[1] for p in PLANTED}
 
 
@@ -384,6 +394,12 @@ EXCUSED: Mapping[str, Evidence] = {
         CLEAN,
         rows=[*CLEAN.rows, replace(ROWS[2], kind=RowKind.CHILD, boot_ns=9 * 10**9)],
         faults=[replace(CLEAN.faults[0], frozen_pids=frozenset({112}))],
+    ),
+    "version of the beginning": edited(1, -5.0, 6.0),
+    "version of about the beginning": edited(2, -5.0, 1.0),
+    "version after a command": replace(
+        edited(2, -5.0, 6.0),
+        commands=[*CLEAN.commands, Command(2, "RECOVER", "key-2", "REFUSED", 1)],
     ),
     "two commands at once cancel out": more_commands(
         replace(STOP, type="PAUSE"), replace(STOP, id=3, key="key-3", type="RESUME")

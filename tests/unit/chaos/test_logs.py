@@ -33,13 +33,21 @@ EVIDENCE = replace(
 )
 
 
-def reader(missing: str = "", **changed: bytes) -> LogReader:
+def reader(missing: str = "", /, **changed: bytes) -> LogReader:
     def read(task_instance_id: int) -> bytes:
         if missing:
             raise LogMissing(missing)
         return changed.get(f"log_{task_instance_id}", PRINTED[task_instance_id])
 
     return read
+
+
+def test_line_about_the_program_is_no_offence() -> None:
+    rows = [replace(row, program=7) for row in EVIDENCE.rows]
+    line = b"shoal: resources: chaos/run.sh@7\n"
+    read = reader("", **{f"log_{number}": line + text for number, text in PRINTED.items()})
+    assert list(judge(replace(EVIDENCE, rows=rows), read, 100)) == []
+    assert list(judge(EVIDENCE, read, 100))
 
 
 def test_what_was_printed_is_no_offence() -> None:

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from shoal.runtime.definitions import check_definition
-from tests.chaos.workload.dags import Site, random_workflow
+from tests.chaos.workload.dags import Site, program, random_workflow
 from tests.chaos.workload.rest import Api, Refused
 from tests.chaos.workload.workload import Workload
 
@@ -26,6 +26,7 @@ class FakeApi:
         self.commands: dict[str, dict[str, Any]] = {}
         self.workflows: dict[str, dict[str, Any]] = {}
         self.paused: set[int] = set()
+        self.versions = [b""]  # of the program; the first is none
         self.late = 0  # commands that are carried out one after the other, at each look
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
@@ -39,6 +40,8 @@ class FakeApi:
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         path = request.url.path.removeprefix("/api/v1")
+        if request.method == "PUT" and "/resource-contents/" in path:
+            return self._put(request)
         if request.method == "PUT":
             name = path.rpartition("/")[2]
             self.workflows[name] = json.loads(request.content)
@@ -62,6 +65,13 @@ class FakeApi:
             return httpx.Response(200, json={"items": items, "next": None})
         return httpx.Response(200, json={"state": "SUCCEEDED"})
 
+    def _put(self, request: httpx.Request) -> httpx.Response:
+        """Take a version as the API does: the same content again is no other one."""
+        if request.content != self.versions[-1]:
+            assert request.url.params["expected_version"] == str(len(self.versions) - 1)
+            self.versions.append(request.content)
+        return httpx.Response(200, json={})
+
     def _accept(self, key: str, body: dict[str, Any]) -> httpx.Response:
         if body.get("instance_id") == 404:
             return httpx.Response(404, json={"detail": "no such instance"})
@@ -78,6 +88,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
     monkeypatch.setattr("tests.chaos.workload.rest._PAUSE_S", 0.001)
     monkeypatch.setattr("tests.chaos.workload.workload._LOOK_S", 0.001)
     monkeypatch.setattr("tests.chaos.workload.workload._PAUSE_S", 0.001)
+    monkeypatch.setattr("tests.chaos.workload.workload._EDIT_S", 0.01)
     return FakeApi()
 
 
@@ -115,6 +126,9 @@ async def test_workload_remembers_all_that_was_acknowledged(
         k: {c["id"]} for k, c in fake.commands.items()
     }
     assert all(asked.acknowledged for asked in workload.asked)
+    assert len(workload.edits) > 1
+    contents = [program(edit.version) for edit in workload.edits]
+    assert fake.versions[1 : len(contents) + 1] == contents
     ticking = [w for name, w in fake.workflows.items() if name.startswith("ticker")]
     assert ticking
     assert not any(schedule["enabled"] for w in ticking for schedule in w["schedules"])
