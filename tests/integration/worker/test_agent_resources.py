@@ -8,6 +8,7 @@ import os
 import signal
 import sqlite3
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -303,6 +304,29 @@ async def test_files_that_nobody_has_used_for_longest_make_room(
         number, state, _ = await ended(master, "SHELL", both, *large)
         assert (state, log_text(cluster.data, number).splitlines()[-1]) == ("SUCCEEDED", "2100000")
         await eventually(lambda: len(cached(cluster)) == 1)
+
+
+async def test_files_in_use_make_no_room(
+    master: FakeMaster, cluster: ClusterSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy, go_on = ResourceCache._copy, threading.Event()
+    slow, quick = (put(cluster, name, os.urandom(700_000)) for name in ("slow", "quick"))
+
+    def wait_and_copy(self: ResourceCache, wanted: Sequence[pb.Resource], folder: Path) -> None:
+        if wanted[0].path == "slow":
+            go_on.wait()
+        copy(self, wanted, folder)
+
+    monkeypatch.setattr(ResourceCache, "_copy", wait_and_copy)
+    async with InProcessWorker(cluster, resource_cache_mb=1):
+        await the_worker(master.session)
+        try:
+            number = await master.submit("SHELL", {"script": "true"}, resources=[slow])
+            await eventually(lambda: cached(cluster) == [slow.sha256])
+            assert (await ended(master, "SHELL", {"script": "true"}, quick))[1] == "SUCCEEDED"
+        finally:
+            go_on.set()
+        assert (await master.table.ended(number)).state == "SUCCEEDED"
 
 
 async def test_file_of_the_cache_that_has_lost_bytes_is_fetched_again(

@@ -17,6 +17,7 @@ from tests.mutations.catalogue import (
     master,
     quality,
     quarantine,
+    resources,
     retention,
     secrets,
     settling,
@@ -61,4 +62,5 @@ MUTATIONS: tuple[Mutation, ...] = (
     *quality.MUTATIONS,
     *ssh.MUTATIONS,
     *spark_servers.MUTATIONS,
+    *resources.MUTATIONS,
 )
