@@ -41,6 +41,9 @@ class ClusterSettings(BaseSettings):
     # Where the contents of resources are: a folder that all machines share, s3://bucket/folder or
     # webhdfs://host:port/folder; empty: below the data folder.
     resources_url: str = Field(default="", pattern=r"^$|^/|^[a-z][a-z0-9+.-]*://\S+$")
+    # Where finished logs are copied to, so that they outlive their workers: as resources_url;
+    # empty: they stay with their workers alone.
+    logs_url: str = Field(default="", pattern=r"^$|^/|^[a-z][a-z0-9+.-]*://\S+$")
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"  # one line per event either way
 

@@ -1,6 +1,6 @@
-"""Where the contents of resources are kept: a folder, S3, HDFS … whatever fsspec can reach.
+"""Where the contents of resources and finished logs are kept: a folder, S3, HDFS … whatever
+fsspec can reach.
 
-Objects have names made of a project's and a random part; they are written once and never changed.
 Everything here blocks. Drivers of storages other than a folder are imported at their first use.
 """
 
@@ -9,8 +9,9 @@ import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from shoal.core.errors import ShoalError
 from shoal.runtime.settings import ClusterSettings
@@ -20,19 +21,37 @@ if TYPE_CHECKING:
 
 #: Bytes that are read or written in one piece.
 PIECE = 1 << 20
-# A name comes out of the database: nothing in it leads out of the storage.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}/[0-9a-f]{32}")
+_COPY = 4 << 20  # bytes of a file that are copied at once
 _EXTRAS = {"s3": "s3", "s3a": "s3", "hdfs": "hdfs", "webhdfs": "hdfs"}
 
 
-class StorageError(ShoalError):
-    """The storage of resources cannot be used."""
+@dataclass(frozen=True)
+class Purpose:
+    """What a storage holds, the setting that names it, and what its objects are called.
 
-    def __init__(self, url: str, what: str, why: object) -> None:
+    Names come out of the database or from outside: nothing in one leads out of the storage.
+    """
+
+    what: str
+    setting: str
+    names: re.Pattern[str]
+
+
+#: A project's name, and a random part: written once and never changed.
+RESOURCES = Purpose(
+    "resources", "resources_url", re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}/[0-9a-f]{32}")
+)
+
+
+class StorageError(ShoalError):
+    """A storage cannot be used."""
+
+    def __init__(self, storage: "Storage", what: str, why: object) -> None:
         said = str(why).strip() or type(why).__name__
+        purpose = storage.purpose
         super().__init__(
-            f"cannot {what} in the storage of resources, {url}: {said}; it is the setting "
-            "resources_url, and every API and worker must reach it"
+            f"cannot {what} in the storage of {purpose.what}, {storage.url}: {said}; it is the "
+            f"setting {purpose.setting}, and every API and worker must reach it"
         )
 
 
@@ -43,13 +62,13 @@ class ObjectMissing(StorageError):
 class Storage:
     """The storage at a URL, such as /srv/shoal/resources, s3://bucket/folder, webhdfs://host/…"""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, purpose: Purpose = RESOURCES) -> None:
+        self.url, self.purpose = url, purpose
         self._opened: tuple[AbstractFileSystem, str] | None = None
 
     @classmethod
     def of(cls, cluster: ClusterSettings) -> "Storage":
-        """Return the storage that the settings name."""
+        """Return the storage of resources that the settings name."""
         return cls(cluster.resources)
 
     @staticmethod
@@ -64,19 +83,19 @@ class Storage:
         After an exception in the block some of it may be there: ``remove`` it. Raises StorageError.
         """
         what = f"write {name}"
-        with _telling(self.url, what):
+        with _telling(self, what):
             files, path = self._at(name)
             is_local = "file" in files.protocol
             if is_local:
                 Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = files.open(path, "wb")
         try:
-            yield _Told(file, self.url, what)
+            yield _Told(file, self, what)
         except BaseException:
             with suppress(Exception):
                 _abandon(file)
             raise
-        with _telling(self.url, what):
+        with _telling(self, what):
             if is_local:
                 _make_durable(file, Path(path).parent)
             file.close()
@@ -85,30 +104,103 @@ class Storage:
     def reading(self, name: str) -> Iterator["Reader"]:
         """Open an object. Raises ObjectMissing, StorageError."""
         what = f"read {name}"
-        with _telling(self.url, what):
+        with _telling(self, what):
             files, path = self._at(name)
             file = files.open(path, "rb")
         try:
-            yield _Told(file, self.url, what)
+            yield _Told(file, self, what)
         finally:
             with suppress(Exception):
                 file.close()
 
     def remove(self, name: str) -> None:
         """Remove an object, which may be gone already. Raises StorageError."""
-        with _telling(self.url, f"remove {name}"):
+        with _telling(self, f"remove {name}"):
             files, path = self._at(name)
             with suppress(FileNotFoundError):
                 files.rm_file(path)
 
+    def put(self, name: str, source: BinaryIO) -> int:
+        """Write an object from a file, complete or not at all, over the one that there may be.
+
+        Returns its bytes. Raises StorageError; OSError if the file cannot be read.
+        """
+        what = f"write {name}"
+        with _telling(self, what):
+            files, path = self._at(name)
+            is_local = "file" in files.protocol
+            # An object of S3 is there when it has been closed, and not before.
+            part = path if _is_s3(files) else f"{path}.{uuid.uuid4().hex}.part"
+            if is_local:
+                Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file = files.open(part, "wb")
+        size = 0
+        try:
+            while piece := source.read(_COPY):
+                with _telling(self, what):
+                    file.write(piece)
+                size += len(piece)
+            with _telling(self, what):
+                if is_local:
+                    _make_durable(file, Path(path).parent)
+                file.close()
+                if part != path:
+                    _rename(files, part, path)
+        except BaseException:
+            with suppress(Exception):
+                _abandon(file)
+            if part != path:
+                with suppress(Exception):
+                    files.rm_file(part)
+            raise
+        return size
+
+    def size(self, name: str) -> int:
+        """Return the bytes of an object. Raises ObjectMissing, StorageError."""
+        with _telling(self, f"read {name}"):
+            files, path = self._at(name)
+            return int(files.info(path)["size"])
+
+    def read_range(self, name: str, start: int, end: int) -> bytes:
+        """Return the bytes from ``start`` up to ``end``. Raises ObjectMissing, StorageError."""
+        if start >= end:
+            return b""
+        with _telling(self, f"read {name}"):
+            files, path = self._at(name)
+            return bytes(files.cat_file(path, start=start, end=end))
+
+    def names_in(self, folder: str) -> list[str]:
+        """Return the names of what lies in a folder, which need not be there.
+
+        ``folder``: a path of the caller's making. Raises StorageError.
+        """
+        with _telling(self, f"list {folder}"):
+            files, root = self._files()
+            try:
+                found = files.ls(f"{root}/{folder}", detail=False)
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+            return [str(path).rstrip("/").rpartition("/")[2] for path in found]
+
+    def remove_folder(self, folder: str) -> None:
+        """Remove all in a folder, which need not be there. Raises StorageError."""
+        with _telling(self, f"remove {folder}"):
+            files, root = self._files()
+            with suppress(FileNotFoundError):
+                files.rm(f"{root}/{folder}", recursive=True)
+
     def _at(self, name: str) -> tuple["AbstractFileSystem", str]:
         """Return the file system, and an object's path there. Raises ObjectMissing."""
-        if not _NAME.fullmatch(name):
-            raise ObjectMissing(self.url, "work", f"{name!r:.200} is no name of an object")
+        if not self.purpose.names.fullmatch(name):
+            raise ObjectMissing(self, "work", f"{name!r:.200} is no name of an object")
+        files, root = self._files()
+        return files, f"{root}/{name}"
+
+    def _files(self) -> tuple["AbstractFileSystem", str]:
+        """Return the file system, and the path of the storage there."""
         if self._opened is None:
             self._opened = self._open()
-        files, root = self._opened
-        return files, f"{root.rstrip('/')}/{name}"
+        return self._opened
 
     def _open(self) -> tuple["AbstractFileSystem", str]:
         from fsspec.core import url_to_fs
@@ -123,8 +215,8 @@ class Storage:
         except ImportError as error:
             extra = _EXTRAS.get(protocol)
             hint = f"; `pip install shoal[{extra}]`" if extra else ""
-            raise StorageError(self.url, "work", f"{error}{hint}") from error
-        return files, str(root)
+            raise StorageError(self, "work", f"{error}{hint}") from error
+        return files, str(root).rstrip("/")
 
 
 class Reader(Protocol):
@@ -142,29 +234,42 @@ class Writer(Protocol):
 class _Told:
     """A file whose errors say which storage it is about."""
 
-    def __init__(self, file: Any, url: str, what: str) -> None:
-        self._file, self._url, self._what = file, url, what
+    def __init__(self, file: Any, storage: Storage, what: str) -> None:
+        self._file, self._storage, self._what = file, storage, what
 
     def read(self, size: int) -> bytes:
-        with _telling(self._url, self._what):
+        with _telling(self._storage, self._what):
             return bytes(self._file.read(size))
 
     def write(self, data: bytes) -> int:
-        with _telling(self._url, self._what):
+        with _telling(self._storage, self._what):
             return int(self._file.write(data))
 
 
 @contextmanager
-def _telling(url: str, what: str) -> Iterator[None]:
+def _telling(storage: Storage, what: str) -> Iterator[None]:
     """Raise what drivers raise as errors of ours."""
     try:
         yield
     except ShoalError:
         raise
     except FileNotFoundError as error:
-        raise ObjectMissing(url, what, "it is not there") from error
+        raise ObjectMissing(storage, what, "it is not there") from error
     except Exception as error:  # drivers raise whatever their libraries do
-        raise StorageError(url, what, error) from error
+        raise StorageError(storage, what, error) from error
+
+
+def _is_s3(files: "AbstractFileSystem") -> bool:
+    return "s3" in files.protocol
+
+
+def _rename(files: "AbstractFileSystem", part: str, path: str) -> None:
+    if "file" in files.protocol:
+        os.replace(part, path)
+        return
+    with suppress(FileNotFoundError):
+        files.rm_file(path)  # others do not rename over what is there
+    files.mv(part, path)
 
 
 def _abandon(file: Any) -> None:

@@ -25,8 +25,9 @@ from shoal.runtime.storage import Storage
 from shoal.worker.execution.attempt import LaunchRequest
 from shoal.worker.execution.launching import Launched, Launcher
 from shoal.worker.home import fetching
-from shoal.worker.home.fetching import STARVED, Errand, File
+from shoal.worker.home.fetching import STARVED, Errand, File, WrongContent
 from shoal.worker.home.resources import ResourceCache
+from shoal.worker.supervisor.causes import EndCause
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     WorkerProcess,
@@ -267,6 +268,29 @@ async def test_worker_that_is_stopped_waits_for_no_fetching(
     assert master.table.tasks[number].report is None  # it is no failure: the attempt is lost
 
 
+async def test_fetching_that_is_interrupted_is_no_result_of_the_attempt(
+    master: FakeMaster,
+    worker: InProcessWorker,
+    cluster: ClusterSettings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    launch, launchers = Launcher.launch, dict[str, Launcher]()
+
+    async def noted(self: Launcher, request: LaunchRequest, **rest: Any) -> Launched:
+        launchers[request.id] = self
+        return await launch(self, request, **rest)
+
+    monkeypatch.setattr(Launcher, "launch", noted)
+    file = put(cluster, "a", b"one")
+    hold(cluster, file)
+    number = await master.submit("SHELL", {"script": "true"}, resources=[file])
+    await eventually(lambda: launchers != {})
+    ((fetch, launcher),) = launchers.items()
+    await launcher.kill(fetch, "the lease has passed", 0.0, EndCause.LEASE_LOST)
+    await master.unclaimed(number)
+    assert master.table.tasks[number].report is None
+
+
 async def test_fetching_dies_with_its_worker_and_leaves_nothing_half_done(
     master: FakeMaster, cluster: ClusterSettings
 ) -> None:
@@ -394,3 +418,19 @@ def test_fetching_tells_a_machine_without_room_from_a_file_that_cannot_be_had(
     monkeypatch.setattr(sys, "stdin", io.StringIO(errand.to_json()))
     assert fetching.main() == code
     assert (tmp_path / fetching.REASON_FILE).read_text() in (str(error), repr(error))
+
+
+def test_content_is_checked_before_it_has_its_name(
+    cluster: ClusterSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    resource = put(cluster, "a", b"one")
+    right = File(resource.object, resource.sha256, resource.size)
+    for wrong in (replace(right, sha256="0" * 64), replace(right, size=2), replace(right, size=4)):
+        errand = Errand(cluster.resources, str(folder), [wrong])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(errand.to_json()))
+        assert fetching.main() == 1
+        assert (tmp_path / fetching.REASON_FILE).read_text() == str(WrongContent(wrong))
+        assert os.listdir(folder) == []

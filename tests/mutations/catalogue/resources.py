@@ -26,7 +26,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "the name of an object leads out of the storage",
         Promise.TEXT_STAYS_TEXT,
         _STORAGE,
-        ("if not _NAME.fullmatch(name):", "if False:"),
+        ("if not self.purpose.names.fullmatch(name):", "if False:"),
         (f"{_OF_STORAGE}::test_name_that_leads_elsewhere_is_none",),
     ),
     mutation(
@@ -41,7 +41,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.NOTHING_LOST,
         _FETCHING,
         ("if (digest.hexdigest(), size) != (file.sha256, file.size):", "if False:"),
-        (f"{_IN_WORKER}::test_content_that_is_not_what_was_stored_is_never_used",),
+        (f"{_IN_WORKER}::test_content_is_checked_before_it_has_its_name",),
     ),
     mutation(
         "a file that has lost its bytes in a crash is used",
@@ -86,7 +86,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.PROGRESS,
         _CACHE,
         ("if record.cause in INTERRUPTIONS:", "if False:"),
-        (f"{_IN_WORKER}::test_worker_that_is_stopped_waits_for_no_fetching",),
+        (f"{_IN_WORKER}::test_fetching_that_is_interrupted_is_no_result_of_the_attempt",),
     ),
     mutation(
         "a machine without room for a fetch fails the task",

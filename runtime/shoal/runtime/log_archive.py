@@ -1,0 +1,67 @@
+"""Finished logs in a storage, where they outlive the worker that has run the attempt.
+
+An object is ``CLUSTER/THOUSAND/INSTANCE/TASK_INSTANCE.log``: CLUSTER is the uid that a cluster's
+database has, so clusters that share a storage do not meet; THOUSAND is INSTANCE // 1000, so no
+folder has very many. Everything here blocks.
+"""
+
+import re
+from typing import BinaryIO, Self
+
+from shoal.runtime.settings import ClusterSettings
+from shoal.runtime.storage import Purpose, Storage
+
+_NUMBER = r"[0-9]{1,19}"
+_CLUSTER = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+LOGS = Purpose(
+    "finished logs", "logs_url", re.compile(rf"{_CLUSTER}/{_NUMBER}/{_NUMBER}/{_NUMBER}\.log")
+)
+_PER_FOLDER = 1_000  # instances
+
+
+class LogArchive:
+    """The logs of one cluster, by the ids of workflow instances and task instances."""
+
+    def __init__(self, url: str, cluster: str) -> None:
+        if not re.fullmatch(_CLUSTER, cluster):
+            raise ValueError(f"{cluster!r:.100} is no uid of a cluster")
+        self._storage, self._cluster = Storage(url, LOGS), cluster
+
+    @classmethod
+    def of(cls, settings: ClusterSettings, cluster: str) -> Self | None:
+        """Return the archive that the settings name; None: there is to be none."""
+        return cls(settings.logs_url, cluster) if settings.logs_url else None
+
+    def put(self, instance: int, task: int, log: BinaryIO) -> int:
+        """Store a log, complete or not at all; return its bytes. Raises StorageError, OSError."""
+        return self._storage.put(self._name(instance, task), log)
+
+    def size(self, instance: int, task: int) -> int:
+        """Return the bytes of a log. Raises ObjectMissing, StorageError."""
+        return self._storage.size(self._name(instance, task))
+
+    def read(self, instance: int, task: int, start: int, end: int) -> bytes:
+        """Return the bytes from ``start`` up to ``end``. Raises ObjectMissing, StorageError."""
+        return self._storage.read_range(self._name(instance, task), start, end)
+
+    def thousands(self) -> list[int]:
+        """Return which thousands of instances have logs. Raises StorageError."""
+        return _numbers(self._storage.names_in(self._cluster))
+
+    def instances(self, thousand: int) -> list[int]:
+        """Return the instances of a thousand that have logs. Raises StorageError."""
+        return _numbers(self._storage.names_in(f"{self._cluster}/{thousand}"))
+
+    def remove(self, instance: int) -> None:
+        """Remove all logs of an instance. Raises StorageError."""
+        self._storage.remove_folder(self._folder(instance))
+
+    def _folder(self, instance: int) -> str:
+        return f"{self._cluster}/{instance // _PER_FOLDER}/{instance}"
+
+    def _name(self, instance: int, task: int) -> str:
+        return f"{self._folder(instance)}/{task}.log"
+
+
+def _numbers(names: list[str]) -> list[int]:
+    return sorted(int(name) for name in names if re.fullmatch(_NUMBER, name))
