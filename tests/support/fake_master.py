@@ -72,6 +72,9 @@ class TaskTable:
         return await self.wait(task_instance_id, *ENDS.values(), timeout_s=timeout_s)
 
 
+CLUSTER = "the cluster of the fake master"  # its uid
+
+
 class FakeMaster(MasterServiceServicer):
     """Owns ``partitions`` while its block lasts, serves them, and puts tasks into the queue.
 
@@ -256,7 +259,7 @@ class FakeMaster(MasterServiceServicer):
         self, request: pb.StandingRequest, context: Any
     ) -> pb.StandingResponse:
         """Say that everything still runs: no log goes."""
-        return pb.StandingResponse(open=request.workflow_instance_ids)
+        return pb.StandingResponse(open=request.workflow_instance_ids, cluster=CLUSTER)
 
     async def Fetch(  # noqa: N802 - the name is the contract's
         self, request: pb.FetchRequest, context: Any

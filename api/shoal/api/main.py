@@ -33,6 +33,7 @@ from shoal.coordination.session.session import ZkSession
 from shoal.coordination.starting import connect_when_there
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles
+from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Storage
 from shoal.runtime.vault import Vault
@@ -112,6 +113,7 @@ async def open_services(
     await stack.enter_async_context(TreeKeeper(session, partitions))
     async with database.unit_of_work() as uow:
         await uow.partitions.ensure(partitions)
+        uid = await uow.cluster.uid()
         await uow.commit()
     clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
     masters = await stack.enter_async_context(Members(session, layout.MASTERS))
@@ -134,7 +136,7 @@ async def open_services(
         partitions=partitions,
         intake=intake,
         feed=Feed(database, settings.subscriber_events),
-        logs=LogProxy(database, workers, channels),
+        logs=LogProxy(database, workers, channels, LogArchive.of(cluster, uid)),
         progress=ProgressReader(workers, channels),
         prober=Prober(workers, channels),
         resources=ResourceFiles(database, Storage.of(cluster), Limits.of(settings), clock),

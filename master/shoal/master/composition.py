@@ -35,6 +35,7 @@ from shoal.master.membership.participation import Participation
 from shoal.master.membership.partitions import PartitionKeeper
 from shoal.master.notifier import Notifier
 from shoal.master.services.admission import Admission
+from shoal.master.services.archived_logs import ArchivedLogSweeper
 from shoal.master.services.backfills import REQUESTS, Backfills
 from shoal.master.services.dependencies import DependencyWatcher
 from shoal.master.services.purging import Purger
@@ -50,6 +51,7 @@ from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import add_MasterServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
+from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Storage
 from shoal.runtime.vault import Vault
@@ -99,7 +101,13 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
         notifier.notify_owners,
     )
     revoker = _revoker(stack, opened, engine, workers, background)
-    services = _services(context, workers, revoker, Storage.of(opened.cluster))
+    services = _services(
+        context,
+        workers,
+        revoker,
+        Storage.of(opened.cluster),
+        LogArchive.of(opened.cluster, opened.cluster_uid),
+    )
     listeners.register(*services, notifier)
     stack.callback(workers.members.on_change(listeners.on_workers_changed))
     address = await _serve_workers(stack, opened, engine, revoker)
@@ -151,7 +159,11 @@ def _revoker(
 
 
 def _services(
-    context: MasterContext, workers: _Workers, revoker: Revoker, storage: Storage
+    context: MasterContext,
+    workers: _Workers,
+    revoker: Revoker,
+    storage: Storage,
+    archive: LogArchive | None,
 ) -> Sequence[Service]:
     settings = context.settings
     backfills = Backfills(context)
@@ -166,6 +178,7 @@ def _services(
         Timers(context.clock, context.engine.wake, settings.kill_retry_s),
         Purger(context, settings.retention, settings.hours, settings.purge_trigger),
         ResourceSweeper(context, storage),
+        ArchivedLogSweeper(context, archive),
     )
 
 

@@ -997,8 +997,11 @@ class StandingResponse(_message.Message):
     ENDED_FIELD_NUMBER: _builtins.int
     ENDED_AT_FIELD_NUMBER: _builtins.int
     NOW_FIELD_NUMBER: _builtins.int
+    CLUSTER_FIELD_NUMBER: _builtins.int
     now: _builtins.float
     """by the masters' clock"""
+    cluster: _builtins.str
+    """the uid of the cluster's database"""
     @_builtins.property
     def open(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """not ended: tasks of theirs may run"""
@@ -1016,10 +1019,11 @@ class StandingResponse(_message.Message):
         ended: _abc.Iterable[_builtins.int] | None = ...,
         ended_at: _abc.Iterable[_builtins.float] | None = ...,
         now: _builtins.float = ...,
+        cluster: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ended", b"ended", "ended_at", b"ended_at", "now", b"now", "open", b"open"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster", b"cluster", "ended", b"ended", "ended_at", b"ended_at", "now", b"now", "open", b"open"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

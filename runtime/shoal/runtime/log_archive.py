@@ -1,10 +1,11 @@
 """Finished logs in a storage, where they outlive the worker that has run the attempt.
 
-An object is ``CLUSTER/THOUSAND/INSTANCE/TASK_INSTANCE.log``: CLUSTER is the uid that a cluster's
-database has, so clusters that share a storage do not meet; THOUSAND is INSTANCE // 1000, so no
-folder has very many. Everything here blocks.
+An object is ``CLUSTER/THOUSAND/INSTANCE/TASK_INSTANCE.log``: CLUSTER is made of the uid that a
+cluster's database has, so clusters that share a storage do not meet; THOUSAND is INSTANCE // 1000,
+so no folder has very many. Everything here blocks.
 """
 
+import hashlib
 import re
 from typing import BinaryIO, Self
 
@@ -12,9 +13,10 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Purpose, Storage
 
 _NUMBER = r"[0-9]{1,19}"
-_CLUSTER = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 LOGS = Purpose(
-    "finished logs", "logs_url", re.compile(rf"{_CLUSTER}/{_NUMBER}/{_NUMBER}/{_NUMBER}\.log")
+    "finished logs",
+    "logs_url",
+    re.compile(rf"[0-9a-f]{{32}}/{_NUMBER}/{_NUMBER}/{_NUMBER}\.log"),
 )
 _PER_FOLDER = 1_000  # instances
 
@@ -23,9 +25,8 @@ class LogArchive:
     """The logs of one cluster, by the ids of workflow instances and task instances."""
 
     def __init__(self, url: str, cluster: str) -> None:
-        if not re.fullmatch(_CLUSTER, cluster):
-            raise ValueError(f"{cluster!r:.100} is no uid of a cluster")
-        self._storage, self._cluster = Storage(url, LOGS), cluster
+        self._storage = Storage(url, LOGS)
+        self._cluster = hashlib.sha256(cluster.encode()).hexdigest()[:32]  # whatever the uid is
 
     @classmethod
     def of(cls, settings: ClusterSettings, cluster: str) -> Self | None:

@@ -187,7 +187,11 @@ class Storage:
         with _telling(self, f"remove {folder}"):
             files, root = self._files()
             with suppress(FileNotFoundError):
-                files.rm(f"{root}/{folder}", recursive=True)
+                if not _is_s3(files):
+                    files.rm(f"{root}/{folder}", recursive=True)
+                    return
+                for path in files.find(f"{root}/{folder}"):  # rm() would read [ in it as a pattern
+                    files.rm_file(path)
 
     def _at(self, name: str) -> tuple["AbstractFileSystem", str]:
         """Return the file system, and an object's path there. Raises ObjectMissing."""

@@ -48,6 +48,7 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
         master = {"address": "127.0.0.1:1", "host": "h", "pid": 1, "started_at": STARTED}
         worker = {**master, "group": "g", "slots": 4, "running": 2, "paused": "its disk is full"}
         worker["unreachable"] = ["127.0.0.1:1"]
+        worker["logs_not_archived"] = "the archive is away"
         await stack.enter_async_context(Membership(session, layout.MASTERS, "m1", master))
         await stack.enter_async_context(Membership(session, layout.WORKERS, "w1", worker))
         await stack.enter_async_context(
@@ -90,6 +91,7 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
         "started_at": time,
         "paused": "its disk is full",
         "unreachable": ["127.0.0.1:1"],
+        "logs_not_archived": "the archive is away",
         "clock_ahead_s": None,
     }
     assert health["checks"]["paused_workers"] == 1

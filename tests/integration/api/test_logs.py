@@ -1,10 +1,13 @@
 """Logs, proxied from a worker over gRPC."""
 
 import asyncio
+import io
 import json
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,6 +17,7 @@ from shoal.api.operations.logs import LogPart, text_of
 from shoal.api.services import Services
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import TaskState
+from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 from tests.integration.api.fake_worker import FakeWorker, fake_worker
@@ -126,6 +130,69 @@ async def test_a_worker_that_is_gone_is_named(api: Api) -> None:
         answer = await api.client.get(log_of(task) + path)
         assert "worker w9 " in problem_of(answer, 503, "log-unavailable")["detail"]
         assert answer.headers["retry-after"] == "1"
+
+
+@pytest.fixture
+def archive(services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LogArchive:
+    """The archive of this API."""
+    found = LogArchive(str(tmp_path / "archive"), "uid")
+    monkeypatch.setattr(services.logs, "_archive", found)
+    return found
+
+
+@pytest.mark.parametrize("gone", ["worker", "log", "deleted", "silent"])
+async def test_log_that_no_worker_has_any_more_comes_from_the_archive(
+    live: Api, services: Services, cluster: ClusterSettings, archive: LogArchive, gone: str
+) -> None:
+    content = TEXT * 2000  # more than one view
+    run = await live.run()
+    told: dict[str, Any] = {"log_retention_days": 1e-9} if gone == "deleted" else {}
+    async with AsyncExitStack() as stack:
+        if gone != "worker":
+            worker = await stack.enter_async_context(fake_worker(services, cluster, **told))
+            if gone == "silent":
+                await worker.stop()
+        task = await set_state(live, run, TaskState.SUCCEEDED, "w1")
+        archive.put(run.id, task["id"], io.BytesIO(content))
+        part = await view(live, task, f"offset={len(TEXT)}&limit=6")
+        assert (part["offset"], part["size"]) == (len(TEXT), len(content))
+        assert (part["data"], part["finished"]) == (TEXT[:6].decode(), True)
+        assert (await view(live, task, "offset=-6"))["data"] == " fish\n"[-6:]
+        beyond = await view(live, task, f"offset={len(content) + 100}")
+        assert (beyond["data"], beyond["next_offset"]) == ("", len(content))
+        whole = await live.client.get(f"{log_of(task)}/raw")
+        assert (whole.status_code, whole.content) == (200, content)
+        some = await live.client.get(f"{log_of(task)}/raw", headers={"Range": "bytes=5-9"})
+        assert (some.status_code, some.content) == (206, content[5:10])
+        async with stream(live.client, f"{log_of(task)}/follow?offset={len(TEXT)}") as reader:
+            text = await read_log(reader, len(content) - len(TEXT))
+            assert text == content[len(TEXT) :].decode()
+            event = await reader.next()
+            assert event is not None
+            assert event.kind == "end"
+
+
+async def test_log_that_is_not_in_the_archive_either_is_told_as_before(
+    api: Api, archive: LogArchive, worker: FakeWorker, tmp_path: Path
+) -> None:
+    task = await set_state(api, await api.run(), TaskState.FAILED, "w9")
+    answer = await api.client.get(log_of(task))
+    assert "worker w9 " in problem_of(answer, 503, "log-unavailable")["detail"]
+    (tmp_path / "archive").write_text("")  # no folder: it cannot be read
+    for path in ("", "/raw", "/follow"):
+        answer = await api.client.get(log_of(task) + path)
+        assert "worker w9 " in problem_of(answer, 503, "log-unavailable")["detail"]
+
+
+async def test_log_of_a_task_that_runs_does_not_come_from_the_archive(
+    api: Api, archive: LogArchive, worker: FakeWorker
+) -> None:
+    run = await api.run()
+    task = await set_state(api, run, TaskState.RUNNING, "w1")
+    archive.put(run.id, task["id"], io.BytesIO(b"when it was here before\n"))
+    assert (await view(api, task))["data"] == ""
+    await worker.log(task).write(b"now\n")
+    assert (await view(api, task))["data"] == "now\n"
 
 
 async def test_a_worker_that_does_not_answer_is_named(api: Api, worker: FakeWorker) -> None:

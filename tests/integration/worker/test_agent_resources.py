@@ -24,6 +24,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Storage
 from shoal.worker.execution.attempt import LaunchRequest
 from shoal.worker.execution.launching import Launched, Launcher
+from shoal.worker.execution.work_files import ANSWER_FILE
 from shoal.worker.home import fetching
 from shoal.worker.home.fetching import STARVED, Errand, File, WrongContent
 from shoal.worker.home.resources import ResourceCache
@@ -417,7 +418,7 @@ def test_fetching_tells_a_machine_without_room_from_a_file_that_cannot_be_had(
     errand = Errand(str(tmp_path), str(tmp_path), [File("a/b", "0" * 64, 1)])
     monkeypatch.setattr(sys, "stdin", io.StringIO(errand.to_json()))
     assert fetching.main() == code
-    assert (tmp_path / fetching.REASON_FILE).read_text() in (str(error), repr(error))
+    assert (tmp_path / ANSWER_FILE).read_text() in (str(error), repr(error))
 
 
 def test_content_is_checked_before_it_has_its_name(
@@ -432,5 +433,5 @@ def test_content_is_checked_before_it_has_its_name(
         errand = Errand(cluster.resources, str(folder), [wrong])
         monkeypatch.setattr(sys, "stdin", io.StringIO(errand.to_json()))
         assert fetching.main() == 1
-        assert (tmp_path / fetching.REASON_FILE).read_text() == str(WrongContent(wrong))
+        assert (tmp_path / ANSWER_FILE).read_text() == str(WrongContent(wrong))
         assert os.listdir(folder) == []

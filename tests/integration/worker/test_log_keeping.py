@@ -5,15 +5,20 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from shoal.coordination import Claim, Entry
 from shoal.proto.errors import PeerUnavailable
 from shoal.worker.attempts import Attempts
+from shoal.worker.execution.launching import Launcher
+from shoal.worker.home.helpers import Helpers
+from shoal.worker.logs.archiving import LogArchiver
+from shoal.worker.logs.asking import Standing
 from shoal.worker.logs.files import LogStore
 from shoal.worker.logs.folders import content, folders, remove
-from shoal.worker.logs.keeping import DAY_S, LogKeeper, Standing
+from shoal.worker.logs.keeping import DAY_S, LogKeeper
 from shoal.worker.supervisor.shim.child import open_log
 
 MIB = 1 << 20
@@ -227,3 +232,19 @@ def test_links_lead_nowhere(place: Place, tmp_path: Path) -> None:
     (place.store.root / "demo.other" / "1").symlink_to(elsewhere)
     assert [content(one) for one in folders(place.store.root)] == [None]
     assert (elsewhere / "10.log").exists()
+
+
+async def test_what_is_still_to_be_copied_to_the_archive_does_not_go_by_age(place: Place) -> None:
+    helpers = Helpers(place.work, cast("Launcher", None), {})  # no copy is made here
+    archiver = LogArchiver(place.store.root, "/nowhere", place.attempts, place.ask, helpers)
+    place.log(1, 10, days=31)
+    copied = place.log(2, 20, days=31)
+    place.log(300, 30, days=31)  # its instance has been purged: nobody wants it
+    mark = copied.parent / ".archived"
+    mark.write_text("\n20 10\n")
+    at = time.time() - 31 * DAY_S
+    for path in (mark, mark.parent):
+        os.utime(path, (at, at))
+    assert await place.keeper(archiver=archiver).sweep() == 2
+    assert place.left() == [10]
+    assert not copied.parent.exists()

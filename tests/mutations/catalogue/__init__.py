@@ -14,6 +14,7 @@ from tests.mutations.catalogue import (
     group,
     http,
     keys,
+    log_archive,
     master,
     quality,
     quarantine,
@@ -63,4 +64,5 @@ MUTATIONS: tuple[Mutation, ...] = (
     *ssh.MUTATIONS,
     *spark_servers.MUTATIONS,
     *resources.MUTATIONS,
+    *log_archive.MUTATIONS,
 )

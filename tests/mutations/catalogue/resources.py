@@ -84,7 +84,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "fetching that ends with its worker is a failure",
         Promise.PROGRESS,
-        _CACHE,
+        "worker/shoal/worker/home/helpers.py",
         ("if record.cause in INTERRUPTIONS:", "if False:"),
         (f"{_IN_WORKER}::test_fetching_that_is_interrupted_is_no_result_of_the_attempt",),
     ),
@@ -92,7 +92,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a machine without room for a fetch fails the task",
         Promise.PROGRESS,
         _CACHE,
-        ("if record.exit_code == STARVED:", "if False:"),
+        ("if ended.record.exit_code == STARVED:", "if False:"),
         (
             f"{_IN_WORKER}::"
             "test_task_goes_back_where_the_machine_has_no_room_to_stage_its_files[fetching]",

@@ -40,13 +40,18 @@ def s3() -> Iterator[str]:
         server.stop()
 
 
+def sign_in(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """Let drivers find that S3."""
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+
+
 @pytest.fixture(params=["folder", "s3"])
 def storage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Storage:
     if request.param == "folder":
         return Storage(str(request.getfixturevalue("tmp_path") / "resources"))
-    for name, value in CREDENTIALS.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", request.getfixturevalue("s3"))
+    sign_in(monkeypatch, request.getfixturevalue("s3"))
     return Storage("s3://shoal/resources")
 
 

@@ -40,6 +40,7 @@ LOAD_EVERY_S = 1.0  # how often the member's data may change
 CLAIMS_CHECK_S = 2.0  # between checks whether our claims still stand: two requests each
 RELEASE_PAUSE_S = 0.1  # a finished task's claim is not waited for: those of a while go together
 LAST_REPORTS_S = 5.0  # to hand over results before leaving; the rest waits in the spool
+LAST_LOGS_S = 10.0  # to copy logs to the archive before leaving; a next life does the rest
 STOPPED = "the worker was stopped"
 SESSION_LOST = "the worker lost its ZooKeeper session"
 
@@ -157,6 +158,7 @@ class Agent:
                         self._disk.watch(lambda: self._disk_changed(member, runner))
                     ),
                     self._tasks.create_task(self._log_keeper.watch(self.publish_soon)),
+                    self._tasks.create_task(self._log_keeper.archive()),
                 ]
                 await stop.wait()
                 log.info("worker stopping", running=self._attempts.occupied)
@@ -167,6 +169,7 @@ class Agent:
                 runner.start_no_more()
                 await self._drain(runner, at_once)
                 await _first(reporter.drained(), at_once.wait(), timeout_s=LAST_REPORTS_S)
+                await _first(self._log_keeper.finish(), at_once.wait(), timeout_s=LAST_LOGS_S)
         finally:
             unsubscribe()
             for task in lasting:

@@ -30,6 +30,7 @@ from shoal.worker.execution.probing import ProbeService
 from shoal.worker.execution.runner import Runner, Surroundings
 from shoal.worker.execution.service import WorkerService
 from shoal.worker.execution.starting import Starting
+from shoal.worker.home.helpers import Helpers
 from shoal.worker.home.home import WorkerHome
 from shoal.worker.home.resources import ResourceCache
 from shoal.worker.intake.claims import Claimer
@@ -37,6 +38,7 @@ from shoal.worker.intake.disk import DiskGuard
 from shoal.worker.intake.eager_dispatch import EagerDispatch
 from shoal.worker.intake.fetching import Fetcher
 from shoal.worker.intake.reachability import Reachability
+from shoal.worker.logs.archiving import LogArchiver
 from shoal.worker.logs.asking import Asking
 from shoal.worker.logs.files import LogStore
 from shoal.worker.logs.keeping import LogKeeper
@@ -66,6 +68,7 @@ class Foundation:
     launcher: Launcher
     spool: Spool
     resources_url: str  # of the storage of resources
+    logs_url: str  # of the archive of logs; empty: there is none
 
 
 class Parts:
@@ -80,6 +83,17 @@ class Parts:
         self.masters = Masters(Owners(base.session), base.channels, timeout_s)
         self.log_limit = LogLimit(self.attempts, settings.log_limit_mb)
         self.store = LogStore(folders.logs, self.log_limit.limit)
+        ask = Asking(self.masters, base.partitions)
+        archiver = None
+        if base.logs_url:
+            archiver = LogArchiver(
+                self.store.root,
+                base.logs_url,
+                self.attempts,
+                ask,
+                Helpers(folders.work, base.launcher, os.environ),
+                base.home.former_logs,
+            )
         watched = (folders.work, folders.logs, folders.spool, folders.resources)
         self.disk = DiskGuard(watched, settings.min_free_mb)
         self.log_keeper = LogKeeper(
@@ -87,10 +101,11 @@ class Parts:
             folders.work,
             folders.spool,
             self.attempts,
-            Asking(self.masters, base.partitions),
+            ask,
             settings.log_retention_days,
             settings.min_free_mb,
             base.home.former_logs,
+            archiver,
         )
 
 
@@ -264,12 +279,10 @@ def _resources(base: Foundation, tasks: asyncio.TaskGroup) -> ResourceCache:
     folders = base.home.folders
     resources = ResourceCache(
         folders.resources,
-        folders.work,
         base.resources_url,
         base.settings.resource_cache_mb << 20,
-        base.launcher,
+        Helpers(folders.work, base.launcher, os.environ),
         tasks,
-        os.environ,
     )
     resources.prepare()
     return resources

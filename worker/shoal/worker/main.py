@@ -137,6 +137,7 @@ async def _run(
         launcher,
         spool,
         cluster.resources,
+        cluster.logs_url,
     )
     parts = Parts(base)
     async with asyncio.TaskGroup() as tasks:

@@ -1,8 +1,8 @@
-"""Logs of attempts, fetched over gRPC from the worker that holds them.
+"""Logs of attempts, fetched over gRPC from the worker that holds them, or from the archive.
 
 A log is addressed by the ids of the attempt, never by a path. The worker that ran the attempt is
 looked up among the live ones; it may have been restarted since and go by another id then, so if
-it is not there the others are asked.
+it is not there the others are asked. What no worker has any more may be in the archive.
 """
 
 import asyncio
@@ -30,6 +30,8 @@ from shoal.proto.shoal_pb2 import (
     ViewRequest,
     ViewResponse,
 )
+from shoal.runtime.log_archive import LogArchive
+from shoal.runtime.storage import ObjectMissing, StorageError
 from shoal.sql import Database
 
 log = structlog.get_logger()
@@ -41,6 +43,7 @@ LOOK_S = 5.0
 # Pauses between two reads of the row of an attempt that no worker has yet.
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
 PAUSE_BEFORE_RETRY_S = 0.2  # after a stream broke
+NOT_AT_WORKERS = (NoSuchThing, LogUnavailable, LogDeleted)
 
 
 @dataclass(frozen=True)
@@ -54,10 +57,17 @@ class LogPart:
 
 
 class LogProxy:
-    """Reads logs from the workers. One event loop."""
+    """Reads logs from the workers and the archive. One event loop."""
 
-    def __init__(self, database: Database, workers: Members, channels: Channels) -> None:
+    def __init__(
+        self,
+        database: Database,
+        workers: Members,
+        channels: Channels,
+        archive: LogArchive | None = None,
+    ) -> None:
         self._database = database
+        self._archive = archive
         self._workers = workers
         self._channels = channels
 
@@ -70,8 +80,13 @@ class LogProxy:
             return LogPart(b"", 0, 0, task.state in FINISHED_TASK)
         try:
             _, reply = await self._ask(task, offset, limit)
-        except NoSuchThing:
-            if task.state in FINISHED_TASK:
+        except NOT_AT_WORKERS as error:
+            if (size := await self._archived(task)) is not None:
+                start = max(0, size + offset) if offset < 0 else min(offset, size)
+                return LogPart(
+                    await self._read(task, start, start + limit, size), start, size, True
+                )
+            if task.state in FINISHED_TASK or not isinstance(error, NoSuchThing):
                 raise
             return LogPart(b"", 0, 0, False)  # claimed a moment ago
         finished = reply.finished or task.state in FINISHED_TASK
@@ -84,8 +99,15 @@ class LogProxy:
 
         Raises LogUnavailable if the worker goes away in between.
         """
-        address, _ = await self._ask(task, start, 1)
         position = start
+        try:
+            address, _ = await self._ask(task, start, 1)
+        except NOT_AT_WORKERS:
+            if (size := await self._archived(task)) is None:
+                raise
+            async for _, data in self._parts(task, start, min(end, size), size):
+                yield data
+            return
         if start == 0:
             request = DownloadRequest(log=_ref(task))
             async for chunk in self._stream(
@@ -122,8 +144,12 @@ class LogProxy:
                     offset = chunk.offset + len(chunk.data)
                     yield chunk.offset, chunk.data
                 return
-            except NoSuchThing:
-                if task.state in FINISHED_TASK:
+            except NOT_AT_WORKERS as error:
+                if (size := await self._archived(task)) is not None:
+                    async for position, data in self._parts(task, offset, size, size):
+                        yield position, data
+                    return
+                if task.state in FINISHED_TASK or not isinstance(error, NoSuchThing):
                     raise
             except PeerUnavailable as error:
                 # The worker stopped or the connection broke: find where the log is now.
@@ -134,6 +160,35 @@ class LogProxy:
         """Return if the log can be read or may come. Raises LogUnavailable or NoSuchThing."""
         if task.worker is not None:
             await self.view(task, 0, 1)
+
+    async def _archived(self, task: TaskInstance) -> int | None:
+        """Return the bytes of the log in the archive; None: it is not there, or cannot be read."""
+        if self._archive is None or task.state not in FINISHED_TASK:
+            return None
+        try:
+            return await asyncio.to_thread(self._archive.size, task.workflow_instance_id, task.id)
+        except ObjectMissing:
+            return None
+        except StorageError as error:
+            log.warning("no logs from the archive", task_instance=task.id, error=str(error))
+            return None
+
+    async def _parts(
+        self, task: TaskInstance, start: int, end: int, size: int
+    ) -> AsyncGenerator[tuple[int, bytes], None]:
+        """Yield (offset, bytes) of an archived log. Raises LogUnavailable."""
+        for position in range(start, end, MOST_BYTES):
+            data = await self._read(task, position, min(end, position + MOST_BYTES), size)
+            yield position, data
+
+    async def _read(self, task: TaskInstance, start: int, end: int, size: int) -> bytes:
+        assert self._archive is not None, "callers check first"
+        try:
+            return await asyncio.to_thread(
+                self._archive.read, task.workflow_instance_id, task.id, start, min(end, size)
+            )
+        except StorageError as error:
+            raise LogUnavailable(str(error)) from error
 
     async def _with_worker(self, task_id: int) -> TaskInstance | None:
         """Wait until a worker has the attempt. None: it ended without."""

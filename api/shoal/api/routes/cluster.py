@@ -146,18 +146,23 @@ def _workers(shoal: Services) -> list[WorkerOut]:
     found = []
     for member in sorted(members):
         data = members[member].data
-        paused, unreachable = data.get("paused"), data.get("unreachable")
+        unreachable = data.get("unreachable")
         found.append(
             WorkerOut(
                 **_announced(shoal, members[member]),
                 group=str(data.get("group", "")),
                 slots=_count(data.get("slots")),
                 running=_count(data.get("running")),
-                paused=paused if isinstance(paused, str) else None,
+                paused=_text(data.get("paused")),
+                logs_not_archived=_text(data.get("logs_not_archived")),
                 unreachable=[str(a) for a in unreachable] if isinstance(unreachable, list) else [],
             )
         )
     return found
+
+
+def _text(told: object) -> str | None:
+    return told if isinstance(told, str) else None
 
 
 def _announced(shoal: Services, member: MemberInfo) -> dict[str, Any]:

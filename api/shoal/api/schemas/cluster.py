@@ -43,6 +43,9 @@ class WorkerOut(BaseModel):
         default=[],
         description="Addresses of masters that do not answer it: it takes none of theirs.",
     )
+    logs_not_archived: str | None = Field(
+        default=None, description="Why it cannot copy finished logs to the archive; null if it can."
+    )
     clock_ahead_s: float | None = Field(
         default=None,
         description="How far its wall clock is ahead of the cluster's time (negative: behind); "

@@ -284,6 +284,7 @@ class WorkerJson(TypedDict):
     started_at: str | None
     paused: str | None
     unreachable: NotRequired[list[str]]  # not in the answers of an older API
+    logs_not_archived: NotRequired[str | None]
     clock_ahead_s: NotRequired[float | None]
 
 

@@ -60,6 +60,7 @@ class MasterRpc(MasterServiceServicer):
         self._being_killed = being_killed
         self._engine, self._clock = engine, clock
         self._database = database
+        self._cluster = cluster
         self._maker = PayloadMaker(database, vault, engine.epoch_of, cluster)
 
     async def Fetch(  # noqa: N802 - the name is the contract's
@@ -98,6 +99,7 @@ class MasterRpc(MasterServiceServicer):
             ended=ended.keys(),
             ended_at=ended.values(),
             now=self._clock().timestamp(),
+            cluster=self._cluster,
         )
 
     def _claim(self, worker: str, ref: pb.AttemptRef) -> asyncio.Future[Run]:

@@ -244,6 +244,7 @@ class Runner:
         """Let the task type do its work."""
         attempt.require_startable()
         around = self._around
+        attempt.workflow = f"{payload.project}.{payload.workflow}"
         work_dir = attempt.work_dir = around.work_root / str(attempt.id)
         passwords = [source.password for source in payload.data_sources.values()]
         attempt.masks = forms([*payload.secrets.values(), *filter(None, passwords)])

@@ -8,6 +8,8 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
+#: What a helper has to say, in its folder; see ``home/helpers.py``.
+ANSWER_FILE = "answer"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _USUAL = ("parameters.json", "script.sh")  # most folders hold nothing else
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

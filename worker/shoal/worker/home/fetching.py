@@ -18,10 +18,9 @@ from typing import Self
 
 from shoal.core.errors import ShoalError, shortened
 from shoal.runtime.storage import PIECE, ObjectMissing, Storage, StorageError
+from shoal.worker.execution.work_files import ANSWER_FILE
 from shoal.worker.supervisor.shim.child import NO_ROOM
 
-#: Where the process says why it failed, in its current folder.
-REASON_FILE = "reason"
 #: Exit code: this machine has no descriptor, process or memory left for it (EX_TEMPFAIL).
 STARVED = 75
 #: Before the name of a file that is not complete.
@@ -78,7 +77,7 @@ def main() -> int:
             _fetch(storage, file, folder)
     except (ShoalError, OSError, MemoryError) as error:
         reason = shortened(str(error) or repr(error), _LONGEST_REASON)
-        Path(REASON_FILE).write_text(reason, encoding="utf-8")
+        Path(ANSWER_FILE).write_text(reason, encoding="utf-8")
         return STARVED if _is_starved(error) else 1
     return 0
 

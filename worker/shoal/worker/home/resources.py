@@ -6,8 +6,6 @@ import asyncio
 import os
 import re
 import shutil
-import sys
-import uuid
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,20 +16,16 @@ import structlog
 from shoal.core.definition.resources import RESOURCES, path_problem
 from shoal.core.errors import ShoalError
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.execution.attempt import LaunchRequest, Outcome
-from shoal.worker.execution.environment import base_environment
-from shoal.worker.execution.launching import Launcher, LaunchFailed, NoRoomToStart
-from shoal.worker.execution.work_files import make_folder
-from shoal.worker.home.fetching import REASON_FILE, STARVED, UNFINISHED, Errand, File
-from shoal.worker.supervisor.causes import INTERRUPTIONS
+from shoal.worker.execution.launching import NoRoomToStart
+from shoal.worker.home.fetching import STARVED, UNFINISHED, Errand, File
+from shoal.worker.home.helpers import Helpers
 
 log = structlog.get_logger()
 
 TIMEOUT_S = 3600.0  # for all files of an attempt
 _MODE = 0o500  # a script may be run as it is
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-# Signing in at S3; Hadoop's clients have none of their own.
-_OF_STORAGES = re.compile(r"AWS_[A-Z_]+|HTTPS?_PROXY|NO_PROXY|SSL_CERT_(FILE|DIR)", re.IGNORECASE)
+_FETCHING = "shoal.worker.home.fetching"
 
 
 class ResourceUnavailable(ShoalError):
@@ -41,21 +35,19 @@ class ResourceUnavailable(ShoalError):
 class ResourceCache:
     """Belongs to the event loop. ``root`` exists, and is this worker's alone.
 
-    ``work``: the folder of the attempts. ``most``: bytes that are kept. Fetching runs in ``tasks``.
+    ``most``: bytes that are kept. Fetching runs in ``tasks``.
     """
 
     def __init__(
         self,
         root: Path,
-        work: Path,
         url: str,
         most: int,
-        launcher: Launcher,
+        helpers: Helpers,
         tasks: asyncio.TaskGroup,
-        worker_env: Mapping[str, str],
     ) -> None:
-        self._root, self._work, self._url, self._most = root, work, url, most
-        self._launcher, self._tasks, self._env = launcher, tasks, worker_env
+        self._root, self._url, self._most = root, url, most
+        self._helpers, self._tasks = helpers, tasks
         self._fetching: dict[str, asyncio.Task[Exception | None]] = {}
         self._in_use: Counter[str] = Counter()
         self._turn = asyncio.Lock()  # of who looks what is there, and who removes
@@ -112,36 +104,13 @@ class ResourceCache:
         return None
 
     async def _run(self, files: Sequence[File]) -> None:
-        folder = self._work / f"fetch-{uuid.uuid4().hex}"
-        await asyncio.to_thread(make_folder, folder)
-        own = {name: value for name, value in self._env.items() if _OF_STORAGES.fullmatch(name)}
-        # By this the next worker in this folder knows what a killed one has left.
-        own["SHOAL_PARAMETERS"] = str(folder / "parameters.json")
-        try:
-            launched = await self._launcher.launch(
-                LaunchRequest(
-                    id=folder.name,
-                    argv=[sys.executable, "-P", "-m", "shoal.worker.home.fetching"],
-                    env={**base_environment(self._env, folder), **own},
-                    cwd=folder,
-                    log_path=folder / "log",
-                    record_path=folder / "record.json",
-                    journaled=False,
-                    stdin=Errand(self._url, str(self._root), files).to_json(),
-                    timeout_s=TIMEOUT_S,
-                )
-            )
-            record = await launched.wait()
-            if record.cause in INTERRUPTIONS:  # with this worker; it says nothing about the file
-                raise LaunchFailed(folder.name, record.reason, record.cause)
-            if record.outcome is not Outcome.SUCCEEDED:
-                said = await asyncio.to_thread(_reason, folder)
-                why = f"resources are not fetched: {said or record.reason}"
-                if record.exit_code == STARVED:
-                    raise NoRoomToStart(folder.name, why)
-                raise ResourceUnavailable(why)
-        finally:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        errand = Errand(self._url, str(self._root), files).to_json()
+        ended = await self._helpers.run(_FETCHING, errand, name="fetch", timeout_s=TIMEOUT_S)
+        if not ended.is_well:
+            why = f"resources are not fetched: {ended.why}"
+            if ended.record.exit_code == STARVED:
+                raise NoRoomToStart(ended.record.id, why)
+            raise ResourceUnavailable(why)
 
     # -- the folder; all of it blocks ------------------------------------------------------------
 
@@ -186,10 +155,3 @@ class ResourceCache:
             if _DIGEST.fullmatch(name) and name not in in_use:
                 (self._root / name).unlink(missing_ok=True)
                 left -= size
-
-
-def _reason(folder: Path) -> str:
-    try:
-        return (folder / REASON_FILE).read_text(encoding="utf-8")
-    except OSError:
-        return ""

@@ -1,14 +1,27 @@
-"""Ask a master how workflow instances stand."""
+"""Ask a master how workflow instances stand: whether they are there, and have ended."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import PeerUnavailable, RpcError
-from shoal.worker.logs.keeping import Standing
 from shoal.worker.masters import Masters
 
 _TRIES = 3  # with other masters each time: an owner may have changed since it was read
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How instances stand. Those in neither set are not known: they have been purged."""
+
+    open: Collection[int]
+    ended: Mapping[int, float]  # and when; in seconds since the Unix epoch
+    now: float  # by the masters' clock: ours alone may be wrong
+    cluster: str = ""  # the uid of the cluster's database
+
+
+Ask = Callable[[Sequence[int]], Awaitable[Standing]]  # raises ShoalError
 
 
 class Asking:
@@ -31,5 +44,5 @@ class Asking:
                     failure = error
                 else:
                     ended = dict(zip(found.ended, found.ended_at, strict=True))
-                    return Standing(set(found.open), ended, found.now)
+                    return Standing(set(found.open), ended, found.now, found.cluster)
         raise failure

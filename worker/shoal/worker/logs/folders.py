@@ -53,7 +53,7 @@ def folders(root: Path) -> list[LogFolder]:
 def content(folder: LogFolder) -> Content | None:
     """Return what lies in a folder; None if it has gone, or is none."""
     try:
-        with _opened(folder) as fd:
+        with opened(folder) as fd:
             newest, size = os.fstat(fd).st_mtime, 0
             names = os.listdir(fd)
             for name in names:
@@ -70,7 +70,7 @@ def remove(found: Content) -> bool:
 
     What was created since stays, and its folder with it.
     """
-    with suppress(OSError), _opened(found.folder) as fd:
+    with suppress(OSError), opened(found.folder) as fd:
         for name in found.names:
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=fd)
@@ -82,7 +82,8 @@ def remove(found: Content) -> bool:
 
 
 @contextmanager
-def _opened(folder: LogFolder) -> Iterator[int]:
+def opened(folder: LogFolder) -> Iterator[int]:
+    """Open a folder of logs; give its descriptor. Raises OSError."""
     fd = os.open(folder.root, _FOLDER)
     try:
         for part in (folder.workflow, str(folder.workflow_instance_id)):

@@ -9,7 +9,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,6 +22,8 @@ from shoal.core.errors import ShoalError
 from shoal.worker.attempts import Attempts
 from shoal.worker.execution.work_files import remove_tree
 from shoal.worker.intake.disk import FEWEST_FILES, MIB
+from shoal.worker.logs.archiving import LogArchiver
+from shoal.worker.logs.asking import Ask, Standing
 from shoal.worker.logs.folders import Content, LogFolder, content, folders, remove
 
 log = structlog.get_logger()
@@ -40,27 +42,12 @@ _TOGETHER = 200  # instances that a master is asked about at once
 MARK = ".deleted"  # in the folder of logs: up to when they were deleted for space
 
 
-@dataclass(frozen=True)
-class Standing:
-    """How instances stand. Those in neither set are not known: they have been purged."""
-
-    open: Collection[int]
-    ended: Mapping[int, float]  # and when; in seconds since the Unix epoch
-    now: float  # by the masters' clock: ours alone may be wrong
-
-    def age_from(self, one: Content) -> float:
-        """Return when the last of it happened: a task may have been silent for long."""
-        return max(one.newest, self.ended.get(_id(one), 0.0))
-
-
-Ask = Callable[[Sequence[int]], Awaitable[Standing]]  # raises ShoalError
-
-
 @dataclass
 class LogKeeper:
     """Deletes logs and leftovers of one worker. Belongs to the event loop.
 
     ``former``: folders of logs of workers that ran here before; theirs go by age alone.
+    ``archiver``: what it has still to copy does not go by age.
     """
 
     root: Path
@@ -71,6 +58,7 @@ class LogKeeper:
     retention_days: float
     min_free_mb: int
     former: Callable[[], Iterable[Path]] = lambda: ()
+    archiver: LogArchiver | None = None
     clock: Callable[[], float] = time.time
     deleted_until: float = field(default=0.0, init=False)  # for space; since the Unix epoch
 
@@ -86,7 +74,19 @@ class LogKeeper:
             found["logs_deleted_until"] = datetime.fromtimestamp(
                 self.deleted_until, UTC
             ).isoformat()
+        if self.archiver is not None and self.archiver.trouble is not None:
+            found["logs_not_archived"] = self.archiver.trouble
         return found
+
+    async def archive(self) -> None:
+        """Copy finished logs to the archive for ever, if there is one."""
+        if self.archiver is not None:
+            await self.archiver.run()
+
+    async def finish(self) -> None:
+        """Copy what is left to the archive."""
+        if self.archiver is not None:
+            await self.archiver.finish()
 
     async def watch(self, on_change: Callable[[], None]) -> None:
         """Check for ever; ``on_change`` is called when ``published`` has changed."""
@@ -94,8 +94,8 @@ class LogKeeper:
         if self.retention_days:
             sweep_every_s = min(SWEEP_EVERY_S, max(1.0, self.retention_days * DAY_S / 10))
         due_s = pause_until_s = 0.0
+        told = self.published
         while True:
-            published = self.published
             try:
                 if time.monotonic() >= pause_until_s and not await self.make_room():
                     pause_until_s = time.monotonic() + PAUSE_IN_VAIN_S
@@ -104,7 +104,8 @@ class LogKeeper:
                     await self.sweep()
             except ShoalError as error:
                 log.info("no logs deleted: no master answers", error=str(error))
-            if self.published != published:
+            if self.published != told:  # the archiver works beside us
+                told = self.published
                 on_change()
             await asyncio.sleep(min(CHECK_EVERY_S, sweep_every_s))
 
@@ -127,14 +128,14 @@ class LogKeeper:
                     for one in old
                     if self._is_over(one, standing)
                     and (
-                        standing.age_from(one) < by_age - ahead
+                        _age_from(one, standing) < by_age - ahead
                         or (
                             _id(one) not in standing.ended
                             and one.newest < now - ahead - UNKNOWN_FOR_S
                         )
                     )
                 ]
-                deleted += await asyncio.to_thread(_remove, going)
+                deleted += await asyncio.to_thread(self._remove_archived, going, standing)
         await asyncio.to_thread(self._remove_leftovers, now)
         if deleted:
             log.info("old logs deleted", count=deleted)
@@ -158,7 +159,7 @@ class LogKeeper:
             for one in found:
                 if self._is_over(one, standing):
                     deleted += await asyncio.to_thread(_remove, [one])
-                    self.deleted_until = max(self.deleted_until, standing.age_from(one))
+                    self.deleted_until = max(self.deleted_until, _age_from(one, standing))
                     if not self._is_short(ENOUGH):
                         break
             if not self._is_short(ENOUGH):
@@ -198,6 +199,17 @@ class LogKeeper:
             return False
         return all(_id(one) != a.claim.entry.workflow_instance_id for a in self.attempts)
 
+    def _remove_archived(self, some: Iterable[Content], standing: Standing) -> int:
+        """Remove what is in the archive, or is to be in none: it has been purged."""
+        archiver = self.archiver
+        return _remove(
+            one
+            for one in some
+            if archiver is None
+            or _id(one) not in standing.ended
+            or not archiver.is_waiting(one.folder)
+        )
+
     def _remove_leftovers(self, now: float) -> None:
         """Remove corrupt results, and work folders that could not be removed before."""
         with suppress(OSError), os.scandir(self.spool / "corrupt") as files:
@@ -218,6 +230,11 @@ def _id(one: Content) -> int:
     return one.folder.workflow_instance_id
 
 
+def _age_from(one: Content, standing: Standing) -> float:
+    """Return when the last of it happened: a task may have been silent for long."""
+    return max(one.newest, standing.ended.get(_id(one), 0.0))
+
+
 def _batched(found: Sequence[LogFolder]) -> Iterable[Sequence[LogFolder]]:
     return (found[start : start + _TOGETHER] for start in range(0, len(found), _TOGETHER))
 
@@ -227,4 +244,4 @@ def _contents(some: Iterable[LogFolder]) -> list[Content]:
 
 
 def _remove(some: Iterable[Content]) -> int:
-    return sum(len(one.names) for one in some if remove(one))
+    return sum(sum(name.endswith(".log") for name in one.names) for one in some if remove(one))

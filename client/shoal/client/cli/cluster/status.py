@@ -85,6 +85,9 @@ def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partition
             names = _names(cluster, silent)
             text = f"{worker['id']} cannot reach master {names}: takes none of its tasks"
             console.print(_check(False, text), soft_wrap=True)
+        if why := worker.get("logs_not_archived"):
+            text = harmless(f"{worker['id']} cannot copy finished logs to the archive: {why}")
+            console.print(_check(False, text), soft_wrap=True)
     _show_quarantined(cluster)
     for each in (cluster.get("damaged_znodes") or [])[-_DAMAGED:]:
         told = harmless(f"found damaged and repaired: {each['path']} ({each['reason']})")

@@ -1,0 +1,44 @@
+"""Retention of archived logs: those of purged instances go, and no others."""
+
+import asyncio
+import io
+from pathlib import Path
+
+import pytest
+
+from shoal.master.services import archived_logs as sweeping
+from shoal.runtime.log_archive import LogArchive
+from tests.integration.master.conftest import Bench
+from tests.support.waiting import DEADLINE_S, eventually
+
+
+async def test_logs_of_instances_that_there_are_not_any_more_go(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeping, "FIRST_S", 0.5)
+    monkeypatch.setattr(sweeping, "PERIOD_S", 0.5)
+    place = tmp_path / "archive"
+    bench.cluster = bench.cluster.model_copy(update={"logs_url": str(place)})
+    async with bench.database.unit_of_work() as uow:
+        archive = LogArchive(str(place), await uow.cluster.uid())
+        await uow.commit()
+    other = LogArchive(str(place), "of another cluster")
+    workflow = await bench.publish({"a": {}})
+    async with bench.master():
+        instance = await bench.start(workflow)
+        for number in (instance.id, 1_234_567):
+            archive.put(number, 1, io.BytesIO(b"log"))
+            other.put(number, 1, io.BytesIO(b"log"))
+        await eventually(lambda: archive.instances(1234) == [])
+        place.rename(tmp_path / "away")
+        place.write_text("")  # the storage is away: the next poll repeats it
+        await asyncio.sleep(1.0)
+        place.unlink()
+        (tmp_path / "away").rename(place)
+        archive.put(999_999, 1, io.BytesIO(b"log"))
+        async with asyncio.timeout(DEADLINE_S):
+            while archive.instances(999):
+                await asyncio.sleep(0.05)
+    assert archive.instances(instance.id // 1000) == [instance.id]
+    assert archive.read(instance.id, 1, 0, 3) == b"log"
+    assert other.instances(1234) == [1_234_567]
