@@ -26,7 +26,7 @@ from tests.chaos.cluster.sandbox import Refused, make_mounts_private, make_netwo
 from tests.chaos.faults.catalogue import FAULTS, Maker, chosen
 from tests.chaos.judging import audit
 from tests.chaos.judging.checker import check
-from tests.chaos.judging.logs import ApiLogs
+from tests.chaos.judging.logs import ApiLogs, ArchivedLogs
 from tests.chaos.judging.verdict import Verdict
 from tests.chaos.plan import Episode, Outcome, carry_out, draw
 from tests.chaos.reports.parts import Part, Result, load, merge, shared, split, store
@@ -39,6 +39,7 @@ from tests.support.postgresql import PostgresqlMissing
 
 EXIT_CLEAN, EXIT_OFFENCES, EXIT_USAGE, EXIT_NO_POSTGRESQL, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 _DRAIN_S = 300.0
+_ARCHIVED_WITHIN_S = 60.0  # after the last end
 
 
 def arguments(given: Sequence[str]) -> argparse.Namespace:
@@ -116,6 +117,7 @@ def judge(
             outcome.records,
             asked=workload.asked,
             edits=workload.edits,
+            archived=ArchivedLogs(cluster.archive, _ARCHIVED_WITHIN_S),
             marker=marker,
             zookeeper=cluster.ensemble.hosts,
             session_timeout_s=cluster.timeout_s,

@@ -55,7 +55,7 @@ class Cluster:
 
     def __init__(self, folder: Path, shape: Shape) -> None:
         self.folder, self.shape = folder, shape
-        self.data = folder / "data"
+        self.data, self.archive = folder / "data", folder / "archive"  # of logs
         self.roles: list[Role] = []
         self.disk: SmallDisk | None = None  # of the last worker
         self.disk_refused = ""  # why there is none
@@ -161,6 +161,7 @@ class Cluster:
             "SHOAL_ZOOKEEPER": ",".join(f"{host.centre}:{port}" for port in zookeeper.ports),
             "SHOAL_SESSION_TIMEOUT_S": f"{self.timeout_s}",
             "SHOAL_LOG_FORMAT": "json",
+            "SHOAL_LOGS_URL": str(self.archive),
         }
         arguments = [kind, "--data", str(self.data)]
         match kind:

@@ -35,20 +35,21 @@ def check(
     *,
     asked: Sequence[Asked] = (),
     edits: Sequence[Edit] = (),
+    archived: LogReader | None = None,
     marker: str | None = None,
     zookeeper: str | None = None,
     session_timeout_s: float = 10.0,
 ) -> Verdict:
     """Judge a cluster at rest: every instance should have ended.
 
-    ``log_reader`` None: logs are not looked at. ``marker`` None: nor are processes. ``zookeeper``
+    ``log_reader`` None: logs are not looked at, ``archived`` None: nor is the archive. ``marker`` None: nor are processes. ``zookeeper``
     None: nor is what is left there.
     """
     found = gather(database_url, ledger_rows, faults, asked, session_timeout_s)
     evidence = replace(found, edits=edits)
     offences = list(judge(evidence))
     if log_reader is not None:
-        offences += logs.judge(evidence, log_reader, MOST_LOGS)
+        offences += logs.judge(evidence, log_reader, MOST_LOGS, archived)
     if marker is not None:
         offences += leaks.survivors(marker, ledger_rows)
     if zookeeper is not None:

@@ -1,7 +1,9 @@
 """Logs as Shoal shows them, against what the tasks say they printed."""
 
 import hashlib
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import httpx
 
@@ -13,6 +15,7 @@ from tests.chaos.workload.task import log_text
 
 # Returns the whole log of a task instance. Raises LogMissing.
 LogReader = Callable[[int], bytes]
+_PAUSE_S = 0.5
 
 
 class LogMissing(Exception):
@@ -44,8 +47,30 @@ class ApiLogs:
         self._http.close()
 
 
-def judge(evidence: Evidence, read: LogReader, most: int) -> Iterator[Offence]:
-    """Yield the logs that are not what was printed, among ``most`` from the whole time."""
+class ArchivedLogs:
+    """Reads logs in the folder of the archive, and waits ``patience_s`` in all for missing ones."""
+
+    def __init__(self, folder: Path, patience_s: float) -> None:
+        self._folder, self._until_s = folder, time.monotonic() + patience_s
+        self._found: dict[int, Path] = {}
+
+    def __call__(self, task_instance_id: int) -> bytes:
+        while task_instance_id not in self._found:
+            is_late = time.monotonic() > self._until_s
+            self._found = {int(path.stem): path for path in self._folder.rglob("*.log")}
+            if is_late and task_instance_id not in self._found:
+                raise LogMissing("it is not in the archive")
+            time.sleep(0 if task_instance_id in self._found else _PAUSE_S)
+        return self._found[task_instance_id].read_bytes()
+
+
+def judge(
+    evidence: Evidence, read: LogReader, most: int, archived: LogReader | None = None
+) -> Iterator[Offence]:
+    """Yield the logs that are not what was printed, among ``most`` from the whole time.
+
+    ``archived`` None: the archive is not looked at.
+    """
     ran = [attempt for attempt in evidence.attempts if attempt.id in evidence.runs_of]
     for attempt in ran[:: -(-len(ran) // most) or 1]:
         try:
@@ -55,6 +80,19 @@ def judge(evidence: Evidence, read: LogReader, most: int) -> Iterator[Offence]:
                 yield _of(attempt, "log is there", f"not readable: {error}")
             continue
         yield from _compare(evidence, attempt, log)
+        if archived is not None:
+            yield from _compare_archived(attempt, log, archived)
+
+
+def _compare_archived(attempt: Attempt, log: bytes, archived: LogReader) -> Iterator[Offence]:
+    try:
+        copy = archived(attempt.id)
+    except LogMissing as error:
+        yield _of(attempt, "log in the archive", f"not readable: {error}")
+        return
+    if copy != log:
+        text = f"{len(copy)} bytes, but the worker has {len(log)} others"
+        yield _of(attempt, "log in the archive", text)
 
 
 def _gave_way(evidence: Evidence, attempt: Attempt, error: LogMissing) -> bool:

@@ -1,11 +1,13 @@
 """A log must be what its task printed."""
 
 import hashlib
+import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from tests.chaos.judging.logs import LogMissing, LogReader, judge
+from tests.chaos.judging.logs import ArchivedLogs, LogMissing, LogReader, judge
 from tests.chaos.records import FaultRecord
 from tests.chaos.workload.ledger import Kind as RowKind
 from tests.chaos.workload.task import log_text
@@ -77,3 +79,22 @@ def test_missing_log_is_an_offence_unless_a_full_disk_took_it() -> None:
     others = replace(EVIDENCE, faults=[replace(FULL, target="v")])
     assert len(list(judge(others, reader(GAVE_WAY), 100))) == 3
     assert len(list(judge(EVIDENCE, reader(GAVE_WAY), 100))) == 3
+
+
+def test_archive_holds_what_the_worker_has() -> None:
+    assert list(judge(EVIDENCE, reader(), 100, reader())) == []
+    for archived in (reader(log_11=PRINTED[11][:-1]), reader("it is not in the archive")):
+        rules = {offence.rule for offence in judge(EVIDENCE, reader(), 100, archived)}
+        assert rules == {"log in the archive"}
+    filled = replace(EVIDENCE, faults=[FULL])
+    assert list(judge(filled, reader(GAVE_WAY), 100, reader("it is not in the archive"))) == []
+
+
+def test_archive_is_waited_for(tmp_path: Path) -> None:
+    folder = tmp_path / "uid" / "0" / "1"
+    with pytest.raises(LogMissing):
+        ArchivedLogs(tmp_path, 0.0)(11)
+    folder.mkdir(parents=True)
+    late = threading.Timer(0.2, (folder / "11.log").write_bytes, [b"log"])
+    late.start()
+    assert ArchivedLogs(tmp_path, 60.0)(11) == b"log"
