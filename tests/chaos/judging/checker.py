@@ -42,8 +42,8 @@ def check(
 ) -> Verdict:
     """Judge a cluster at rest: every instance should have ended.
 
-    ``log_reader`` None: logs are not looked at, ``archived`` None: nor is the archive. ``marker`` None: nor are processes. ``zookeeper``
-    None: nor is what is left there.
+    ``log_reader`` None: logs are not looked at; ``archived`` None: nor is their archive. ``marker``
+    None: nor are processes. ``zookeeper`` None: nor is what is left there.
     """
     found = gather(database_url, ledger_rows, faults, asked, session_timeout_s)
     evidence = replace(found, edits=edits)
