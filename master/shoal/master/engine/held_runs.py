@@ -67,6 +67,10 @@ class HeldRuns(ABC):
         except KeyError:
             raise NotOwner(partition) from None
 
+    def owns(self, partition: int) -> bool:
+        """Return whether a partition is held."""
+        return partition in self.epochs
+
     # -- partitions --------------------------------------------------------------------------
 
     async def take(self, epochs: dict[int, int], owner: str) -> None:

@@ -8,7 +8,6 @@ import asyncio
 
 import structlog
 
-from shoal.master.errors import NotOwner
 from shoal.master.services.purging import HOME
 from shoal.master.services.service import PASSING, MasterContext, PeriodicService
 from shoal.runtime.log_archive import LogArchive
@@ -33,7 +32,7 @@ class ArchivedLogSweeper(PeriodicService):
 
     async def poll(self, is_regular: bool) -> None:
         """Remove everything that may go. Raises StorageError: the next poll repeats it."""
-        if self._archive is None or not self._is_ours():
+        if self._archive is None or not self._engine.owns(HOME):
             return
         removed = 0
         for thousand in await asyncio.to_thread(self._archive.thousands):
@@ -45,14 +44,7 @@ class ArchivedLogSweeper(PeriodicService):
                 if instance not in known:
                     await asyncio.to_thread(self._archive.remove, instance)
                     removed += 1
-            if not self._is_ours():
+            if not self._engine.owns(HOME):
                 break
         if removed:
             log.info("removed archived logs of purged instances", instances=removed)
-
-    def _is_ours(self) -> bool:
-        try:
-            self._engine.epoch_of(HOME)
-        except NotOwner:
-            return False
-        return True

@@ -9,7 +9,6 @@ from datetime import timedelta
 
 import structlog
 
-from shoal.master.errors import NotOwner
 from shoal.master.services.purging import HOME
 from shoal.master.services.service import MasterContext, PeriodicService
 from shoal.runtime.storage import ObjectMissing, Storage, StorageError
@@ -41,16 +40,9 @@ class ResourceSweeper(PeriodicService):
     async def poll(self, is_regular: bool) -> None:
         """Remove everything that may go."""
         there_is_more = True
-        while there_is_more and self._is_ours():
+        while there_is_more and self._engine.owns(HOME):
             there_is_more = await self._sweep()
             await asyncio.sleep(_PAUSE_S if there_is_more else 0)
-
-    def _is_ours(self) -> bool:
-        try:
-            self._engine.epoch_of(HOME)
-        except NotOwner:
-            return False
-        return True
 
     async def _sweep(self) -> bool:
         """Remove a batch; return whether there may be more."""
