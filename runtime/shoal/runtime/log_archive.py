@@ -7,10 +7,12 @@ so no folder has very many. Everything here blocks.
 
 import hashlib
 import re
-from typing import BinaryIO, Self
+from typing import TYPE_CHECKING, BinaryIO, Self
 
-from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Purpose, Storage
+
+if TYPE_CHECKING:
+    from shoal.runtime.settings import ClusterSettings
 
 _NUMBER = r"[0-9]{1,19}"
 LOGS = Purpose(
@@ -29,7 +31,7 @@ class LogArchive:
         self._cluster = hashlib.sha256(cluster.encode()).hexdigest()[:32]  # whatever the uid is
 
     @classmethod
-    def of(cls, settings: ClusterSettings, cluster: str) -> Self | None:
+    def of(cls, settings: "ClusterSettings", cluster: str) -> Self | None:
         """Return the archive that the settings name; None: there is to be none."""
         return cls(settings.logs_url, cluster) if settings.logs_url else None
 

@@ -58,7 +58,8 @@ class LogArchiver:
                 if time.monotonic() >= due_s:
                     due_s = time.monotonic() + SEARCH_EVERY_S
                     await self._search()
-                while self._waiting:
+                # No more than there is now: each copy is a process, and tasks end all the time.
+                for _ in range(0, len(self._waiting), _TOGETHER):
                     await self._copy()
             except (ShoalError, OSError) as error:
                 self._failed(str(error))
