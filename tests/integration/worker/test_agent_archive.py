@@ -7,12 +7,14 @@ import signal
 import sys
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import ObjectMissing, StorageError
+from shoal.worker.home.helpers import Ended, Helpers
 from shoal.worker.logs import archiving, keeping, uploading
 from shoal.worker.logs.files import LogStore
 from shoal.worker.logs.folders import LogFolder
@@ -139,6 +141,26 @@ async def test_archive_that_is_away_is_told_and_costs_nothing(
             await there(archived, number, "kept\n")
             while await trouble() is not None:
                 await asyncio.sleep(0.05)
+
+
+async def test_error_of_our_own_costs_nothing_either(
+    master: FakeMaster, archived: ClusterSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Helpers.run
+    failed: list[str] = []
+
+    async def fail_once(self: Helpers, module: str, errand: str, **rest: Any) -> Ended:
+        if not failed:
+            failed.append(module)
+            raise ZeroDivisionError
+        return await run(self, module, errand, **rest)
+
+    monkeypatch.setattr(Helpers, "run", fail_once)
+    async with InProcessWorker(archived):
+        number = await master.submit("SHELL", {"script": "echo kept"})
+        assert (await master.table.ended(number)).state == "SUCCEEDED"
+        await there(archived, number, "kept\n")
+    assert failed
 
 
 async def test_links_among_the_logs_lead_nowhere(

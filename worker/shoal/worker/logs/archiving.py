@@ -63,6 +63,10 @@ class LogArchiver:
                     await self._copy()
             except (ShoalError, OSError) as error:
                 self._failed(str(error))
+            except Exception as error:
+                # Logs wait here until somebody has put it right; tasks must not suffer.
+                log.exception("logs are not copied to the archive")
+                self._failed(repr(error))
             await asyncio.sleep(EVERY_S if self.trouble is None else PAUSE_S)
 
     async def finish(self) -> None:
