@@ -1,17 +1,22 @@
 """A real cluster, and the ``shoal`` program in this process."""
 
 import json
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from shoal.client.cli import run
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from tests.support.waiting import STEADY_SESSION_S
+
+# The cluster's own threads log in this process, and would do so between the lines of a command.
+structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
 
 HELLO = Path(__file__).parents[3] / "examples" / "hello.py"
 
