@@ -97,6 +97,7 @@ class FakeMaster(MasterServiceServicer):
         self.open = asyncio.Event()
         self.open.set()
         self.lose_replies = self.retries = 0
+        self.purged: set[int] = set()  # instances that it does not know
         self.runs_lost_again = False  # what is CLAIMED without a claim is QUEUED again
         self.asked: list[int] = []  # by Fetch calls that have arrived
         self.fetched: list[int] = []  # by those that were answered
@@ -259,7 +260,8 @@ class FakeMaster(MasterServiceServicer):
         self, request: pb.StandingRequest, context: Any
     ) -> pb.StandingResponse:
         """Say that everything still runs: no log goes."""
-        return pb.StandingResponse(open=request.workflow_instance_ids, cluster=CLUSTER)
+        known = [one for one in request.workflow_instance_ids if one not in self.purged]
+        return pb.StandingResponse(open=known, cluster=CLUSTER)
 
     async def Fetch(  # noqa: N802 - the name is the contract's
         self, request: pb.FetchRequest, context: Any

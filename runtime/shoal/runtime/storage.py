@@ -52,7 +52,7 @@ class StorageError(ShoalError):
         purpose = storage.purpose
         super().__init__(
             f"cannot {what} in the storage of {purpose.what}, {storage.url}: {said}; it is the "
-            f"setting {purpose.setting}, and every API and worker must reach it"
+            f"setting {purpose.setting}, and every API, worker and master must reach it"
         )
 
 
@@ -86,8 +86,13 @@ class Storage:
         what = f"write {name}"
         with _telling(self, what):
             files, path = self._at(name)
-            is_local = "file" in files.protocol
-            if is_local:
+        with self._writing(files, path, what) as file:
+            yield file
+
+    @contextmanager
+    def _writing(self, files: "AbstractFileSystem", path: str, what: str) -> Iterator["Writer"]:
+        with _telling(self, what):
+            if _is_local(files):
                 Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = files.open(path, "wb")
         try:
@@ -97,7 +102,7 @@ class Storage:
                 _abandon(file)
             raise
         with _telling(self, what):
-            if is_local:
+            if _is_local(files):
                 _make_durable(file, Path(path).parent)
             file.close()
 
@@ -129,27 +134,17 @@ class Storage:
         what = f"write {name}"
         with _telling(self, what):
             files, path = self._at(name)
-            is_local = "file" in files.protocol
-            # An object of S3 is there when it has been closed, and not before.
-            part = path if _is_s3(files) else f"{path}.{uuid.uuid4().hex}.part"
-            if is_local:
-                Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = files.open(part, "wb")
+        # An object of S3 is there when it has been closed, and not before.
+        part = path if _is_s3(files) else f"{path}.{uuid.uuid4().hex}.part"
         size = 0
         try:
-            while piece := source.read(_COPY):
+            with self._writing(files, part, what) as file:
+                while piece := source.read(_COPY):
+                    size += file.write(piece)
+            if part != path:
                 with _telling(self, what):
-                    file.write(piece)
-                size += len(piece)
-            with _telling(self, what):
-                if is_local:
-                    _make_durable(file, Path(path).parent)
-                file.close()
-                if part != path:
                     _rename(files, part, path)
         except BaseException:
-            with suppress(Exception):
-                _abandon(file)
             if part != path:
                 with suppress(Exception):
                     files.rm_file(part)
@@ -264,13 +259,18 @@ def _telling(storage: Storage, what: str) -> Iterator[None]:
         raise StorageError(storage, what, error) from error
 
 
+def _is_local(files: "AbstractFileSystem") -> bool:
+    return "file" in files.protocol
+
+
 def _is_s3(files: "AbstractFileSystem") -> bool:
     return "s3" in files.protocol
 
 
 def _rename(files: "AbstractFileSystem", part: str, path: str) -> None:
-    if "file" in files.protocol:
+    if _is_local(files):
         os.replace(part, path)
+        _sync_folder(Path(path).parent)
         return
     with suppress(FileNotFoundError):
         files.rm_file(path)  # others do not rename over what is there
@@ -289,6 +289,10 @@ def _abandon(file: Any) -> None:
 def _make_durable(file: Any, folder: Path) -> None:
     file.flush()
     os.fsync(file.fileno())
+    _sync_folder(folder)
+
+
+def _sync_folder(folder: Path) -> None:
     entry = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(entry)

@@ -55,13 +55,15 @@ class ArchivedLogs:
         self._found: dict[int, Path] = {}
 
     def __call__(self, task_instance_id: int) -> bytes:
-        while task_instance_id not in self._found:
-            is_late = time.monotonic() > self._until_s
-            self._found = {int(path.stem): path for path in self._folder.rglob("*.log")}
-            if is_late and task_instance_id not in self._found:
+        while (path := self._found.get(task_instance_id) or self._look(task_instance_id)) is None:
+            if time.monotonic() > self._until_s:
                 raise LogMissing("it is not in the archive")
-            time.sleep(0 if task_instance_id in self._found else _PAUSE_S)
-        return self._found[task_instance_id].read_bytes()
+            time.sleep(_PAUSE_S)
+        return path.read_bytes()
+
+    def _look(self, task_instance_id: int) -> Path | None:
+        self._found = {int(path.stem): path for path in self._folder.rglob("*.log")}
+        return self._found.get(task_instance_id)
 
 
 def judge(

@@ -5,7 +5,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Set
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import ObjectMissing, StorageError
 from shoal.worker.home.helpers import Ended, Helpers
 from shoal.worker.logs import archiving, keeping, uploading
+from shoal.worker.logs.archiving import LogArchiver
 from shoal.worker.logs.files import LogStore
 from shoal.worker.logs.folders import LogFolder
 from shoal.worker.logs.uploading import Errand, unarchived
@@ -95,13 +96,25 @@ async def test_what_a_killed_worker_has_left_is_copied_by_its_next_life(
 async def test_worker_that_leaves_copies_what_is_left(
     master: FakeMaster, archived: ClusterSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archiving, "EVERY_S", 600.0)
+    async def wait(self: LogArchiver) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(LogArchiver, "run", wait)
     async with InProcessWorker(archived):
-        await the_worker(master.session)
-        await asyncio.sleep(0.5)  # the first look is over
         number = await master.submit("SHELL", {"script": "echo last words"})
         await master.table.ended(number)
     assert content(archived, number) == b"last words\n"
+
+
+async def test_logs_of_a_purged_instance_are_not_copied(
+    master: FakeMaster, archived: ClusterSettings
+) -> None:
+    master.purged = {INSTANCE}
+    async with InProcessWorker(archived):
+        number = await master.submit("SHELL", {"script": "echo nobody reads it"})
+        await master.table.ended(number)
+    assert content(archived, number) is None
+    assert log_file(archived.data, number).exists()
 
 
 async def test_log_that_has_grown_is_copied_again(
@@ -117,7 +130,7 @@ async def test_log_that_has_grown_is_copied_again(
         await there(archived, number, "one\ntwo\n")
         log = log_file(archived.data, number)
         folder = LogFolder(INSTANCE, log.parent.parent.name, log.parents[2])
-        await eventually(lambda: unarchived(folder) == {})
+        await eventually(lambda: unarchived(folder) == set())
 
 
 async def test_archive_that_is_away_is_told_and_costs_nothing(
@@ -175,11 +188,13 @@ async def test_links_among_the_logs_lead_nowhere(
         folder = log_file(archived.data, number).parent
         (folder / "900.log").symlink_to(secret)
         os.mkfifo(folder / "901.log")
-        (folder / ".archived").unlink()
-        (folder / ".archived").symlink_to(secret)
-        after = await master.submit("SHELL", {"script": "echo two"})
-        await master.table.ended(after)
-        await there(archived, after, "two\n")
+        for plant in (lambda path: path.symlink_to(secret), os.mkfifo, os.mkdir):
+            marks = folder / ".archived"
+            marks.rmdir() if marks.is_dir() else marks.unlink()
+            plant(marks)
+            after = await master.submit("SHELL", {"script": "echo two"})
+            await master.table.ended(after)
+            await there(archived, after, "two\n")
         assert content(archived, 900) is content(archived, 901) is None
     assert secret.read_text() == "secret"
 
@@ -190,7 +205,7 @@ def upload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Log
     store = LogStore(tmp_path / "logs")
     monkeypatch.chdir(tmp_path)
 
-    def write_and_upload(live: Collection[int] = (), **logs: str) -> LogArchive:
+    def write_and_upload(live: Set[int] = frozenset(), **logs: str) -> LogArchive:
         for name, text in logs.items():
             path = store.path("demo.flow", INSTANCE, int(name.removeprefix("log_")))
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -207,11 +222,11 @@ def upload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Log
 def test_logs_of_live_attempts_are_left_out(
     upload: Callable[..., LogArchive], tmp_path: Path
 ) -> None:
-    archive = upload(live=[2], log_1="log 1", log_2="log 2")
+    archive = upload(live={2}, log_1="log 1", log_2="log 2")
     assert archive.read(INSTANCE, 1, 0, 5) == b"log 1"
     with pytest.raises(ObjectMissing):
         archive.size(INSTANCE, 2)
-    assert unarchived(LogFolder(INSTANCE, "demo.flow", tmp_path / "logs")) == {2: 5}
+    assert unarchived(LogFolder(INSTANCE, "demo.flow", tmp_path / "logs")) == {2}
 
 
 def test_only_what_has_changed_is_copied_again(

@@ -51,8 +51,18 @@ MUTATIONS: tuple[Mutation, ...] = (
         "logs of live attempts are copied",
         Promise.PROGRESS,
         _UPLOADING,
-        ("if task not in errand.live:", "if True:"),
+        ("unarchived(folder) - errand.live", "unarchived(folder)"),
         (f"{_IN_WORKER}::test_logs_of_live_attempts_are_left_out",),
+    ),
+    mutation(
+        "logs of purged instances are copied",
+        Promise.PROGRESS,
+        "worker/shoal/worker/logs/archiving.py",
+        (
+            "        if not known:\n            return\n",
+            "        known = [(f.workflow, f.workflow_instance_id) for f in some]\n",
+        ),
+        (f"{_IN_WORKER}::test_logs_of_a_purged_instance_are_not_copied",),
     ),
     mutation(
         "a worker leaves without its last logs",

@@ -43,7 +43,7 @@ LOOK_S = 5.0
 # Pauses between two reads of the row of an attempt that no worker has yet.
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
 PAUSE_BEFORE_RETRY_S = 0.2  # after a stream broke
-NOT_AT_WORKERS = (NoSuchThing, LogUnavailable, LogDeleted)
+_NOT_AT_WORKERS = (NoSuchThing, LogUnavailable)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class LogProxy:
             return LogPart(b"", 0, 0, task.state in FINISHED_TASK)
         try:
             _, reply = await self._ask(task, offset, limit)
-        except NOT_AT_WORKERS as error:
+        except _NOT_AT_WORKERS as error:
             if (size := await self._archived(task)) is not None:
                 start = max(0, size + offset) if offset < 0 else min(offset, size)
                 return LogPart(
@@ -102,7 +102,7 @@ class LogProxy:
         position = start
         try:
             address, _ = await self._ask(task, start, 1)
-        except NOT_AT_WORKERS:
+        except _NOT_AT_WORKERS:
             if (size := await self._archived(task)) is None:
                 raise
             async for _, data in self._parts(task, start, min(end, size), size):
@@ -144,7 +144,7 @@ class LogProxy:
                     offset = chunk.offset + len(chunk.data)
                     yield chunk.offset, chunk.data
                 return
-            except NOT_AT_WORKERS as error:
+            except _NOT_AT_WORKERS as error:
                 if (size := await self._archived(task)) is not None:
                     async for position, data in self._parts(task, offset, size, size):
                         yield position, data

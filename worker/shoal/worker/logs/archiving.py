@@ -120,7 +120,7 @@ class LogArchiver:
         ]
         if not known:
             return
-        live = [attempt.id for attempt in self._attempts]
+        live = {attempt.id for attempt in self._attempts}
         errand = Errand(self._url, standing.cluster, str(some[0].root), known, live)
         ended = await self._helpers.run(
             _UPLOADING, errand.to_json(), name="archive", timeout_s=TIMEOUT_S

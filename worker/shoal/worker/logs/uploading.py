@@ -10,7 +10,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -38,7 +38,7 @@ class Errand:
     cluster: str
     root: str
     folders: Sequence[tuple[str, int]]
-    live: Collection[int]
+    live: Set[int]
 
     def to_json(self) -> str:
         """Return the text that ``from_json`` reads."""
@@ -48,8 +48,9 @@ class Errand:
     def from_json(cls, text: str) -> Self:
         """Build it from a text that ``to_json`` made."""
         fields = json.loads(text)
+        live = fields.pop("live")
         folders = [(str(workflow), int(instance)) for workflow, instance in fields.pop("folders")]
-        return cls(**fields, folders=folders)
+        return cls(**fields, folders=folders, live=frozenset(live))
 
 
 def main() -> int:
@@ -60,9 +61,11 @@ def main() -> int:
     for workflow, instance in errand.folders:
         folder = LogFolder(instance, workflow, store.root)
         try:
-            for task, size in unarchived(folder).items():
-                if task not in errand.live:
-                    _copy(store, archive, folder, task, size)
+            for task in sorted(unarchived(folder) - errand.live):
+                try:
+                    _copy(store, archive, folder, task)
+                except OSError as error:  # the others of this instance can be copied
+                    reason = f"the log of task instance {task}: {error}"
         except StorageError as error:
             reason = str(error)
             break  # the next one would have to wait as long
@@ -73,7 +76,7 @@ def main() -> int:
     return 1 if reason else 0
 
 
-def _copy(store: LogStore, archive: LogArchive, folder: LogFolder, task: int, size: int) -> None:
+def _copy(store: LogStore, archive: LogArchive, folder: LogFolder, task: int) -> None:
     """Copy one log, which may be gone meanwhile. Raises StorageError, OSError."""
     instance = folder.workflow_instance_id
     try:
@@ -84,9 +87,9 @@ def _copy(store: LogStore, archive: LogArchive, folder: LogFolder, task: int, si
     _mark(folder, task, copied)
 
 
-def unarchived(folder: LogFolder) -> Mapping[int, int]:
-    """Return the logs of a folder that are not in the archive, with their bytes. Blocks."""
-    found = {}
+def unarchived(folder: LogFolder) -> set[int]:
+    """Return the task instances whose logs in a folder are not in the archive. Blocks."""
+    found = set()
     with suppress(FileNotFoundError, NotADirectoryError), opened(folder) as fd:
         marks = _marks(fd)
         for name in os.listdir(fd):
@@ -95,7 +98,7 @@ def unarchived(folder: LogFolder) -> Mapping[int, int]:
                     status = os.stat(name, dir_fd=fd, follow_symlinks=False)
                     task = int(match[1])
                     if stat.S_ISREG(status.st_mode) and marks.get(task) != status.st_size:
-                        found[task] = status.st_size
+                        found.add(task)
     return found
 
 
@@ -105,14 +108,18 @@ def _marks(folder: int) -> Mapping[int, int]:
         fd = os.open(_MARKS, flags, dir_fd=folder)
     except OSError:
         return {}
-    with open(fd, "rb") as file:
-        lines = file.read(_MOST_MARKS).decode("ascii", "replace").splitlines()
+    try:
+        # Whatever else a task has put there instead of a file is no mark.
+        is_file = stat.S_ISREG(os.fstat(fd).st_mode)
+        lines = os.read(fd, _MOST_MARKS).decode("ascii", "replace").splitlines() if is_file else []
+    finally:
+        os.close(fd)
     found = (_MARK.fullmatch(line) for line in lines)  # one may be torn
     return {int(match[1]): int(match[2]) for match in found if match}
 
 
 def _mark(folder: LogFolder, task: int, size: int) -> None:
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with opened(folder) as parent:
         fd = os.open(_MARKS, flags, 0o600, dir_fd=parent)
         try:
