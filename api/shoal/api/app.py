@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse
 
+from shoal.api.access.authentication import require_browser
 from shoal.api.routes import (
     backfills,
     calendars,
@@ -31,7 +32,6 @@ from shoal.api.routes import (
 )
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
-from shoal.api.web.auth import require_browser
 from shoal.api.web.description import describe
 from shoal.api.web.middleware import Exchange
 

@@ -10,6 +10,10 @@ from ipaddress import ip_address
 import structlog
 import uvicorn
 
+from shoal.api.access.callers import HomeCache
+from shoal.api.access.identities import Identities
+from shoal.api.access.passwords import Passwords
+from shoal.api.access.token_file import ensure_token
 from shoal.api.app import create_app
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
@@ -20,7 +24,6 @@ from shoal.api.operations.resources import Limits, ResourceFiles
 from shoal.api.operations.unowned import Unowned
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
-from shoal.api.web.auth import ensure_token
 from shoal.api.web.errors import AddressInUse, NotLoopback
 from shoal.api.web.protocol import BoundedProtocol
 from shoal.coordination.cluster import layout
@@ -123,9 +126,16 @@ async def open_services(
     await stack.enter_async_context(unowned)
     channels = await stack.enter_async_context(Channels(tls))
     intake = await stack.enter_async_context(Intake(database, session, clock))
+    identities = Identities(database, clock, token, settings.session_idle_minutes * 60)
+    stack.push_async_callback(identities.aclose)
+    passwords = Passwords()
+    stack.callback(passwords.close)
     return Services(
         settings=settings,
         token=token,
+        identities=identities,
+        homes=HomeCache(database),
+        passwords=passwords,
         database=database,
         session=session,
         masters=masters,

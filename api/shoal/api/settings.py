@@ -13,6 +13,9 @@ class ApiSettings(BaseSettings):
     port: int = Field(default=8765, ge=0, le=65535)  # 0 takes a free one
     heartbeat_s: float = Field(default=15.0, gt=0)  # comments on quiet event streams
     subscriber_events: int = Field(default=1000, ge=1)  # unread events of one stream, at most
+    # A browser's session ends when it was not used for so long, and in any case after so long.
+    session_idle_minutes: float = Field(default=30.0, gt=0)
+    session_hours: float = Field(default=12.0, gt=0)
     shutdown_grace_s: float = Field(default=5.0, gt=0)  # for requests under way at the end
     # A resource may have so many MiB, and all versions of all resources of a project so many.
     resource_mb: int = Field(default=1024, ge=1)

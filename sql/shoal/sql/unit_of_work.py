@@ -8,6 +8,7 @@ from typing import Self
 from shoal.sql.driver.connection import Connection, Source
 from shoal.sql.repositories.access.credentials import Sessions, Tokens
 from shoal.sql.repositories.access.groups import Groups
+from shoal.sql.repositories.access.homes import Homes
 from shoal.sql.repositories.access.members import Members
 from shoal.sql.repositories.access.principals import Principals
 from shoal.sql.repositories.access.rights import Rights
@@ -103,6 +104,10 @@ class UnitOfWork:
     @cached_property
     def rights(self) -> Rights:
         return Rights(self.connection)
+
+    @cached_property
+    def homes(self) -> Homes:
+        return Homes(self.connection)
 
     @cached_property
     def principals(self) -> Principals:

@@ -12,9 +12,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from shoal.api.access.token_file import ensure_token
 from shoal.api.main import listening, serve
 from shoal.api.settings import ApiSettings
-from shoal.api.web.auth import ensure_token
 from shoal.api.web.errors import AddressInUse, BadToken, NotLoopback
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api

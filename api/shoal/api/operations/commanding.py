@@ -18,8 +18,6 @@ from shoal.core.runs.commands import Command, CommandType, NewCommand
 from shoal.core.runs.records import Instance
 from shoal.sql import UnitOfWork
 
-REQUESTED_BY = "api"
-
 _ABOUT_TASK = frozenset({CommandType.KILL_TASK, CommandType.FORCE_SUCCESS})
 _INSTANCE = frozenset({"instance_id"})
 # Which fields go with which type; the key goes with all.
@@ -88,12 +86,19 @@ def _required(body: CommandIn, given: set[str]) -> Sequence[str]:
 # -- the command ----------------------------------------------------------------------------
 
 
-async def new_command(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) -> NewCommand:
-    """Return the command of ``body``.
+async def new_command(
+    uow: UnitOfWork, body: CommandIn, key: str, partitions: int, requested_by: str
+) -> NewCommand:
+    """Return the command of ``body``, which ``requested_by`` asks for.
 
     Raises NotFound, InvalidRequest for parameters and tasks that the workflow does not have,
     NotNewestAttempt for a task instance that another one has followed.
     """
+    new = await _unsigned(uow, body, key, partitions)
+    return replace(new, requested_by=requested_by)
+
+
+async def _unsigned(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) -> NewCommand:
     if body.type is CommandType.START:
         return await _start(uow, body, key, partitions)
     if body.type in _ABOUT_TASK:
@@ -123,7 +128,7 @@ async def _start(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) ->
         parameters=body.parameters,
         logical_time=body.logical_time,
         priority=None if body.priority is None else int(Priority[body.priority]),
-        requested_by=REQUESTED_BY,
+        requested_by="",
         selection=selection,
     )
 
@@ -156,7 +161,7 @@ def _about(instance: Instance, body: CommandIn, key: str) -> NewCommand:
         idempotency_key=key,
         workflow_id=instance.workflow_id,
         instance_id=instance.id,
-        requested_by=REQUESTED_BY,
+        requested_by="",
     )
 
 

@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 from fastapi import Body, Path, Query, Response
 
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
 from shoal.api.operations.diff import diff
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
@@ -24,6 +26,7 @@ from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
 from shoal.core.definition.model import WorkflowSpec
 from shoal.runtime.definitions import check_definition
 
@@ -40,8 +43,10 @@ Definition = Annotated[
 
 
 @router.get("/workflows", summary="List workflows")
+@needs(Permission.PROJECT_READ)
 async def list_workflows(
     shoal: Shoal,
+    caller: Calling,
     project: Annotated[str | None, Query(description="Only those of this project.")] = None,
     search: Annotated[
         str | None, Query(max_length=200, description="Part of the name or the description.")
@@ -53,7 +58,11 @@ async def list_workflows(
     after = decode_cursor("workflows", cursor, str, str)
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.workflows.list(
-            project, search, (after[0], after[1]) if after else None, limit + 1
+            project,
+            search,
+            (after[0], after[1]) if after else None,
+            limit + 1,
+            visible=caller.visible,
         )
     items, more = page(found, limit)
     return Page(
@@ -71,6 +80,7 @@ async def list_workflows(
         **documented(400, 409, 413, 415),
     },
 )
+@needs(Permission.PROJECT_EDIT)
 async def publish(
     shoal: Shoal,
     project: ProjectName,
@@ -133,6 +143,7 @@ async def _checked(project: str, name: str, definition: dict[str, Any]) -> Workf
     response_model=WorkflowDetail,
     responses=documented(404),
 )
+@needs(Permission.PROJECT_READ)
 async def get_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName) -> Response:
     """A workflow with its newest definition."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
@@ -153,6 +164,7 @@ async def get_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName) -
     status_code=204,
     responses=documented(404, 409),
 )
+@needs(Permission.PROJECT_EDIT)
 async def delete_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName) -> None:
     """Deletes a workflow and its schedules. Its instances stay readable.
 
@@ -168,6 +180,7 @@ async def delete_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName
     summary="List versions",
     responses=documented(404),
 )
+@needs(Permission.PROJECT_READ)
 async def list_versions(
     shoal: Shoal,
     project: ProjectName,
@@ -194,6 +207,7 @@ async def list_versions(
     response_model=VersionDetail,
     responses=documented(404),
 )
+@needs(Permission.PROJECT_READ)
 async def get_version(
     shoal: Shoal,
     project: ProjectName,

@@ -1,11 +1,13 @@
 """Commands."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, field_validator
 
 from shoal.api.schemas.common import ONE_LINE, TIME, Instant, PriorityName, Strict, example
+from shoal.core.access.things import Thing
 from shoal.core.definition.fields import scalar_text
 from shoal.core.definition.priority import Priority
 from shoal.core.definition.selection import SelectionMode
@@ -105,6 +107,17 @@ class CommandIn(Strict):
         pattern=ONE_LINE,
         description="The same key never starts anything twice; see the header as well.",
     )
+
+    def things(self) -> Iterator[tuple[Thing, int | str]]:
+        """Yield what the command is about."""
+        if self.type is CommandType.START:
+            yield Thing.PROJECT, self.project or "default"
+        elif self.project is not None:  # it does not go with the type; see check_shape
+            yield Thing.PROJECT, self.project
+        if self.instance_id is not None:
+            yield Thing.INSTANCE, self.instance_id
+        if self.task_instance_id is not None:
+            yield Thing.TASK_INSTANCE, self.task_instance_id
 
     @field_validator("parameters", mode="before")
     @classmethod

@@ -6,6 +6,8 @@
     ├── ApiError                   an answer to a request
     │   ├── MalformedBody          400  the body is no JSON
     │   ├── Unauthorized           401  no token, or a wrong one
+    │   ├── Forbidden              403  the caller may not do it, but may see what it is about
+    │   ├── CrossSite              403  a page of another site uses a browser's session
     │   ├── NoSuchThing            404  an object that the request names does not exist
     │   │   └── LogDeleted         404  the worker has deleted the log
     │   ├── UploadStalled          408  no byte of a file came for long
@@ -15,6 +17,7 @@
     │   ├── NotJson                415  the body is of another media type
     │   ├── RangeNotSatisfiable    416
     │   ├── InvalidRequest         422  fields with unusable values; ``errors`` names each
+    │   ├── TooManyRequests        429  too many at once, or too soon after the last one
     │   └── LogUnavailable         503  the worker that holds a log is not there (retriable)
     └── CannotServe                the API does not start
         ├── NotLoopback            the address would open the API to the network
@@ -78,6 +81,21 @@ class MalformedBody(ApiError):
 
 class Unauthorized(ApiError):
     kind = Kind(HTTPStatus.UNAUTHORIZED, "unauthorized", "A token is needed")
+
+
+class Forbidden(ApiError):
+    kind = Kind(HTTPStatus.FORBIDDEN, "forbidden", "Not permitted")
+
+
+class CrossSite(ApiError):
+    kind = Kind(HTTPStatus.FORBIDDEN, "cross-site", "The request comes from another site")
+
+
+class TooManyRequests(ApiError):
+    kind = Kind(HTTPStatus.TOO_MANY_REQUESTS, "too-many-requests", "Too many requests")
+
+    def __init__(self, detail: str, retry_after_s: float) -> None:
+        super().__init__(detail, headers={"Retry-After": str(max(1, round(retry_after_s)))})
 
 
 class NoSuchThing(ApiError):

@@ -1,4 +1,4 @@
-"""The route class of everything behind the token: strict about tokens and bodies."""
+"""The route class of all but the public routes: strict about callers, names and bodies."""
 
 from collections.abc import Callable, Coroutine, Iterator
 from itertools import islice
@@ -8,19 +8,34 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from shoal.api.web.auth import check_token, require_token
+from shoal.api.access.authentication import authenticate, documented_credentials
+from shoal.api.access.guard import THINGS, permission_of
 from shoal.api.web.body import JsonRequest
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.problems import documented
+from shoal.core.access.permissions import OF_PROJECT
 from shoal.core.hints import MOST_MISTAKES, Hints
 
 
 class StrictRoute(APIRoute):
-    """Checks the token before anything is read, then query names, then the JSON body.
+    """Finds out who calls before anything is read, then checks query names, then the JSON body.
 
-    FastAPI reads bodies before it calls dependencies, so the router's dependency alone would let
-    strangers fill our memory.
+    FastAPI reads bodies before it calls dependencies, so a dependency alone would let strangers
+    fill our memory. There is no such route whose handler does not say what it needs of its caller.
     """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        permission = permission_of(endpoint)
+        if permission is None:
+            raise TypeError(f"{path}: put @needs(Permission.…) on {endpoint.__name__}")
+        options["openapi_extra"] = {
+            **(options.get("openapi_extra") or {}),
+            "x-permission": str(permission),
+        }
+        super().__init__(path, endpoint, **options)
+        names = set(self.param_convertors)
+        if permission in OF_PROJECT and names and not names & THINGS.keys():
+            raise TypeError(f"{path}: nothing in it says which project it is about")
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return FastAPI's handler behind our checks."""
@@ -29,7 +44,7 @@ class StrictRoute(APIRoute):
         body_field, is_whole = self.body_field, not self._embed_body_fields
 
         async def strict(request: Request) -> Response:
-            check_token(request)
+            request.state.caller = await authenticate(request)
             _check_query(request, known)
             checked = JsonRequest(request.scope, request.receive)
             if body_field is not None:
@@ -61,10 +76,10 @@ def _check_query(request: Request, known: set[str]) -> None:
 
 
 def strict_router(tag: str) -> APIRouter:
-    """Return an empty router behind the token."""
+    """Return an empty router whose routes have callers."""
     return APIRouter(
         route_class=StrictRoute,
         tags=[tag],
-        dependencies=[Depends(require_token)],
-        responses=documented(401, 422, 500, 503),
+        dependencies=[Depends(documented_credentials)],
+        responses=documented(401, 403, 422, 500, 503),
     )

@@ -34,7 +34,11 @@ def judge(principal: Principal, permission: Permission, project: int | None = No
     return Verdict.ALLOWED if is_allowed else Verdict.FORBIDDEN
 
 
-def visible(principal: Principal) -> Set[int] | None:
+#: The ids of the projects whose things a list may show; None: of all.
+Visible = Set[int] | None
+
+
+def visible(principal: Principal) -> Visible:
     """Return the ids of the projects that a principal may read; None: all."""
     scope = principal.scope
     if principal.must_change_password or not _is_in(scope.permissions, Permission.PROJECT_READ):
