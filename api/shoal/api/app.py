@@ -30,6 +30,7 @@ from shoal.api.routes import (
     why,
     workflows,
 )
+from shoal.api.routes.access import account, groups, members, service_accounts, users
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
 from shoal.api.web.description import describe
@@ -39,6 +40,12 @@ PREFIX = "/api/v1"
 _ROUTERS = (
     health.public,
     health.router,
+    account.public,
+    account.router,
+    users.router,
+    groups.router,
+    members.router,
+    service_accounts.router,
     projects.router,
     parameters.router,
     secrets.router,

@@ -10,6 +10,7 @@ from ipaddress import ip_address
 import structlog
 import uvicorn
 
+from shoal.api.access.attempts import Attempts
 from shoal.api.access.callers import HomeCache
 from shoal.api.access.identities import Identities
 from shoal.api.access.passwords import Passwords
@@ -136,6 +137,7 @@ async def open_services(
         identities=identities,
         homes=HomeCache(database),
         passwords=passwords,
+        attempts=Attempts(),
         database=database,
         session=session,
         masters=masters,

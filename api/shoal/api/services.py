@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from shoal.api.access.attempts import Attempts
 from shoal.api.access.callers import HomeCache
 from shoal.api.access.identities import Identities
 from shoal.api.access.passwords import Passwords
@@ -36,6 +37,7 @@ class Services:
     identities: Identities
     homes: HomeCache
     passwords: Passwords
+    attempts: Attempts
     database: Database
     session: ZkSession
     masters: Members

@@ -7,6 +7,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
 from shoal.api.schemas import (
+    access,
     backfills,
     cluster,
     commands,
@@ -65,6 +66,7 @@ def _add_models(schemas: dict[str, Any]) -> None:
 def _restore_examples(schemas: dict[str, Any]) -> None:
     """FastAPI drops every null, in examples too; but our answers have all their fields."""
     for module in (
+        access,
         backfills,
         cluster,
         commands,

@@ -25,8 +25,8 @@ principal = Table(
     metadata,
     row_id(),
     Column("kind", Line(20), nullable=False),
-    Column("name", Line(100), nullable=False),
-    Column("key", Line(100), nullable=False, unique=True),
+    Column("name", Line(201), nullable=False),  # of a service account PROJECT/NAME
+    Column("key", Line(201), nullable=False, unique=True),
     Column("full_name", Line(200), nullable=False),
     Column("project_id", ForeignKey("project.id"), index=True),
     Column("is_admin", Boolean, nullable=False),
@@ -34,9 +34,6 @@ principal = Table(
     Column("must_change_password", Boolean, nullable=False),
     Column("issuer", Line(500)),
     Column("subject", Line(255)),
-    # Wrong passwords since the last right one, and the moment of the newest.
-    Column("failures", Integer, nullable=False),
-    Column("failed_at", UtcDateTime),
     Column("created_at", UtcDateTime, nullable=False),
     Column("disabled_at", UtcDateTime),
     UniqueConstraint("issuer", "subject"),

@@ -40,9 +40,7 @@ class StoredPassword:
 
     principal_id: int
     hash: str | None = field(repr=False)
-    failures: int
-    failed_at: datetime | None
-    disabled: bool
+    is_disabled: bool
 
 
 def key_of(name: str) -> str:
@@ -111,39 +109,16 @@ class Principals:
         )
         if row is None:
             return None
-        is_off = row.disabled_at is not None
-        return StoredPassword(row.id, row.password, row.failures, row.failed_at, is_off)
+        return StoredPassword(row.id, row.password, row.disabled_at is not None)
 
     async def set_password(self, principal_id: int, hashed: str, *, must_change: bool) -> None:
         """Store the hash of a new password: all sessions of the user end. Raises NotFound."""
-        await self._change(
-            principal_id,
-            password=hashed,
-            must_change_password=must_change,
-            failures=0,
-            failed_at=None,
-        )
+        await self._change(principal_id, password=hashed, must_change_password=must_change)
 
     async def rehash(self, principal_id: int, hashed: str) -> None:
         """Store another hash of the same password, made with newer parameters."""
         await self._connection.execute(
             update(principal).where(principal.c.id == principal_id).values(password=hashed)
-        )
-
-    async def note_failure(self, principal_id: int, at: datetime) -> None:
-        """Count a wrong password."""
-        await self._connection.execute(
-            update(principal)
-            .where(principal.c.id == principal_id)
-            .values(failures=principal.c.failures + 1, failed_at=at)
-        )
-
-    async def forget_failures(self, principal_id: int) -> None:
-        """The right password was given."""
-        await self._connection.execute(
-            update(principal)
-            .where(principal.c.id == principal_id, principal.c.failures > 0)
-            .values(failures=0, failed_at=None)
         )
 
     async def describe(self, principal_id: int, full_name: str) -> None:
@@ -152,17 +127,21 @@ class Principals:
 
     async def set_admin(self, principal_id: int, is_admin: bool) -> None:
         """Make a user an administrator, or none any more. Raises NotFound, LastAdministrator."""
+        was_admin = (await self.named(principal_id)).is_admin
         await self._change(principal_id, is_admin=is_admin)
-        await self._require_admin()
+        if was_admin:
+            await self._require_admin()
 
     async def disable(self, principal_id: int, at: datetime) -> None:
         """Let an account do nothing any more. Raises NotFound, LastAdministrator."""
+        was_admin = (await self.named(principal_id)).is_admin
         await self._change(principal_id, disabled_at=at)
-        await self._require_admin()
+        if was_admin:
+            await self._require_admin()
 
     async def enable(self, principal_id: int) -> None:
         """Let a disabled account work again. Raises NotFound."""
-        await self._change(principal_id, disabled_at=None, failures=0, failed_at=None)
+        await self._change(principal_id, disabled_at=None)
 
     async def _insert(self, new: NewAccount, at: datetime) -> bool:
         await self._rights.changed()
@@ -177,7 +156,6 @@ class Principals:
             "must_change_password": new.must_change_password,
             "issuer": new.issuer,
             "subject": new.subject,
-            "failures": 0,
             "created_at": at,
         }
         taken = select(principal.c.id).where(principal.c.key == values["key"])

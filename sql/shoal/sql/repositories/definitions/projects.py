@@ -89,8 +89,12 @@ class Projects:
 
     async def names(self, ids: Collection[int]) -> frozenset[str]:
         """Return the names of projects; unknown ids are left out."""
-        query = select(project.c.name).where(project.c.id.in_(sorted(ids)))
-        return frozenset(row.name for row in await self._connection.rows(query))
+        return frozenset((await self.named(ids)).values())
+
+    async def named(self, ids: Collection[int]) -> dict[int, str]:
+        """Return the names of projects by id; unknown ids are left out."""
+        query = select(project.c.id, project.c.name).where(project.c.id.in_(sorted(ids)))
+        return {row.id: row.name for row in await self._connection.rows(query)}
 
     async def list(
         self, after: str | None = None, limit: int = 50, visible: Visible = None
