@@ -146,7 +146,7 @@ async def test_progress_and_dates_are_shown(api: Api) -> None:
         await uow.commit()
     found = (await api.client.get(f"{PREFIX}/backfills/{number}")).json()
     assert found["counts"] == {"SUCCEEDED": 1, "WAITING": 4}
-    assert (found["total"], found["state"], found["requested_by"]) == (5, "RUNNING", "api")
+    assert (found["total"], found["state"], found["requested_by"]) == (5, "RUNNING", "break-glass")
     assert found["request"] == {**RANGE, "parallel": 2}
     page = (await api.client.get(f"{PREFIX}/backfills/{number}/runs?limit=3")).json()
     assert [item["position"] for item in page["items"]] == [0, 1, 2]

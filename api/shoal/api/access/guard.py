@@ -7,12 +7,12 @@ that. What lists show, routes take from ``Caller.visible``.
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Set
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from fastapi import Request
+from fastapi.params import Path
 
-from shoal.api.access.callers import caller_of
+from shoal.api.access.callers import Caller, Calling
 from shoal.core.access.permissions import OF_PROJECT, Permission
 from shoal.core.access.things import Thing
 
@@ -25,8 +25,8 @@ THINGS: Mapping[str, Thing] = {
     "schedule_id": Thing.SCHEDULE,
     "backfill_id": Thing.BACKFILL,
 }
-_REQUEST = "guarded_request"  # the parameter that the guard adds to each handler
-_MARK = "shoal_permission"
+_CALLER = "guarded_caller"  # the parameter that the guard adds to each handler
+_MARK, _IN_PATH = "shoal_permission", "shoal_things"
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Any]])
 
@@ -45,22 +45,24 @@ def needs(permission: Permission) -> Callable[[Handler], Handler]:
 
     def guard(handler: Handler) -> Handler:
         signature = inspect.signature(handler)
+        in_path = _path_parameters(signature)
 
         @functools.wraps(handler)
         async def guarded(**values: Any) -> Any:
-            caller = caller_of(values.pop(_REQUEST))
+            caller: Caller = values.pop(_CALLER)
             if permission not in OF_PROJECT:
                 caller.require_of_platform(permission)
-            for thing, key in _things(values):
+            for thing, key in _things(values, in_path):
                 await caller.require(
                     permission if permission in OF_PROJECT else Permission.PROJECT_READ, thing, key
                 )
             return await handler(**values)
 
-        added = inspect.Parameter(_REQUEST, inspect.Parameter.KEYWORD_ONLY, annotation=Request)
+        added = inspect.Parameter(_CALLER, inspect.Parameter.KEYWORD_ONLY, annotation=Calling)
         parameters = [*signature.parameters.values(), added]
         setattr(guarded, "__signature__", signature.replace(parameters=parameters))  # noqa: B010
         setattr(guarded, _MARK, permission)
+        setattr(guarded, _IN_PATH, in_path.keys())
         return guarded  # type: ignore[return-value]
 
     return guard
@@ -72,9 +74,30 @@ def permission_of(handler: Callable[..., Any]) -> Permission | None:
     return found if isinstance(found, Permission) else None
 
 
-def _things(values: Mapping[str, Any]) -> Iterator[tuple[Thing, int | str]]:
+def judged_of(handler: Callable[..., Any]) -> Set[str]:
+    """Return the parameters of the path that the guard of a route's handler judges."""
+    found: Set[str] = getattr(handler, _IN_PATH, frozenset())
+    return found
+
+
+def _path_parameters(signature: inspect.Signature) -> Mapping[str, Thing]:
+    """Return the things that the path names, by parameter. Those of the query filter lists."""
+    return {
+        name: THINGS[name]
+        for name, parameter in signature.parameters.items()
+        if name in THINGS and any(isinstance(one, Path) for one in _marks(parameter.annotation))
+    }
+
+
+def _marks(annotation: Any) -> tuple[Any, ...]:
+    return getattr(annotation, "__metadata__", ())
+
+
+def _things(
+    values: Mapping[str, Any], in_path: Mapping[str, Thing]
+) -> Iterator[tuple[Thing, int | str]]:
     for name, value in values.items():
-        if (thing := THINGS.get(name)) is not None and value is not None:
-            yield thing, value
+        if name in in_path:
+            yield in_path[name], value
         elif isinstance(value, NamesThings):
             yield from value.things()

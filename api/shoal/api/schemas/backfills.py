@@ -35,7 +35,7 @@ _BACKFILL: dict[str, Any] = {
     "request": _REQUEST,
     "counts": {"SUCCEEDED": 12, "STARTED": 4, "WAITING": 15},
     "total": 31,
-    "requested_by": "api",
+    "requested_by": "ada",
     "command_id": 12,
     "created_at": TIME,
     "finished_at": None,

@@ -2,27 +2,57 @@
 
 from collections.abc import Callable, Coroutine, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from shoal.api.access.authentication import authenticate, documented_credentials
-from shoal.api.access.guard import THINGS, permission_of
-from shoal.api.web.body import JsonRequest
+from shoal.api.access.guard import THINGS, judged_of, permission_of
+from shoal.api.web.body import MAX_BODY_BYTES, JsonRequest
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import OF_PROJECT
 from shoal.core.hints import MOST_MISTAKES, Hints
 
 
-class StrictRoute(APIRoute):
+class BoundedRoute(APIRoute):
+    """Checks query names, then the JSON body: what FastAPI leaves to each handler."""
+
+    most_bytes: ClassVar[int] = 16 * 1024  # of a body that anybody may send
+
+    async def admit(self, request: Request) -> None:
+        """Return if anything may be read of a request; raise an ApiError if not."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return FastAPI's handler behind our checks."""
+        handler = super().get_route_handler()
+        known = set(_query_names(self.dependant))
+        body_field, is_whole = self.body_field, not self._embed_body_fields
+
+        async def strict(request: Request) -> Response:
+            await self.admit(request)
+            _check_query(request, known)
+            checked = JsonRequest(request.scope, request.receive)
+            checked.most_bytes = self.most_bytes
+            if body_field is not None:
+                await checked.read_json()
+                if is_whole:
+                    await checked.validate_large(body_field)
+            return await handler(checked)
+
+        return strict
+
+
+class StrictRoute(BoundedRoute):
     """Finds out who calls before anything is read, then checks query names, then the JSON body.
 
     FastAPI reads bodies before it calls dependencies, so a dependency alone would let strangers
     fill our memory. There is no such route whose handler does not say what it needs of its caller.
     """
+
+    most_bytes = MAX_BODY_BYTES
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         permission = permission_of(endpoint)
@@ -33,27 +63,15 @@ class StrictRoute(APIRoute):
             "x-permission": str(permission),
         }
         super().__init__(path, endpoint, **options)
-        names = set(self.param_convertors)
+        names = self.param_convertors.keys()
         if permission in OF_PROJECT and names and not names & THINGS.keys():
             raise TypeError(f"{path}: nothing in it says which project it is about")
+        if unjudged := names & THINGS.keys() - judged_of(endpoint):
+            raise TypeError(f"{path}: annotate {', '.join(sorted(unjudged))} with Path(…)")
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return FastAPI's handler behind our checks."""
-        handler = super().get_route_handler()
-        known = set(_query_names(self.dependant))
-        body_field, is_whole = self.body_field, not self._embed_body_fields
-
-        async def strict(request: Request) -> Response:
-            request.state.caller = await authenticate(request)
-            _check_query(request, known)
-            checked = JsonRequest(request.scope, request.receive)
-            if body_field is not None:
-                await checked.read_json()
-                if is_whole:
-                    await checked.validate_large(body_field)
-            return await handler(checked)
-
-        return strict
+    async def admit(self, request: Request) -> None:
+        """Find out who calls. Raises Unauthorized, CrossSite."""
+        request.state.caller = await authenticate(request)
 
 
 def _query_names(dependant: Dependant) -> Iterator[str]:
@@ -73,6 +91,11 @@ def _check_query(request: Request, known: set[str]) -> None:
     ]
     if errors:
         raise InvalidRequest(errors)
+
+
+def public_router(tag: str) -> APIRouter:
+    """Return an empty router whose routes anybody may call."""
+    return APIRouter(route_class=BoundedRoute, tags=[tag], responses=documented(422, 500, 503))
 
 
 def strict_router(tag: str) -> APIRouter:

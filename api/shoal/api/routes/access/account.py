@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Request, Response
+from fastapi import Body, Path, Request, Response
 
 from shoal.api.access.authentication import COOKIE, require_own_page
 from shoal.api.access.callers import Caller, Calling
@@ -23,14 +23,15 @@ from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, Forbidden, InvalidRequest
 from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
+from shoal.api.web.route import public_router, strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.access.principals import PrincipalKind
 from shoal.sql import UnitOfWork
 
-public = APIRouter(tags=["account"])
+public = public_router("account")
 router = strict_router("account")
 
+_NOBODY = 0  # an id that no account has
 SessionId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[5])]
 TokenId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[3])]
 
@@ -39,7 +40,7 @@ TokenId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[3])]
     "/login",
     summary="Sign in",
     status_code=204,
-    responses=documented(401, 403, 422, 429, 500, 503),
+    responses=documented(400, 401, 403, 413, 415, 429),
 )
 async def login(
     shoal: Shoal, request: Request, response: Response, body: Annotated[LoginIn, Body()]
@@ -140,7 +141,7 @@ async def change_password(
 async def list_sessions(shoal: Shoal, caller: Calling) -> Page[SessionOut]:
     """The browsers in which one is signed in, the newest first."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        found = await uow.sessions.list(_own(caller), shoal.clock())
+        found = await uow.sessions.list(caller.principal.id or _NOBODY, shoal.clock())
     return Page(
         items=[
             SessionOut(
@@ -177,7 +178,7 @@ async def end_session(shoal: Shoal, caller: Calling, session_id: SessionId) -> N
 async def list_tokens(shoal: Shoal, caller: Calling) -> Page[TokenOut]:
     """One's tokens, without their texts, the newest first."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        found = await uow.tokens.list(_own(caller))
+        found = await uow.tokens.list(caller.principal.id or _NOBODY)
     return Page(items=[token_out(one) for one in found])
 
 
