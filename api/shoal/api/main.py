@@ -12,6 +12,7 @@ import uvicorn
 
 from shoal.api.access.attempts import Attempts
 from shoal.api.access.callers import HomeCache
+from shoal.api.access.first_admin import make_first_admin, show
 from shoal.api.access.identities import Identities
 from shoal.api.access.passwords import Passwords
 from shoal.api.access.token_file import ensure_token
@@ -68,6 +69,8 @@ async def serve(
             async with AsyncExitStack() as stack:
                 services = await open_services(stack, settings, cluster, token, stopping)
                 opened.set()
+                if settings.first_admin and (password := await make_first_admin(services)):
+                    show(password)
                 await serve_app(services, listener, ready)
 
         await _until_stopped(work(), stopping, opened)

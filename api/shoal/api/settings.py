@@ -11,6 +11,8 @@ class ApiSettings(BaseSettings):
 
     host: str = "127.0.0.1"  # loopback only: there are no users and no TLS yet
     port: int = Field(default=8765, ge=0, le=65535)  # 0 takes a free one
+    # Make an administrator at the first start, and show its password once.
+    first_admin: bool = True
     heartbeat_s: float = Field(default=15.0, gt=0)  # comments on quiet event streams
     subscriber_events: int = Field(default=1000, ge=1)  # unread events of one stream, at most
     # A browser's session ends when it was not used for so long, and in any case after so long.

@@ -193,8 +193,9 @@ async def spoil(api: Api, column: Column[Any], value: Any, which: Mapping[str, A
     return True
 
 
-# What tells of the cluster, its members and their logs, not of rows.
+# What tells of the cluster, its members, their logs and of accounts, not of rows of projects.
 OTHER = ("/health", "/cluster", "/task-types", "-kinds", "/stores", "/events", "/log")
+OTHER += ("/me", "/users", "/groups", "/service-accounts")
 NAMED = {
     "calendars": "days",
     "concurrency-groups": "gpu",

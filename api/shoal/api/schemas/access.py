@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, SecretStr, StrictBool, StrictInt
 
-from shoal.api.schemas.common import ONE_LINE, TIME, Strict, example
+from shoal.api.schemas.common import ONE_LINE, TIME, Strict, body_example, example
 from shoal.core.access.permissions import Permission, Role
 from shoal.core.access.principals import PrincipalKind
 from shoal.core.access.records import HolderKind
@@ -24,6 +24,8 @@ _ROLE = {"project": "flights", "role": "writer"}
 
 class LoginIn(Strict):
     """A name and its password."""
+
+    model_config = body_example({"name": "ada", "password": "correct horse battery"})
 
     name: str = Field(min_length=1, max_length=100, examples=["ada"])
     password: Password
@@ -67,6 +69,8 @@ class MeOut(BaseModel):
 class PasswordIn(Strict):
     """Another password for oneself."""
 
+    model_config = body_example({"current": "correct horse battery", "new": "staple battery horse"})
+
     current: Password
     new: Password
     keep_tokens: StrictBool = Field(default=False, description="Else all tokens are revoked.")
@@ -98,6 +102,8 @@ class SessionOut(BaseModel):
 
 class TokenIn(Strict):
     """A token for programs."""
+
+    model_config = body_example({"name": "nightly import", "projects": ["flights"], "days": 90})
 
     name: str = Field(min_length=1, max_length=100, pattern=ONE_LINE, examples=["nightly import"])
     permissions: list[Permission] | None = Field(
@@ -174,6 +180,8 @@ class AccountOut(BaseModel):
 class UserIn(Strict):
     """A new user."""
 
+    model_config = body_example({"name": "ada", "full_name": "Ada Lovelace"})
+
     name: AccountName
     full_name: FullName = ""
     is_admin: StrictBool = False
@@ -184,6 +192,8 @@ class UserIn(Strict):
 
 class UserChange(Strict):
     """What changes of a user; what is left out stays."""
+
+    model_config = body_example({"disabled": True})
 
     full_name: FullName | None = None
     is_admin: StrictBool | None = None
@@ -201,12 +211,16 @@ class NewUserOut(AccountOut):
 class GroupIn(Strict):
     """A new group."""
 
+    model_config = body_example({"name": "analysts"})
+
     name: AccountName
     description: str = Field(default="", max_length=1000)
 
 
 class GroupChange(Strict):
     """What a group is for."""
+
+    model_config = body_example({"description": "who look at the numbers"})
 
     description: str = Field(max_length=1000)
 
@@ -232,6 +246,8 @@ class GroupOut(BaseModel):
 class MemberIn(Strict):
     """The role of a member."""
 
+    model_config = body_example({"role": "writer"})
+
     role: Role
 
 
@@ -247,6 +263,8 @@ class MemberOut(BaseModel):
 
 class ServiceAccountIn(Strict):
     """A new service account of a project."""
+
+    model_config = body_example({"name": "loader", "role": "runner"})
 
     name: AccountName
     role: Role
