@@ -87,7 +87,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     problems.install(app)
-    app.add_middleware(Exchange)
+    app.add_middleware(Exchange, settings=services.settings)
     for router in _ROUTERS:
         app.include_router(router, prefix=PREFIX)
     app.state.routes = [(PREFIX, route) for router in _ROUTERS for route in router.routes]

@@ -151,7 +151,7 @@ async def in_process(services: Services) -> AsyncIterator[Api]:
     headers = {"Authorization": f"Bearer {services.token}"}
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(create_app(services)),
-        base_url="http://shoal",
+        base_url="http://localhost",
         headers=headers,
     ) as client:
         yield Api(client, services)

@@ -148,7 +148,7 @@ async def test_large_bodies_are_validated_beside_the_event_loop(services: Servic
     transport = httpx.ASGITransport(app)
     large = ["x" * 1000] * 100
     async with httpx.AsyncClient(
-        transport=transport, base_url="http://shoal", headers=headers
+        transport=transport, base_url="http://localhost", headers=headers
     ) as client:
         answer = await client.post(f"{PREFIX}/probe", json={"texts": ["small"]})
         assert (answer.json(), seen) == (1, [threading.get_ident()])

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from shoal.api.access.passwords import Passwords, problems, random_password
 from shoal.api.access.tokens import digest, new_session, new_token
-from shoal.api.schemas.access import NewTokenOut, TokenIn, TokenOut
+from shoal.api.schemas.platform.access import NewTokenOut, TokenIn, TokenOut
 from shoal.api.services import Services
 from shoal.api.web.errors import FieldError, InvalidRequest, Unauthorized
 from shoal.core.access.permissions import OF_PROJECT, Permission

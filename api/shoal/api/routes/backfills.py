@@ -45,8 +45,8 @@ from shoal.core.backfill.request import (
     BackfillState,
 )
 from shoal.core.backfill.window import BackfillRun
-from shoal.core.cron.expression import InvalidCron
 from shoal.core.runs.commands import CommandType, NewCommand
+from shoal.core.timing.cron.expression import InvalidCron
 from shoal.sql import UnitOfWork
 from shoal.sql.repositories.definitions.backfill_planning import plan_of
 from shoal.sql.statements.reading import leave_out

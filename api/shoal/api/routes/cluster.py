@@ -13,7 +13,7 @@ from shoal.api.access.guard import needs
 from shoal.api.operations.clocks import member_ahead_s
 from shoal.api.operations.master_database import database_trouble
 from shoal.api.routes.health import ANSWER_S
-from shoal.api.schemas.cluster import (
+from shoal.api.schemas.platform.cluster import (
     BacklogOut,
     ClusterOut,
     DamagedZnodeOut,

@@ -6,7 +6,7 @@ from fastapi import Body, Path, Query
 
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
-from shoal.api.schemas.purges import PurgeIn, PurgeOut, StoreOut, StoresOut
+from shoal.api.schemas.platform.purges import PurgeIn, PurgeOut, StoreOut, StoresOut
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.legible import by_id, shown

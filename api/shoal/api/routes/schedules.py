@@ -18,12 +18,12 @@ from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cu
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
-from shoal.core.cron import expression as cron
-from shoal.core.cron.expression import InvalidCron
 from shoal.core.definition.priority import Priority
 from shoal.core.runs.records import Schedule
 from shoal.core.schedule.fire_times import Timetable, instant
 from shoal.core.schedule.preview import preview
+from shoal.core.timing.cron import expression as cron
+from shoal.core.timing.cron.expression import InvalidCron
 from shoal.sql import UnitOfWork
 from shoal.sql.statements.reading import leave_out
 

@@ -7,18 +7,16 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
 from shoal.api.schemas import (
-    access,
     backfills,
-    cluster,
     commands,
     concurrency,
     data_sources,
     definitions,
-    health,
     resources,
     runs,
     schedules,
 )
+from shoal.api.schemas.platform import access, cluster, health
 from shoal.api.web.problems import Problem, ProblemField
 from shoal.core.definition.model import WorkflowSpec
 

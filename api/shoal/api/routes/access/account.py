@@ -8,7 +8,8 @@ from shoal.api.access.authentication import COOKIE, require_own_page
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.access.guard import needs
 from shoal.api.operations.accounts import hashed_or_random, make_token, signed_in, token_out
-from shoal.api.schemas.access import (
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.platform.access import (
     LoginIn,
     MeOut,
     NewTokenOut,
@@ -18,7 +19,6 @@ from shoal.api.schemas.access import (
     TokenIn,
     TokenOut,
 )
-from shoal.api.schemas.common import Page
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, Forbidden, InvalidRequest
 from shoal.api.web.paging import MAX_ID

@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import Body, Path, Response
 
 from shoal.api.access.guard import needs
-from shoal.api.schemas.access import GroupChange, GroupIn, GroupOut
 from shoal.api.schemas.common import Page
+from shoal.api.schemas.platform.access import GroupChange, GroupIn, GroupOut
 from shoal.api.services import Shoal
 from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page

@@ -6,8 +6,8 @@ from fastapi import Body, Path, Response
 
 from shoal.api.access.guard import needs
 from shoal.api.routes.projects import ProjectName
-from shoal.api.schemas.access import MemberIn, MemberOut
 from shoal.api.schemas.common import Page
+from shoal.api.schemas.platform.access import MemberIn, MemberOut
 from shoal.api.services import Shoal
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router

@@ -11,8 +11,14 @@ from shoal.api.access.guard import needs
 from shoal.api.operations.accounts import make_token, token_out
 from shoal.api.routes.access.account import TokenId
 from shoal.api.routes.projects import ProjectName
-from shoal.api.schemas.access import AccountOut, NewTokenOut, ServiceAccountIn, TokenIn, TokenOut
 from shoal.api.schemas.common import Page
+from shoal.api.schemas.platform.access import (
+    AccountOut,
+    NewTokenOut,
+    ServiceAccountIn,
+    TokenIn,
+    TokenOut,
+)
 from shoal.api.services import Shoal
 from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page

@@ -8,8 +8,8 @@ from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
 from shoal.api.operations.accounts import hashed_or_random, token_out
 from shoal.api.routes.access.account import TokenId
-from shoal.api.schemas.access import AccountOut, NewUserOut, TokenOut, UserChange, UserIn
 from shoal.api.schemas.common import Page
+from shoal.api.schemas.platform.access import AccountOut, NewUserOut, TokenOut, UserChange, UserIn
 from shoal.api.services import Shoal
 from shoal.api.web.errors import Forbidden
 from shoal.api.web.legible import by_name, shown
