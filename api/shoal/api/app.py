@@ -30,7 +30,7 @@ from shoal.api.routes import (
     why,
     workflows,
 )
-from shoal.api.routes.access import account, groups, members, service_accounts, users
+from shoal.api.routes.access import account, grants, groups, members, service_accounts, users
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
 from shoal.api.web.description import describe
@@ -45,6 +45,7 @@ _ROUTERS = (
     users.router,
     groups.router,
     members.router,
+    grants.router,
     service_accounts.router,
     projects.router,
     parameters.router,

@@ -7,6 +7,7 @@ from typing import Self
 
 from shoal.sql.driver.connection import Connection, Source
 from shoal.sql.repositories.access.credentials import Sessions, Tokens
+from shoal.sql.repositories.access.grants import Grants
 from shoal.sql.repositories.access.groups import Groups
 from shoal.sql.repositories.access.homes import Homes
 from shoal.sql.repositories.access.members import Members
@@ -104,6 +105,10 @@ class UnitOfWork:
     @cached_property
     def rights(self) -> Rights:
         return Rights(self.connection)
+
+    @cached_property
+    def grants(self) -> Grants:
+        return Grants(self.connection)
 
     @cached_property
     def homes(self) -> Homes:

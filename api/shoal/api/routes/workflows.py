@@ -26,9 +26,12 @@ from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.grants import Grant, reaches
 from shoal.core.access.permissions import Permission
+from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.model import WorkflowSpec
 from shoal.runtime.definitions import check_definition
+from shoal.sql import UnitOfWork
 
 router = strict_router("workflows")
 
@@ -95,6 +98,7 @@ async def publish(
     """
     spec = await _checked(project, name, definition)
     async with shoal.database.unit_of_work() as uow:
+        await _require_grants(uow, spec)
         done = await uow.workflows.publish(spec, shoal.clock())
         version = done.version
         before: WorkflowSpec | None = None
@@ -122,6 +126,33 @@ async def publish(
         )
 
     return await answer(made, len(spec.tasks), 201 if is_new else 200)
+
+
+async def _require_grants(uow: UnitOfWork, spec: WorkflowSpec) -> None:
+    """Raise InvalidDefinition for each other project that is reached without its grant.
+
+    The words are the same whether there is such a project or not.
+    """
+    found = [*reaches(spec)]
+    problems = []
+    for level in dict.fromkeys(one.needs for one in found):
+        pairs = {(one.project, spec.project) for one in found if one.needs is level}
+        given = await uow.grants.given(pairs, level)
+        problems += [
+            Problem(
+                one.path,
+                f"there is no project {one.project} that lets project {spec.project} "
+                f"{_WHAT[level]}; if there is one, an owner there can let it: "
+                f"shoal grant set {spec.project} {level} --project {one.project}",
+            )
+            for one in found
+            if one.needs is level and (one.project, spec.project) not in given
+        ]
+    if problems:
+        raise InvalidDefinition(problems)
+
+
+_WHAT = {Grant.SEE: "wait for its runs", Grant.RUN: "run its workflows"}
 
 
 async def _checked(project: str, name: str, definition: dict[str, Any]) -> WorkflowSpec:

@@ -106,6 +106,16 @@ api_token = Table(
     sqlite_autoincrement=True,
 )
 
+# What ``project_id`` lets the tasks of another project do. ``taker``: that one's name, or "*".
+project_grant = Table(
+    "project_grant",
+    metadata,
+    Column("project_id", ForeignKey("project.id"), primary_key=True, autoincrement=False),
+    Column("taker", Line(100), primary_key=True),
+    Column("what", Line(20), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
 # One row, whose number is 1. ``version`` grows with every change of the tables above that takes
 # rights away or gives them: every API process looks at it before it trusts what it remembers.
 access_state = Table(

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, SecretStr, StrictBool, StrictInt
 
 from shoal.api.schemas.common import ONE_LINE, TIME, Strict, body_example, example
+from shoal.core.access.grants import Grant
 from shoal.core.access.permissions import Permission, Role
 from shoal.core.access.principals import PrincipalKind
 from shoal.core.access.records import HolderKind
@@ -259,6 +260,26 @@ class MemberOut(BaseModel):
     kind: HolderKind
     name: str
     role: Role
+
+
+class GrantIn(Strict):
+    """What another project may do."""
+
+    model_config = body_example({"what": "run"})
+
+    what: Grant = Field(
+        description="see: its tasks may wait for runs here. run: they may run workflows, too."
+    )
+
+
+class GrantOut(BaseModel):
+    """What a project lets the tasks of another one do."""
+
+    model_config = example({"project": "reports", "what": "run", "created_at": TIME})
+
+    project: str = Field(description='Whose tasks may; "*": those of every project.')
+    what: Grant
+    created_at: datetime
 
 
 class ServiceAccountIn(Strict):

@@ -1,7 +1,12 @@
 """Who may do what
 
-Revision: 0009, after 0008. Tables are added; nothing else changes.
+Revision: 0009, after 0008. Tables are added. Definitions that reach other projects go on doing so:
+each such project gets a grant for the one that reaches it, as of now.
 """
+
+import json
+from collections.abc import Iterator
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -124,6 +129,18 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("ix_api_token_principal_id", "api_token", ["principal_id"])
+    op.create_table(
+        "project_grant",
+        sa.Column("project_id", ID, nullable=False, autoincrement=False),
+        sa.Column("taker", sa.String(100), nullable=False),
+        sa.Column("what", sa.String(20), nullable=False),
+        sa.Column("created_at", INSTANT, nullable=False),
+        sa.PrimaryKeyConstraint("project_id", "taker", name="pk_project_grant"),
+        sa.ForeignKeyConstraint(
+            ["project_id"], ["project.id"], name="fk_project_grant_project_id_project"
+        ),
+    )
+    _grant_what_is_used()
     state = op.create_table(
         "access_state",
         sa.Column("number", sa.Integer(), nullable=False, autoincrement=False),
@@ -131,6 +148,56 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("number", name="pk_access_state"),
     )
     op.bulk_insert(state, [{"number": 1, "version": 1}])
+
+
+def _grant_what_is_used() -> None:
+    connection = op.get_bind()
+    specs = connection.execute(
+        sa.text(
+            "SELECT p.name, v.spec, v.created_at FROM workflow w "
+            "JOIN project p ON p.id = w.project_id "
+            "JOIN workflow_version v ON v.workflow_id = w.id AND v.version = w.version "
+            "WHERE w.deleted_at IS NULL"
+        )
+    ).all()
+    wanted: dict[tuple[str, str], tuple[str, Any]] = {}
+    for taker, spec, at in specs:
+        for giver, what in _reaches(spec):
+            if giver != taker and wanted.get((giver, taker), ("",))[0] != "run":
+                wanted[giver, taker] = (what, at)
+    for (giver, taker), (what, at) in wanted.items():
+        connection.execute(
+            sa.text(
+                "INSERT INTO project_grant (project_id, taker, what, created_at) "
+                "SELECT id, :taker, :what, :at FROM project WHERE name = :giver"
+            ),
+            {"giver": giver, "taker": taker, "what": what, "at": at},
+        )
+
+
+def _reaches(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the projects that a stored definition names; none if it cannot be read."""
+    try:
+        tasks = json.loads(text)["tasks"]
+        found = [(task["type"], task.get("params") or {}) for task in tasks]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return
+    for kind, params in found:
+        if kind in ("SUB_WORKFLOW", "MAP") and isinstance(params.get("project"), str):
+            yield params["project"], "run"
+        if kind == "DEPENDENT":
+            yield from ((name, "see") for name in _projects_in(params.get("when")))
+
+
+def _projects_in(when: Any) -> Iterator[str]:
+    if isinstance(when, list):
+        for one in when:
+            yield from _projects_in(one)
+    elif isinstance(when, dict):
+        if isinstance(when.get("project"), str):
+            yield when["project"]
+        for name in ("all", "any"):
+            yield from _projects_in(when.get(name))
 
 
 def _of_principal(table: str) -> sa.ForeignKeyConstraint:
@@ -142,6 +209,7 @@ def _of_principal(table: str) -> sa.ForeignKeyConstraint:
 def downgrade() -> None:
     for table in (
         "access_state",
+        "project_grant",
         "api_token",
         "login_session",
         "project_role",
