@@ -103,7 +103,7 @@ async def test_the_same_key_asks_once(api: Api) -> None:
     other = await api.client.post(
         f"{PREFIX}/backfills", json={**RANGE, "parallel": 2}, headers={"Idempotency-Key": "k"}
     )
-    problem_of(other, 409, "idempotency-key-reused")
+    problem_of(other, 422, "idempotency-key-reused")
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ async def test_one_key_is_for_one_backfill(api: Api) -> None:
     first = await api.client.post(f"{PREFIX}/backfills/{ids[0]}/pause", headers=headers)
     assert first.status_code == 202
     second = await api.client.post(f"{PREFIX}/backfills/{ids[1]}/pause", headers=headers)
-    problem_of(second, 409, "idempotency-key-reused")
+    problem_of(second, 422, "idempotency-key-reused")
 
 
 async def test_an_unknown_backfill_is_not_found(api: Api) -> None:

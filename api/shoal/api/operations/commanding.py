@@ -5,6 +5,7 @@ import secrets
 import uuid
 from dataclasses import replace
 
+from shoal.api.access.callers import Caller
 from shoal.api.schemas.commands import CommandIn
 from shoal.api.web.errors import FieldError, InvalidRequest, NotNewestAttempt
 from shoal.core.definition.model import WorkflowSpec
@@ -41,15 +42,15 @@ def check_shape(body: CommandIn, header_key: str | None) -> str:
 
 
 async def new_command(
-    uow: UnitOfWork, body: CommandIn, key: str, partitions: int, requested_by: str
+    uow: UnitOfWork, body: CommandIn, key: str, partitions: int, caller: Caller
 ) -> NewCommand:
-    """Return the command of ``body``, which ``requested_by`` asks for.
+    """Return the command of ``body``, which ``caller`` asks for.
 
     Raises NotFound, InvalidRequest for parameters and tasks that the workflow does not have,
     NotNewestAttempt for a task instance that another one has followed.
     """
     new = await _unsigned(uow, body, key, partitions)
-    return replace(new, requested_by=requested_by)
+    return replace(new, requested_by=caller.name, caller_id=caller.principal.id)
 
 
 async def _unsigned(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) -> NewCommand:

@@ -88,7 +88,7 @@ async def post_backfill(
     async with shoal.database.unit_of_work(read_only=True) as uow:
         workflow = await uow.workflows.get(body.project, body.workflow)
         # The earlier request may be under way, and leave nothing to plan.
-        is_new = dry_run or await uow.commands.with_key(key) is None
+        is_new = dry_run or await uow.commands.with_key(key, caller.principal.id) is None
         plan = await _planned(uow, body) if is_new else None
     if plan is not None:
         for project in {run.project for run in plan.runs}:  # downstream may reach others
@@ -104,6 +104,7 @@ async def post_backfill(
         key,
         workflow.id,
         requested_by=caller.name,
+        caller_id=caller.principal.id,
         detail=body.stored(),
     )
     command = await accept(shoal, new, response)
@@ -225,6 +226,7 @@ async def post_request(
         idempotency_key or str(uuid.uuid4()),
         found.workflow_id,
         requested_by=caller.name,
+        caller_id=caller.principal.id,
         backfill_id=found.id,
     )
     return await accept(shoal, new, response)

@@ -9,7 +9,7 @@ from fastapi import Body, Header, Path, Query, Response
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
 from shoal.api.operations.commanding import check_shape, new_command, same_request
-from shoal.api.schemas.commands import CommandIn, CommandOut
+from shoal.api.schemas.commands import LONGEST_KEY, CommandIn, CommandOut
 from shoal.api.schemas.common import ONE_LINE
 from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import KeyReused
@@ -27,9 +27,10 @@ IdempotencyKey = Annotated[
     str | None,
     Header(
         min_length=1,
-        max_length=255,
+        max_length=LONGEST_KEY,
         pattern=ONE_LINE,
-        description="The same key never starts anything twice; a repetition returns the first.",
+        description="The same key of the same caller never starts anything twice; a repetition "
+        "returns the first, for as long as the command is kept.",
     ),
 ]
 LONGEST_WAIT_S = 30  # below the minute after which proxies usually end a quiet request
@@ -59,7 +60,7 @@ async def post_command(
     # Checked outside of the writing transaction, which all processes wait for. If the workflow
     # changes in between, the master that carries the command out judges again.
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        new = await new_command(uow, body, key, shoal.partitions, caller.name)
+        new = await new_command(uow, body, key, shoal.partitions, caller)
     return await accept(shoal, new, response)
 
 

@@ -27,6 +27,7 @@ RequestType = Literal[
 ]
 # Of one request, for the row that it becomes:
 MAX_NAMED_TASKS = 1_000
+LONGEST_KEY = 200  # characters of an idempotency key
 LONGEST_REASON = 1_000  # characters
 MOST_PARAMETERS = 10_000
 
@@ -122,7 +123,7 @@ class CommandIn(Strict):
     idempotency_key: str | None = Field(
         default=None,
         min_length=1,
-        max_length=255,
+        max_length=LONGEST_KEY,
         pattern=ONE_LINE,
         description="The same key never starts anything twice; see the header as well.",
     )

@@ -12,7 +12,7 @@
     │   │   └── LogDeleted         404  the worker has deleted the log
     │   ├── UnknownHost            421  the request is for a name that the API does not have
     │   ├── UploadStalled          408  no byte of a file came for long
-    │   ├── KeyReused              409  the idempotency key belongs to another request
+    │   ├── KeyReused              422  the idempotency key belongs to another request
     │   ├── NotNewestAttempt       409  another attempt of the task has followed the named one
     │   ├── BodyTooLarge           413
     │   ├── NotJson                415  the body is of another media type
@@ -117,7 +117,7 @@ class LogDeleted(NoSuchThing):
 
 class KeyReused(ApiError):
     kind = Kind(
-        HTTPStatus.CONFLICT,
+        HTTPStatus.UNPROCESSABLE_ENTITY,
         "idempotency-key-reused",
         "The idempotency key belongs to another request",
     )

@@ -54,4 +54,8 @@ class Principal:
 
 #: Who holds the token of the data folder.
 BREAK_GLASS_NAME = "break-glass"
+#: Names that no account may have: commands of Shoal's own are asked for by these.
+RESERVED_NAMES = frozenset(
+    {BREAK_GLASS_NAME, "api", "backfill", "overlap", "schedule", "shoal", "sub-workflow"}
+)
 BREAK_GLASS = Principal(None, BREAK_GLASS_NAME, PrincipalKind.BREAK_GLASS, is_admin=True)

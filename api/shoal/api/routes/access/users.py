@@ -17,7 +17,7 @@ from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, pa
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
-from shoal.core.access.principals import BREAK_GLASS_NAME, PrincipalKind
+from shoal.core.access.principals import RESERVED_NAMES, PrincipalKind
 from shoal.core.access.records import Account
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import AccountExists, NotFound
@@ -53,7 +53,7 @@ async def list_users(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) -> 
 @needs(Permission.USER_MANAGE)
 async def post_user(shoal: Shoal, body: Annotated[UserIn, Body()]) -> NewUserOut:
     """The password is for the first sign-in alone: it has to be changed then."""
-    if key_of(body.name) == BREAK_GLASS_NAME:
+    if key_of(body.name) in RESERVED_NAMES:
         raise AccountExists(body.name)
     given = None if body.password is None else body.password.get_secret_value()
     hashed, made = await hashed_or_random(shoal, body.name, given)
