@@ -9,7 +9,7 @@ from fastapi import Depends, Request
 
 from shoal.api.access.identities import Credential, Identities
 from shoal.api.web.errors import Forbidden
-from shoal.core.access.judging import Verdict, Visible, judge, visible
+from shoal.core.access.judging import Verdict, Visible, is_unlimited, judge, visible
 from shoal.core.access.permissions import OF_PROJECT, Permission, roles_with
 from shoal.core.access.principals import Principal
 from shoal.core.access.things import Thing
@@ -71,12 +71,12 @@ class Caller:
         """Return if the caller has a permission of the project that a thing belongs to.
 
         Raises NotFound if the thing must stay hidden, with the words that say that there is none;
-        Forbidden if the caller may see it, but not do this. Who may make projects gets past the
-        name of one that there is not: the route says then what is missing, or makes it.
+        Forbidden if the caller may see it, but not do this. Who may do everything gets past what
+        there is not: the route says then what is missing, or makes it.
         """
-        home = await self.homes.of(thing, key)
-        if home is None and thing is Thing.PROJECT and self.may(Permission.PROJECT_CREATE):
+        if is_unlimited(self.principal):
             return
+        home = await self.homes.of(thing, key)
         verdict = judge(self.principal, permission, home)
         if verdict is Verdict.HIDDEN:
             raise NotFound(thing, key)

@@ -5,7 +5,7 @@ from enum import Enum, auto
 from typing import Any
 
 from shoal.core.access.permissions import OF_PLATFORM, OF_PROJECT, ROLES, Permission
-from shoal.core.access.principals import Principal
+from shoal.core.access.principals import EVERYTHING, Principal
 
 
 class Verdict(Enum):
@@ -46,6 +46,12 @@ def visible(principal: Principal) -> Visible:
     if principal.is_admin:
         return scope.projects
     return frozenset(project for project in principal.roles if _is_in(scope.projects, project))
+
+
+def is_unlimited(principal: Principal) -> bool:
+    """Say whether a principal may do everything with everything: nothing need be looked up."""
+    is_free = principal.scope == EVERYTHING and not principal.must_change_password
+    return principal.is_admin and is_free
 
 
 def _has(principal: Principal, permission: Permission, project: int) -> bool:
