@@ -289,7 +289,7 @@ def test_forced_success_lets_the_rest_run_and_says_who_asked(requested: Requeste
     requested.until("FORCE_SUCCESS", lambda seen: seen["tasks"][2]["attempt"] == 2)
     assert requested.ended(instance_id) == ("SUCCEEDED", {"a": ONCE, "b": TWICE, "c": TWICE})
     assert requested.task("FORCE_SUCCESS", "b")["reason"] == (
-        "taken for a success by api: loaded by hand"
+        "taken for a success by break-glass: loaded by hand"
     )
 
 

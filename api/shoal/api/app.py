@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse
 
+from shoal.api.access.authentication import require_browser
 from shoal.api.routes import (
     backfills,
     calendars,
@@ -29,9 +30,9 @@ from shoal.api.routes import (
     why,
     workflows,
 )
+from shoal.api.routes.access import account, grants, groups, members, service_accounts, users
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
-from shoal.api.web.auth import require_browser
 from shoal.api.web.description import describe
 from shoal.api.web.middleware import Exchange
 
@@ -39,6 +40,13 @@ PREFIX = "/api/v1"
 _ROUTERS = (
     health.public,
     health.router,
+    account.public,
+    account.router,
+    users.router,
+    groups.router,
+    members.router,
+    grants.router,
+    service_accounts.router,
     projects.router,
     parameters.router,
     secrets.router,
@@ -80,7 +88,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     problems.install(app)
-    app.add_middleware(Exchange)
+    app.add_middleware(Exchange, settings=services.settings)
     for router in _ROUTERS:
         app.include_router(router, prefix=PREFIX)
     app.state.routes = [(PREFIX, route) for router in _ROUTERS for route in router.routes]

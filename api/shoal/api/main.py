@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import socket
+import ssl
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from ipaddress import ip_address
@@ -10,6 +11,12 @@ from ipaddress import ip_address
 import structlog
 import uvicorn
 
+from shoal.api.access.attempts import Attempts
+from shoal.api.access.callers import HomeCache
+from shoal.api.access.first_admin import make_first_admin, show
+from shoal.api.access.identities import Identities
+from shoal.api.access.passwords import Passwords
+from shoal.api.access.token_file import ensure_token
 from shoal.api.app import create_app
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
@@ -20,8 +27,13 @@ from shoal.api.operations.resources import Limits, ResourceFiles
 from shoal.api.operations.unowned import Unowned
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
-from shoal.api.web.auth import ensure_token
-from shoal.api.web.errors import AddressInUse, NotLoopback
+from shoal.api.web.errors import (
+    AddressInUse,
+    BadCertificate,
+    ClearBeyondLoopback,
+    NoAllowedHosts,
+    NotAnAddress,
+)
 from shoal.api.web.protocol import BoundedProtocol
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.cluster_clock import ClusterClock
@@ -54,9 +66,10 @@ async def serve(
 ) -> None:
     """Serve the API until SIGTERM or SIGINT. ``ready`` gets the URL once it answers.
 
-    Raises NotLoopback, AddressInUse, BadToken, and what keeps database and ZooKeeper away.
+    Raises CannotServe, and what keeps database and ZooKeeper away.
     """
     stopping, opened = asyncio.Event(), asyncio.Event()
+    check_certificate(settings)
     with _stop_signals(stopping), listening(settings) as listener:
         token = ensure_token(cluster.token_file)
 
@@ -64,6 +77,8 @@ async def serve(
             async with AsyncExitStack() as stack:
                 services = await open_services(stack, settings, cluster, token, stopping)
                 opened.set()
+                if settings.first_admin and (password := await make_first_admin(services)):
+                    show(password)
                 await serve_app(services, listener, ready)
 
         await _until_stopped(work(), stopping, opened)
@@ -123,9 +138,17 @@ async def open_services(
     await stack.enter_async_context(unowned)
     channels = await stack.enter_async_context(Channels(tls))
     intake = await stack.enter_async_context(Intake(database, session, clock))
+    identities = Identities(database, clock, token, settings.session_idle_minutes * 60)
+    stack.push_async_callback(identities.aclose)
+    passwords = Passwords()
+    stack.callback(passwords.close)
     return Services(
         settings=settings,
         token=token,
+        identities=identities,
+        homes=HomeCache(database),
+        passwords=passwords,
+        attempts=Attempts(),
         database=database,
         session=session,
         masters=masters,
@@ -158,7 +181,10 @@ async def serve_app(
         log_config=None,  # logging is set up by the process that runs this role
         access_log=False,  # our own middleware logs requests
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=bool(services.settings.trusted_proxies),
+        forwarded_allow_ips=list(services.settings.trusted_proxies),
+        ssl_certfile=services.settings.tls_certificate,
+        ssl_keyfile=services.settings.tls_key,
         backlog=_BACKLOG,
         timeout_graceful_shutdown=max(1, round(services.settings.shutdown_grace_s)),
     )
@@ -168,7 +194,8 @@ async def serve_app(
     try:
         await server.has_started(serving)
         host, port = listener.getsockname()[:2]
-        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        scheme = "https" if services.settings.has_tls else "http"
+        url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         log.info("api ready", url=url)
         if ready is not None:
             ready(url)
@@ -235,6 +262,18 @@ def _stop_signals(stopping: asyncio.Event) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
+def check_certificate(settings: ApiSettings) -> None:
+    """Return if the certificate can be used, or there is none. Raises BadCertificate."""
+    if settings.tls_certificate is None or settings.tls_key is None:
+        return
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(settings.tls_certificate, settings.tls_key)
+    except OSError as error:  # ssl's own errors are, too
+        reason = error.strerror or str(error)
+        raise BadCertificate(settings.tls_certificate, settings.tls_key, reason) from error
+
+
 @contextmanager
 def listening(settings: ApiSettings) -> Iterator[socket.socket]:
     """Bind first of all: a taken port is reported before anything else is started."""
@@ -242,9 +281,12 @@ def listening(settings: ApiSettings) -> Iterator[socket.socket]:
     try:
         address = ip_address(host)
     except ValueError:
-        raise NotLoopback(settings.host) from None
+        raise NotAnAddress(settings.host) from None
     if not address.is_loopback:
-        raise NotLoopback(settings.host)
+        if not (settings.has_tls or settings.allow_clear):
+            raise ClearBeyondLoopback(host)
+        if not settings.allowed_hosts:
+            raise NoAllowedHosts(host)
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
     # asyncio switches Nagle's delays off only for sockets that name their protocol.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:

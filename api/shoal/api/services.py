@@ -7,6 +7,10 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from shoal.api.access.attempts import Attempts
+from shoal.api.access.callers import HomeCache
+from shoal.api.access.identities import Identities
+from shoal.api.access.passwords import Passwords
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
@@ -29,7 +33,11 @@ class Services:
     """Everything is entered already and belongs to the caller. One per process."""
 
     settings: ApiSettings
-    token: str = field(repr=False)
+    token: str = field(repr=False)  # of the data folder
+    identities: Identities
+    homes: HomeCache
+    passwords: Passwords
+    attempts: Attempts
     database: Database
     session: ZkSession
     masters: Members

@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from shoal.core.cron.expression import parse
-from shoal.core.cron.trigger import ShoalCronTrigger
 from shoal.core.runs.retention import Hours, Retention
+from shoal.core.timing.cron.expression import parse
+from shoal.core.timing.cron.trigger import ShoalCronTrigger
 
 
 class MasterSettings(BaseSettings):

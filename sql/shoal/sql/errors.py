@@ -21,6 +21,8 @@
         ├── OpenInstances         a workflow still has instances that have not ended
         ├── CalendarInUse         schedules still name the calendar
         ├── ConcurrencyGroupInUse workflows still name the group, or tasks hold its slots
+        ├── AccountExists         another account or group has the name
+        ├── LastAdministrator     nobody could administer the cluster any more
         ├── PasswordOfAnotherServer   a kept password would be sent elsewhere
         ├── ResourceRefused       a file cannot be stored as a resource
         │   ├── PathTaken             a folder has its path, or a file that of one of its folders
@@ -247,6 +249,21 @@ class ProjectFull(ResourceRefused):
             f"{most >> 20} MiB are allowed; delete some, or raise resource_project_mb in the "
             "section [api]; what is deleted goes after keep_deleted_resources_days"
         )
+
+
+class AccountExists(SqlError):
+    """A name is taken. Names that differ in case alone are the same."""
+
+    def __init__(self, name: str, kind: str = "an account") -> None:
+        self.name = name
+        super().__init__(f"there is {kind} {name!r} already, perhaps in other letters' case")
+
+
+class LastAdministrator(SqlError):
+    """The change would leave no administrator."""
+
+    def __init__(self) -> None:
+        super().__init__("nobody would be an administrator any more; make another user one first")
 
 
 class InvalidDatabaseUrl(SqlError):

@@ -6,6 +6,13 @@ from types import TracebackType
 from typing import Self
 
 from shoal.sql.driver.connection import Connection, Source
+from shoal.sql.repositories.access.credentials import Sessions, Tokens
+from shoal.sql.repositories.access.grants import Grants
+from shoal.sql.repositories.access.groups import Groups
+from shoal.sql.repositories.access.homes import Homes
+from shoal.sql.repositories.access.members import Members
+from shoal.sql.repositories.access.principals import Principals
+from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.repositories.definitions.backfills import Backfills
 from shoal.sql.repositories.definitions.calendars import Calendars
 from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
@@ -94,6 +101,38 @@ class UnitOfWork:
     @cached_property
     def secrets(self) -> Secrets:
         return Secrets(self.connection)
+
+    @cached_property
+    def rights(self) -> Rights:
+        return Rights(self.connection)
+
+    @cached_property
+    def grants(self) -> Grants:
+        return Grants(self.connection)
+
+    @cached_property
+    def homes(self) -> Homes:
+        return Homes(self.connection)
+
+    @cached_property
+    def principals(self) -> Principals:
+        return Principals(self.connection, self.rights)
+
+    @cached_property
+    def groups(self) -> Groups:
+        return Groups(self.connection, self.rights)
+
+    @cached_property
+    def members(self) -> Members:
+        return Members(self.connection, self.rights)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        return Sessions(self.connection, self.rights)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        return Tokens(self.connection, self.rights)
 
     @cached_property
     def data_sources(self) -> DataSources:

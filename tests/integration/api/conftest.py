@@ -13,11 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
+from shoal.api.access.token_file import ensure_token
 from shoal.api.app import create_app
 from shoal.api.main import listening, open_services, serve_app
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
-from shoal.api.web.auth import ensure_token
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.core.runs.records import NewInstance
 from shoal.core.runs.run import Run
@@ -151,7 +151,7 @@ async def in_process(services: Services) -> AsyncIterator[Api]:
     headers = {"Authorization": f"Bearer {services.token}"}
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(create_app(services)),
-        base_url="http://shoal",
+        base_url="http://localhost",
         headers=headers,
     ) as client:
         yield Api(client, services)

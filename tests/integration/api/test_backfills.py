@@ -103,7 +103,7 @@ async def test_the_same_key_asks_once(api: Api) -> None:
     other = await api.client.post(
         f"{PREFIX}/backfills", json={**RANGE, "parallel": 2}, headers={"Idempotency-Key": "k"}
     )
-    problem_of(other, 409, "idempotency-key-reused")
+    problem_of(other, 422, "idempotency-key-reused")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ async def test_progress_and_dates_are_shown(api: Api) -> None:
         await uow.commit()
     found = (await api.client.get(f"{PREFIX}/backfills/{number}")).json()
     assert found["counts"] == {"SUCCEEDED": 1, "WAITING": 4}
-    assert (found["total"], found["state"], found["requested_by"]) == (5, "RUNNING", "api")
+    assert (found["total"], found["state"], found["requested_by"]) == (5, "RUNNING", "break-glass")
     assert found["request"] == {**RANGE, "parallel": 2}
     page = (await api.client.get(f"{PREFIX}/backfills/{number}/runs?limit=3")).json()
     assert [item["position"] for item in page["items"]] == [0, 1, 2]
@@ -213,7 +213,7 @@ async def test_one_key_is_for_one_backfill(api: Api) -> None:
     first = await api.client.post(f"{PREFIX}/backfills/{ids[0]}/pause", headers=headers)
     assert first.status_code == 202
     second = await api.client.post(f"{PREFIX}/backfills/{ids[1]}/pause", headers=headers)
-    problem_of(second, 409, "idempotency-key-reused")
+    problem_of(second, 422, "idempotency-key-reused")
 
 
 async def test_an_unknown_backfill_is_not_found(api: Api) -> None:

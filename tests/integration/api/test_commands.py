@@ -88,7 +88,7 @@ async def test_a_key_of_another_request_is_refused(api: Api) -> None:
     }
     await api.command(**body)
     other = await api.client.post(COMMANDS, json={**body, "parameters": {"n": 2}})
-    problem_of(other, 409, "idempotency-key-reused")
+    problem_of(other, 422, "idempotency-key-reused")
     both = await api.client.post(COMMANDS, json=body, headers={"Idempotency-Key": "other"})
     assert fields_of(problem_of(both, 422, "invalid-request")).keys() == {"idempotency_key"}
     for key in ("", "x" * 256):

@@ -59,7 +59,7 @@ async def _is_empty(api: Api) -> bool:
 async def test_every_route_but_liveness_needs_the_token(api: Api, header: Any) -> None:
     app_routes = await api.client.get(f"{PREFIX}/openapi.json")
     async with httpx.AsyncClient(
-        transport=api.client._transport, base_url="http://shoal", headers=header
+        transport=api.client._transport, base_url="http://localhost", headers=header
     ) as stranger:
         count = 0
         for path, operations in app_routes.json()["paths"].items():
@@ -68,6 +68,9 @@ async def test_every_route_but_liveness_needs_the_token(api: Api, header: Any) -
                 for name in ("command_id", "instance_id", "task_instance_id"):
                     url = url.replace(f"{{{name}}}", "1")
                 answer = await stranger.request(method, url, content=b"{not json")
+                if path == f"{PREFIX}/login":  # that is how strangers become known
+                    problem_of(answer, 415, "unsupported-media-type")
+                    continue
                 if path == f"{PREFIX}/health/live":
                     assert answer.json() == {"status": "ok"}
                     continue
@@ -107,7 +110,7 @@ async def test_the_token_of_another_scheme_opens_nothing(api: Api) -> None:
 async def test_no_spelling_of_a_path_goes_around_the_token(api: Api, path: str) -> None:
     for header in ({}, {"X-Forwarded-Prefix": "/api/v1/health/live", "X-Original-URL": "/"}):
         async with httpx.AsyncClient(
-            transport=api.client._transport, base_url="http://shoal", headers=header
+            transport=api.client._transport, base_url="http://localhost", headers=header
         ) as stranger:
             assert (await stranger.get(path)).status_code in (401, 404)
 
@@ -352,7 +355,7 @@ async def _failing(services: Services, error: Exception) -> httpx.Response:
     app = create_app(services)
     app.include_router(router)
     async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(app), base_url="http://shoal"
+        transport=httpx.ASGITransport(app), base_url="http://localhost"
     ) as client:
         return await client.get("/fail")
 

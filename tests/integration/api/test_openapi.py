@@ -9,6 +9,7 @@ import pytest_asyncio
 
 from shoal.api.settings import ApiSettings
 from shoal.api.web.description import example_of, resolve
+from shoal.core.access.permissions import Permission
 from shoal.runtime.definitions import check_definition
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api, in_process, opened
@@ -108,6 +109,41 @@ EXPECTED = {
     ("get", "/cluster"),
     ("get", "/events"),
     ("get", "/task-types"),
+    ("post", "/login"),
+    ("post", "/logout"),
+    ("get", "/me"),
+    ("put", "/me/password"),
+    ("get", "/me/sessions"),
+    ("delete", "/me/sessions/{session_id}"),
+    ("get", "/me/tokens"),
+    ("post", "/me/tokens"),
+    ("delete", "/me/tokens/{token_id}"),
+    ("get", "/users"),
+    ("post", "/users"),
+    ("get", "/users/{name}"),
+    ("patch", "/users/{name}"),
+    ("post", "/users/{name}/password-reset"),
+    ("get", "/users/{name}/tokens"),
+    ("delete", "/users/{name}/tokens/{token_id}"),
+    ("get", "/groups"),
+    ("post", "/groups"),
+    ("get", "/groups/{name}"),
+    ("patch", "/groups/{name}"),
+    ("delete", "/groups/{name}"),
+    ("put", "/groups/{name}/members/{member}"),
+    ("delete", "/groups/{name}/members/{member}"),
+    ("get", "/projects/{project}/members"),
+    ("put", "/projects/{project}/members/{kind}/{name}"),
+    ("delete", "/projects/{project}/members/{kind}/{name}"),
+    ("get", "/projects/{project}/grants"),
+    ("put", "/projects/{project}/grants/{taker}"),
+    ("delete", "/projects/{project}/grants/{taker}"),
+    ("get", "/projects/{project}/service-accounts"),
+    ("post", "/projects/{project}/service-accounts"),
+    ("delete", "/projects/{project}/service-accounts/{name}"),
+    ("get", "/projects/{project}/service-accounts/{name}/tokens"),
+    ("post", "/projects/{project}/service-accounts/{name}/tokens"),
+    ("delete", "/projects/{project}/service-accounts/{name}/tokens/{token_id}"),
 }
 
 
@@ -125,9 +161,12 @@ async def test_every_operation_has_summary_example_and_problems(
         assert operation["description"], where
         statuses = operation["responses"].keys()
         assert "500" in statuses, where
-        if not path.endswith("/live"):
-            assert {"401", "422", "503"} <= statuses, where
-            assert operation["security"] == [{"token": []}], where
+        if path.endswith(("/live", "/login")):
+            assert "security" not in operation, where
+        else:
+            assert {"401", "403", "422", "503"} <= statuses, where
+            assert operation["security"] == [{"token": []}, {"session": []}], where
+            assert operation["x-permission"] in set(Permission), where
         if "{" in path and method != "put":
             assert "404" in statuses, where
         if "requestBody" in operation:

@@ -5,17 +5,29 @@ import os
 import signal
 import socket
 import sqlite3
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 
+from shoal.api.access.token_file import ensure_token
+from shoal.api.app import create_app
 from shoal.api.main import listening, serve
+from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
-from shoal.api.web.auth import ensure_token
-from shoal.api.web.errors import AddressInUse, BadToken, NotLoopback
+from shoal.api.web.errors import (
+    AddressInUse,
+    BadCertificate,
+    BadToken,
+    ClearBeyondLoopback,
+    NoAllowedHosts,
+    NotAnAddress,
+)
+from shoal.proto.tls import TlsFiles
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api
 from tests.integration.api.sse_reader import stream
@@ -90,11 +102,79 @@ def test_token_files_that_protect_nothing(
         ensure_token(file)
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])
-async def test_only_loopback_addresses(cluster: ClusterSettings, host: str) -> None:
-    with pytest.raises(NotLoopback, match="users and TLS for the API come later"):
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+async def test_nothing_goes_in_clear_beyond_loopback(cluster: ClusterSettings, host: str) -> None:
+    with pytest.raises(ClearBeyondLoopback, match="tls_certificate and tls_key"):
         await serve(ApiSettings(host=host, port=0), cluster)
+    with pytest.raises(NoAllowedHosts, match="allowed_hosts"):
+        await serve(ApiSettings(host=host, port=0, allow_clear=True), cluster)
     assert not cluster.token_file.exists()
+
+
+@pytest.mark.parametrize("host", ["example.org", ""])
+async def test_names_are_no_addresses(cluster: ClusterSettings, host: str) -> None:
+    with pytest.raises(NotAnAddress, match="give an address of this machine"):
+        await serve(ApiSettings(host=host, port=0), cluster)
+
+
+async def test_a_certificate_that_cannot_be_used_is_told_before_anything_is_opened(
+    cluster: ClusterSettings, tmp_path: Path
+) -> None:
+    tls = TlsFiles.of(cluster)
+    for key in (tmp_path / "none.key", tls.cert):
+        settings = ApiSettings(port=0, tls_certificate=tls.cert, tls_key=key)
+        with pytest.raises(BadCertificate, match=r"PEM files that belong together"):
+            await serve(settings, cluster)
+
+
+async def test_with_a_certificate_connections_are_encrypted(cluster: ClusterSettings) -> None:
+    tls = TlsFiles.of(cluster)
+    settings = ApiSettings(port=0, tls_certificate=tls.cert, tls_key=tls.key)
+    url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(serve(settings, cluster, ready=url.set_result))
+    try:
+        address = await url
+        assert address.startswith("https://127.0.0.1:")
+        trusted = ssl.create_default_context(cafile=tls.ca)
+        async with httpx.AsyncClient(verify=trusted, trust_env=False) as client:
+            answer = await client.get(f"{address}/api/v1/health/live")
+            assert answer.json() == {"status": "ok"}
+            assert answer.headers["strict-transport-security"] == "max-age=31536000"
+            with pytest.raises(httpx.RemoteProtocolError):
+                await client.get(f"{address.replace('https', 'http')}/api/v1/health/live")
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await serving
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("LOCALHOST:8765", 200),
+        ("127.0.0.1:1", 200),
+        ("[::1]:8765", 200),
+        ("shoal.example.org", 200),
+        ("evil.example.org", 421),
+        ("localhost.evil.example.org", 421),
+        ("localhost:80@evil.example.org", 421),
+        ("127.0.0.1.nip.io", 421),
+        ("", 421),
+    ],
+)
+async def test_requests_for_other_names_are_refused(
+    services: Services, host: str, status: int
+) -> None:
+    settings = services.settings.model_copy(update={"allowed_hosts": ("Shoal.example.org",)})
+    app = create_app(replace(services, settings=settings))
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://localhost"
+    ) as client:
+        answer = await client.get("/api/v1/health/live", headers={"Host": host})
+    assert answer.status_code == status
+    if status == 421:
+        assert answer.json()["type"] == "/problems/unknown-host"
+        assert answer.headers["cache-control"] == "no-store"
 
 
 async def test_a_taken_port_is_named(cluster: ClusterSettings) -> None:

@@ -8,11 +8,13 @@ import httpx
 import pytest
 from pydantic import BaseModel, field_validator
 
+from shoal.api.access.guard import needs
 from shoal.api.app import create_app
 from shoal.api.operations import commanding
 from shoal.api.routes import parameters
 from shoal.api.services import Services
 from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
 from tests.integration.api.conftest import PREFIX, Api, definition, fields_of, problem_of
 from tests.support.waiting import DEADLINE_S
 
@@ -136,6 +138,7 @@ async def test_large_bodies_are_validated_beside_the_event_loop(services: Servic
     router = strict_router("probe")
 
     @router.post("/probe")
+    @needs(Permission.SIGNED_IN)
     async def probe(body: Body) -> int:
         return len(body.texts)
 
@@ -145,7 +148,7 @@ async def test_large_bodies_are_validated_beside_the_event_loop(services: Servic
     transport = httpx.ASGITransport(app)
     large = ["x" * 1000] * 100
     async with httpx.AsyncClient(
-        transport=transport, base_url="http://shoal", headers=headers
+        transport=transport, base_url="http://localhost", headers=headers
     ) as client:
         answer = await client.post(f"{PREFIX}/probe", json={"texts": ["small"]})
         assert (answer.json(), seen) == (1, [threading.get_ident()])

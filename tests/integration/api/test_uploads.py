@@ -19,7 +19,7 @@ async def send(api: Api) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     url = api.client.base_url
     reader, writer = await asyncio.open_connection(url.host, url.port)
     head = (
-        f"PUT {PLACE} HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n"
+        f"PUT {PLACE} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000000\r\n"
         f"Authorization: Bearer {api.services.token}\r\n\r\n"
     )
     writer.write(head.encode() + bytes(3_000_000))

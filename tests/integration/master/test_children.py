@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shoal.core.access.grants import Grant
 from shoal.core.runs.commands import CommandState, CommandType
 from shoal.core.runs.records import TaskInstance
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskSignal, TaskState, WorkflowState
@@ -14,6 +15,7 @@ from shoal.master.engine.messages import DEEPEST
 from shoal.runtime import failpoints
 from shoal.sql import Database
 from tests.integration.master.family_harness import PARTITIONS, Harness, Master
+from tests.integration.master.test_grants import give
 from tests.support.databases import migrated_url
 
 W = WorkflowState
@@ -148,6 +150,30 @@ async def test_child_that_is_refused_fails_its_task_with_the_reason(
     assert task.reason is not None
     assert task.reason.startswith("the sub-workflow could not be started: ")
     assert why in task.reason
+
+
+@pytest.mark.parametrize("kind", ["SUB_WORKFLOW", "MAP"])
+async def test_workflow_of_another_project_runs_only_if_that_lets_it(
+    harness: Harness, database: Database, kind: str
+) -> None:
+    params: dict[str, Any] = {"workflow": "leaf", "project": "theirs"}
+    params |= {"items": ["one"]} if kind == "MAP" else {}
+    await harness.publish("leaf", {"x": {}}, project="theirs", parameters={"item": "none"})
+    top = await harness.publish("top", {"s": {"type": kind, "params": params}}, project="ours")
+    await give(database, "theirs", "ours", Grant.SEE)  # which is too little
+    await give(database, "theirs", "others", Grant.RUN)
+    async with Master(database).working() as master:
+        await harness.send(CommandType.START, top)
+        await master.run()
+        (first,) = await harness.instances()
+        assert first.state is W.FAILED
+        refused = (await harness.task(first, "s")).reason
+        assert refused is not None
+        assert "there is no workflow theirs/leaf that project ours may run" in refused
+        await give(database, "theirs", "ours", Grant.RUN)
+        await harness.send(CommandType.START, top)
+        await master.run()
+    assert await harness.states() == {"top": [W.FAILED, W.SUCCEEDED], "leaf": [W.SUCCEEDED]}
 
 
 async def test_workflow_that_runs_itself_ends_at_the_deepest_level(

@@ -16,13 +16,13 @@ from sqlalchemy import func, select, text, update
 
 from shoal.coordination import partition_of
 from shoal.core.backfill.request import BackfillRunState, BackfillState
-from shoal.core.cron.expression import parse
-from shoal.core.cron.trigger import ShoalCronTrigger
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.events import TaskClaimed, TaskEnded
 from shoal.core.runs.records import Instance
 from shoal.core.runs.retention import Hours, Retention
 from shoal.core.runs.states import TaskSignal, WorkflowState
+from shoal.core.timing.cron.expression import parse
+from shoal.core.timing.cron.trigger import ShoalCronTrigger
 from shoal.master.services.purging import Purger
 from shoal.master.settings import MasterSettings
 from shoal.sql import Database

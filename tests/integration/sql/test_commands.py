@@ -241,3 +241,21 @@ async def test_caller_cannot_write_a_key_of_shoal(database: Database) -> None:
     with pytest.raises(InvalidValue, match="control characters"):
         async with database.unit_of_work() as uow:
             await uow.commands.add(start(1, own_key("k")), NOW)
+
+
+async def test_keys_of_callers_do_not_meet(database: Database) -> None:
+    workflow = await published(database)
+    asked = [start(workflow, "k", caller_id=caller) for caller in (None, 1, 2, 11)]
+    async with database.unit_of_work() as uow:
+        first = await uow.commands.add_many(asked, NOW)
+        await uow.commit()
+    async with database.unit_of_work() as uow:
+        again = await uow.commands.add_many(asked, NOW)
+        found = [await uow.commands.with_key("k", one.caller_id) for one in asked]
+        assert await uow.commands.with_key("k", 3) is None
+        with pytest.raises(InvalidValue):
+            await uow.commands.add(start(workflow, "\x1e1\x1ek"), NOW)
+    assert len({command.id for command, is_new in first if is_new}) == 4
+    assert again == [(command, False) for command, _ in first]
+    assert found == [command for command, _ in first]
+    assert {command.idempotency_key for command in found if command} == {"k"}

@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic import command as alembic
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
@@ -22,6 +20,7 @@ from shoal.sql import Database
 from shoal.sql.errors import SchemaMissing, SchemaTooNew
 from shoal.sql.schema.migrate import FOLDER, VERSION_TABLE, revisions
 from shoal.sql.schema.tables import command, metadata, project, workflow
+from tests.integration.sql.revisions import upgrade_to
 from tests.support.waiting import DEADLINE_S
 
 REPOSITORY = Path(__file__).parents[3]
@@ -198,10 +197,7 @@ async def _prepare_old(url: str, keys: dict[str, str]) -> None:
     """Make a database of revision 0003 in which these have asked for something with these keys."""
 
     def prepare(connection: Connection) -> None:
-        config = Config()
-        config.set_main_option("script_location", str(FOLDER))
-        config.attributes["connection"] = connection
-        alembic.upgrade(config, "0003")
+        upgrade_to(connection, "0003")
         now = datetime.now(UTC)
         connection.execute(project.insert().values(id=1, name="p", description="", created_at=now))
         values: dict[str, Any] = {"description": "", "version": 1, "digest": "", "tasks": 1}

@@ -18,9 +18,9 @@ from shoal.core.backfill.plan import (
     plan,
 )
 from shoal.core.backfill.request import MAX_RUNS, BackfillRefused, BackfillRequest
-from shoal.core.cron import expression as cron
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.schedule.fire_times import Timetable
+from shoal.core.timing.cron import expression as cron
 
 JANUARY = {"from": "2026-01-01", "to": "2026-01-05"}
 

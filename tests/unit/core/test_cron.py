@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from shoal.core.cron.expression import Cron, InvalidCron, parse
 from shoal.core.errors import ShoalError
+from shoal.core.timing.cron.expression import Cron, InvalidCron, parse
 
 
 def fires(cron: Cron, after: datetime, count: int) -> list[str]:

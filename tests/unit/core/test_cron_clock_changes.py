@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 
-from shoal.core.cron.expression import Cron, parse
-from shoal.core.cron.pattern import LAST_YEAR
+from shoal.core.timing.cron.expression import Cron, parse
+from shoal.core.timing.cron.pattern import LAST_YEAR
 from tests.unit.core.cron_reference import clock_changes
 
 

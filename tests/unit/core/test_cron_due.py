@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.cron.expression import parse
-from shoal.core.cron.trigger import ShoalCronTrigger, is_due
+from shoal.core.timing.cron.expression import parse
+from shoal.core.timing.cron.trigger import ShoalCronTrigger, is_due
 
 AT_TWO = ShoalCronTrigger(parse("0 0 2 * * ?"))
 NIGHTLY_IN_BERLIN = ShoalCronTrigger(parse("0 30 2 * * ?", "Europe/Berlin"))

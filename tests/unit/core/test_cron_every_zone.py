@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 
-from shoal.core.cron.expression import OnGap, OnOverlap, parse
+from shoal.core.timing.cron.expression import OnGap, OnOverlap, parse
 from tests.unit.core.cron_reference import ALL_WEEKDAYS, Fields, clock_changes, walk
 from tests.unit.core.test_cron_properties import backward, forward
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.core.cron.expression import Cron, InvalidCron, OnGap, OnOverlap, parse
+from shoal.core.timing.cron.expression import Cron, InvalidCron, OnGap, OnOverlap, parse
 from tests.unit.core.cron_reference import (
     ALL_WEEKDAYS,
     Fields,

@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from apscheduler.schedulers.background import BackgroundScheduler
 
-from shoal.core.cron.expression import parse
-from shoal.core.cron.trigger import ShoalCronTrigger
+from shoal.core.timing.cron.expression import parse
+from shoal.core.timing.cron.trigger import ShoalCronTrigger
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

@@ -4,9 +4,9 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from shoal.core.cron.expression import OnGap, OnOverlap, parse
 from shoal.core.schedule.fire_times import Timetable
 from shoal.core.schedule.preview import preview
+from shoal.core.timing.cron.expression import OnGap, OnOverlap, parse
 
 GAP, OVERLAP = datetime(2026, 3, 28, 12, tzinfo=UTC), datetime(2026, 10, 24, 12, tzinfo=UTC)
 

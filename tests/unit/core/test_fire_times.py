@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.core.cron.expression import parse
 from shoal.core.definition.model import Missed, ScheduleSpec
 from shoal.core.schedule.fire_times import GRACE, Timetable, due, instant
+from shoal.core.timing.cron.expression import parse
 from tests.unit.core.cron_reference import clock_changes
 
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)

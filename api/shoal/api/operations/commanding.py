@@ -3,9 +3,9 @@
 import asyncio
 import secrets
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from shoal.api.access.callers import Caller
 from shoal.api.schemas.commands import CommandIn
 from shoal.api.web.errors import FieldError, InvalidRequest, NotNewestAttempt
 from shoal.core.definition.model import WorkflowSpec
@@ -18,27 +18,8 @@ from shoal.core.runs.commands import Command, CommandType, NewCommand
 from shoal.core.runs.records import Instance
 from shoal.sql import UnitOfWork
 
-REQUESTED_BY = "api"
-
 _ABOUT_TASK = frozenset({CommandType.KILL_TASK, CommandType.FORCE_SUCCESS})
-_INSTANCE = frozenset({"instance_id"})
-# Which fields go with which type; the key goes with all.
-_FIELDS: Mapping[CommandType, frozenset[str]] = {
-    CommandType.START: frozenset(
-        {"project", "workflow", "version", "parameters", "logical_time", "priority"}
-        | {"tasks", "mode"}
-    ),
-    CommandType.RERUN: _INSTANCE,
-    CommandType.PAUSE: _INSTANCE,
-    CommandType.RESUME: _INSTANCE,
-    CommandType.STOP: _INSTANCE,
-    CommandType.RECOVER: _INSTANCE,
-    CommandType.RERUN_TASKS: _INSTANCE | {"tasks", "mode"},
-    CommandType.KILL_TASK: _INSTANCE | {"task", "task_instance_id"},
-    CommandType.FORCE_SUCCESS: _INSTANCE | {"task", "task_instance_id", "reason"},
-}
 _MOST_AT_ONCE = 10_000  # characters of values that are checked in the event loop
-_OF_EVERY_TYPE = frozenset({"type", "idempotency_key"})
 
 
 # -- what the body alone says -----------------------------------------------------------------
@@ -49,7 +30,7 @@ def check_shape(body: CommandIn, header_key: str | None) -> str:
 
     Raises InvalidRequest naming each field that does not go with the type.
     """
-    errors = list(_shape_errors(body))
+    errors = [FieldError(name, text) for name, text in body.shape_problems()]
     if header_key is not None and body.idempotency_key not in (None, header_key):
         errors.append(FieldError("idempotency_key", "differs from the header Idempotency-Key"))
     if errors:
@@ -57,43 +38,22 @@ def check_shape(body: CommandIn, header_key: str | None) -> str:
     return header_key or body.idempotency_key or str(uuid.uuid4())
 
 
-def _shape_errors(body: CommandIn) -> Iterator[FieldError]:
-    given = {name for name, value in body if value not in (None, {})} - _OF_EVERY_TYPE
-    for name in type(body).model_fields:
-        if name in given - _FIELDS[body.type]:
-            yield FieldError(name, f"does not go with {body.type}")
-    for name in _required(body, given):
-        if name not in given:
-            yield FieldError(name, f"is required for {body.type}")
-    if "task_instance_id" in given:
-        for name in ("instance_id", "task"):
-            if name in given & _FIELDS[body.type]:
-                yield FieldError(name, "does not go with task_instance_id, which says all")
-    if "mode" in given and "tasks" not in given and body.type is CommandType.START:
-        yield FieldError("mode", "goes with tasks only")
-
-
-def _required(body: CommandIn, given: set[str]) -> Sequence[str]:
-    match body.type:
-        case CommandType.START:
-            return ("workflow",)
-        case CommandType.RERUN_TASKS:
-            return ("instance_id", "tasks")
-        case CommandType.KILL_TASK | CommandType.FORCE_SUCCESS:
-            return () if "task_instance_id" in given else ("instance_id", "task")
-        case _:
-            return ("instance_id",)
-
-
 # -- the command ----------------------------------------------------------------------------
 
 
-async def new_command(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) -> NewCommand:
-    """Return the command of ``body``.
+async def new_command(
+    uow: UnitOfWork, body: CommandIn, key: str, partitions: int, caller: Caller
+) -> NewCommand:
+    """Return the command of ``body``, which ``caller`` asks for.
 
     Raises NotFound, InvalidRequest for parameters and tasks that the workflow does not have,
     NotNewestAttempt for a task instance that another one has followed.
     """
+    new = await _unsigned(uow, body, key, partitions)
+    return replace(new, requested_by=caller.name, caller_id=caller.principal.id)
+
+
+async def _unsigned(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) -> NewCommand:
     if body.type is CommandType.START:
         return await _start(uow, body, key, partitions)
     if body.type in _ABOUT_TASK:
@@ -123,7 +83,7 @@ async def _start(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) ->
         parameters=body.parameters,
         logical_time=body.logical_time,
         priority=None if body.priority is None else int(Priority[body.priority]),
-        requested_by=REQUESTED_BY,
+        requested_by="",
         selection=selection,
     )
 
@@ -156,7 +116,7 @@ def _about(instance: Instance, body: CommandIn, key: str) -> NewCommand:
         idempotency_key=key,
         workflow_id=instance.workflow_id,
         instance_id=instance.id,
-        requested_by=REQUESTED_BY,
+        requested_by="",
     )
 
 

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from fastapi import Body, Path, Query, Response
 
-from shoal.api.operations.commanding import REQUESTED_BY
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
 from shoal.api.routes.commands import IdempotencyKey, accept
 from shoal.api.schemas.backfills import (
     BackfillAccepted,
@@ -33,6 +34,8 @@ from shoal.api.web.paging import (
 )
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
+from shoal.core.access.things import Thing
 from shoal.core.backfill.plan import Plan
 from shoal.core.backfill.request import (
     Backfill,
@@ -42,8 +45,8 @@ from shoal.core.backfill.request import (
     BackfillState,
 )
 from shoal.core.backfill.window import BackfillRun
-from shoal.core.cron.expression import InvalidCron
 from shoal.core.runs.commands import CommandType, NewCommand
+from shoal.core.timing.cron.expression import InvalidCron
 from shoal.sql import UnitOfWork
 from shoal.sql.repositories.definitions.backfill_planning import plan_of
 from shoal.sql.statements.reading import leave_out
@@ -68,8 +71,10 @@ _REQUESTS: Mapping[str, CommandType] = {
         **documented(400, 404, 409, 413, 415),
     },
 )
+@needs(Permission.RUN_OPERATE)
 async def post_backfill(
     shoal: Shoal,
+    caller: Calling,
     body: Annotated[BackfillIn, Body()],
     response: Response,
     dry_run: Annotated[bool, Query(description="Only return the plan.")] = False,
@@ -83,8 +88,11 @@ async def post_backfill(
     async with shoal.database.unit_of_work(read_only=True) as uow:
         workflow = await uow.workflows.get(body.project, body.workflow)
         # The earlier request may be under way, and leave nothing to plan.
-        is_new = dry_run or await uow.commands.with_key(key) is None
+        is_new = dry_run or await uow.commands.with_key(key, caller.principal.id) is None
         plan = await _planned(uow, body) if is_new else None
+    if plan is not None:
+        for project in {run.project for run in plan.runs}:  # downstream may reach others
+            await caller.require(Permission.RUN_OPERATE, Thing.PROJECT, project)
     if dry_run:
         response.status_code = 200
         return BackfillAccepted(plan=_plan_out(plan, with_runs=True), command=None)
@@ -95,7 +103,8 @@ async def post_backfill(
         secrets.randbelow(shoal.partitions),
         key,
         workflow.id,
-        requested_by=REQUESTED_BY,
+        requested_by=caller.name,
+        caller_id=caller.principal.id,
         detail=body.stored(),
     )
     command = await accept(shoal, new, response)
@@ -119,8 +128,10 @@ def _require_work(plan: Plan) -> None:
 
 
 @router.get("/backfills", summary="List backfills")
+@needs(Permission.PROJECT_READ)
 async def list_backfills(
     shoal: Shoal,
+    caller: Calling,
     project: Annotated[str | None, Query(description="Only those of this project.")] = None,
     workflow: Annotated[str | None, Query(description="Only those of this workflow.")] = None,
     state: Annotated[
@@ -137,6 +148,7 @@ async def list_backfills(
             states=state or (),
             before_id=before_id("backfills", cursor),
             limit=limit + 1,
+            visible=caller.visible,
         )
         items, more = page(found, limit)
         counts = await uow.backfills.counts([item.id for item in items], leave_out)
@@ -147,6 +159,7 @@ async def list_backfills(
 
 
 @router.get("/backfills/{backfill_id}", summary="Show a backfill", responses=documented(404))
+@needs(Permission.PROJECT_READ)
 async def get_backfill(shoal: Shoal, backfill_id: BackfillId) -> BackfillOut:
     """A backfill and how many of its dates are in which state."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
@@ -161,6 +174,7 @@ async def get_backfill(shoal: Shoal, backfill_id: BackfillId) -> BackfillOut:
     summary="List the dates of a backfill",
     responses=documented(404),
 )
+@needs(Permission.PROJECT_READ)
 async def list_backfill_runs(
     shoal: Shoal,
     backfill_id: BackfillId,
@@ -190,8 +204,10 @@ async def list_backfill_runs(
     status_code=202,
     responses=documented(404, 409),
 )
+@needs(Permission.RUN_OPERATE)
 async def post_request(
     shoal: Shoal,
+    caller: Calling,
     backfill_id: BackfillId,
     request: Annotated[Literal["pause", "resume", "cancel", "retry"], Path(examples=["pause"])],
     response: Response,
@@ -209,7 +225,8 @@ async def post_request(
         found.partition,
         idempotency_key or str(uuid.uuid4()),
         found.workflow_id,
-        requested_by=REQUESTED_BY,
+        requested_by=caller.name,
+        caller_id=caller.principal.id,
         backfill_id=found.id,
     )
     return await accept(shoal, new, response)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
+from shoal.api.access.guard import needs
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.schedules import CalendarIn, CalendarOut
@@ -12,6 +13,7 @@ from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
 
 router = strict_router("calendars")
 
@@ -19,6 +21,7 @@ CalendarName = Annotated[str, Path(max_length=100, examples=["holidays"])]
 
 
 @router.get("/projects/{project}/calendars", summary="List calendars", responses=documented(404))
+@needs(Permission.PROJECT_READ)
 async def list_calendars(
     shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[CalendarOut]:
@@ -38,6 +41,7 @@ async def list_calendars(
 @router.get(
     "/projects/{project}/calendars/{name}", summary="Show a calendar", responses=documented(404)
 )
+@needs(Permission.PROJECT_READ)
 async def get_calendar(shoal: Shoal, project: ProjectName, name: CalendarName) -> CalendarOut:
     """One calendar with its days."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
@@ -52,6 +56,7 @@ async def get_calendar(shoal: Shoal, project: ProjectName, name: CalendarName) -
         **documented(400, 413, 415),
     },
 )
+@needs(Permission.PROJECT_EDIT)
 async def put_calendar(
     shoal: Shoal,
     project: NewName,
@@ -79,6 +84,7 @@ async def put_calendar(
     status_code=204,
     responses=documented(404, 409),
 )
+@needs(Permission.PROJECT_EDIT)
 async def delete_calendar(shoal: Shoal, project: ProjectName, name: CalendarName) -> None:
     """Refused while a schedule names it."""
     async with shoal.database.unit_of_work() as uow:

@@ -9,10 +9,11 @@ from typing import Any
 
 import structlog
 
+from shoal.api.access.guard import needs
 from shoal.api.operations.clocks import member_ahead_s
 from shoal.api.operations.master_database import database_trouble
 from shoal.api.routes.health import ANSWER_S
-from shoal.api.schemas.cluster import (
+from shoal.api.schemas.platform.cluster import (
     BacklogOut,
     ClusterOut,
     DamagedZnodeOut,
@@ -32,6 +33,7 @@ from shoal.coordination import GroupMetadata, Mismatch, quarantine, read_group
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.membership import MemberInfo
 from shoal.coordination.cluster.owners import OwnerInfo
+from shoal.core.access.permissions import Permission
 from shoal.core.errors import ShoalError
 from shoal.core.runs.quarantine import QuarantinedItem
 from shoal.core.runs.states import TaskState
@@ -43,6 +45,7 @@ log = structlog.get_logger()
 
 
 @router.get("/cluster", summary="Show the cluster")
+@needs(Permission.CLUSTER_READ)
 async def cluster(shoal: Shoal) -> ClusterOut:
     """Live members, the owner and epoch of each partition, the group of masters, the work."""
     owners, queues, group, work, damaged = await asyncio.gather(
@@ -212,6 +215,7 @@ def _backlog(queues: Sequence[QueueOut], work: _Work | None) -> BacklogOut | Non
 
 
 @router.get("/task-types", summary="List task types")
+@needs(Permission.SIGNED_IN)
 async def task_types() -> list[TaskTypeOut]:
     """The task types that this process can check definitions of, and their parameters."""
     return [

@@ -6,8 +6,10 @@ from typing import Annotated
 
 from fastapi import Body, Header, Path, Query, Response
 
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
 from shoal.api.operations.commanding import check_shape, new_command, same_request
-from shoal.api.schemas.commands import CommandIn, CommandOut
+from shoal.api.schemas.commands import LONGEST_KEY, CommandIn, CommandOut
 from shoal.api.schemas.common import ONE_LINE
 from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import KeyReused
@@ -15,6 +17,7 @@ from shoal.api.web.legible import legible
 from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
 from shoal.core.definition.priority import Priority
 from shoal.core.runs.commands import Command, CommandState, NewCommand
 
@@ -24,9 +27,10 @@ IdempotencyKey = Annotated[
     str | None,
     Header(
         min_length=1,
-        max_length=255,
+        max_length=LONGEST_KEY,
         pattern=ONE_LINE,
-        description="The same key never starts anything twice; a repetition returns the first.",
+        description="The same key of the same caller never starts anything twice; a repetition "
+        "returns the first, for as long as the command is kept.",
     ),
 ]
 LONGEST_WAIT_S = 30  # below the minute after which proxies usually end a quiet request
@@ -40,8 +44,10 @@ SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.1
     status_code=202,
     responses=documented(400, 404, 409, 413, 415),
 )
+@needs(Permission.RUN_OPERATE)
 async def post_command(
     shoal: Shoal,
+    caller: Calling,
     body: Annotated[CommandIn, Body()],
     response: Response,
     idempotency_key: IdempotencyKey = None,
@@ -54,7 +60,7 @@ async def post_command(
     # Checked outside of the writing transaction, which all processes wait for. If the workflow
     # changes in between, the master that carries the command out judges again.
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        new = await new_command(uow, body, key, shoal.partitions)
+        new = await new_command(uow, body, key, shoal.partitions, caller)
     return await accept(shoal, new, response)
 
 
@@ -72,6 +78,7 @@ async def accept(shoal: Services, new: NewCommand, response: Response) -> Comman
 
 
 @router.get("/commands/{command_id}", summary="Show a command", responses=documented(404))
+@needs(Permission.PROJECT_READ)
 async def get_command(
     shoal: Shoal,
     command_id: Annotated[int, Path(ge=1, le=MAX_ID, examples=[12])],

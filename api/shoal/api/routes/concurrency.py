@@ -6,6 +6,7 @@ from typing import Annotated
 import structlog
 from fastapi import Body, Path, Response
 
+from shoal.api.access.guard import needs
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.concurrency import (
@@ -20,6 +21,7 @@ from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, pa
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.coordination.cluster.notifications import notify
+from shoal.core.access.permissions import Permission
 from shoal.core.errors import ShoalError
 from shoal.sql.repositories.definitions.concurrency import SlotUser
 
@@ -36,6 +38,7 @@ NOTIFY_TIMEOUT_S = 2.0  # the answer does not wait longer: owners poll besides
     summary="List concurrency groups",
     responses=documented(404),
 )
+@needs(Permission.PROJECT_READ)
 async def list_groups(
     shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ConcurrencyGroupOut]:
@@ -62,6 +65,7 @@ async def list_groups(
     summary="Show a concurrency group",
     responses=documented(404),
 )
+@needs(Permission.PROJECT_READ)
 async def get_group(shoal: Shoal, project: ProjectName, name: GroupName) -> ConcurrencyGroupDetail:
     """One group with the attempts that have its slots and those that wait for one."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
@@ -92,6 +96,7 @@ def _by_task(user: SlotUser) -> int:
         **documented(400, 413, 415),
     },
 )
+@needs(Permission.PROJECT_EDIT)
 async def put_group(
     shoal: Shoal,
     project: NewName,
@@ -131,6 +136,7 @@ async def _notify(shoal: Services, partitions: set[int]) -> None:
     status_code=204,
     responses=documented(404, 409),
 )
+@needs(Permission.PROJECT_EDIT)
 async def delete_group(shoal: Shoal, project: ProjectName, name: GroupName) -> None:
     """Refused while the newest version of a workflow names it, or a task has or awaits a slot."""
     async with shoal.database.unit_of_work() as uow:

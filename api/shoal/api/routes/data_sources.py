@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
+from shoal.api.access.guard import needs
 from shoal.api.operations.probing import usable
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
@@ -23,6 +24,7 @@ from shoal.api.web.legible import by_name, legible, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
 from shoal.core.checks.parameters import bad_secret_name
 from shoal.core.data_sources.kinds import KINDS, options_schema
 from shoal.core.data_sources.naming import SOURCE_NAME_PATTERN
@@ -38,6 +40,7 @@ SourceName = Annotated[str, Path(max_length=100, examples=["warehouse"])]
 
 
 @router.get("/data-source-kinds", summary="List kinds of data sources")
+@needs(Permission.SIGNED_IN)
 async def list_kinds() -> list[DataSourceKindOut]:
     """What each kind takes, with the JSON Schema of its options."""
     return [
@@ -58,6 +61,7 @@ async def list_kinds() -> list[DataSourceKindOut]:
 
 
 @router.get(_OF_PROJECT, summary="List data sources", responses=documented(404))
+@needs(Permission.PROJECT_READ)
 async def list_sources(
     shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[DataSourceOut]:
@@ -75,6 +79,7 @@ async def list_sources(
 
 
 @router.get(_OF_PROJECT + "/{name}", summary="Show a data source", responses=documented(404))
+@needs(Permission.PROJECT_READ)
 async def get_source(shoal: Shoal, project: ProjectName, name: SourceName) -> DataSourceOut:
     """One data source, without its password."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
@@ -91,6 +96,7 @@ async def get_source(shoal: Shoal, project: ProjectName, name: SourceName) -> Da
         **documented(400, 409, 413, 415),
     },
 )
+@needs(Permission.CONNECTION_EDIT)
 async def put_source(
     shoal: Shoal,
     project: NewName,
@@ -123,6 +129,7 @@ async def put_source(
     status_code=204,
     responses=documented(404),
 )
+@needs(Permission.CONNECTION_EDIT)
 async def delete_source(shoal: Shoal, project: ProjectName, name: SourceName) -> None:
     """Tasks that name it fail from now on, with the reason."""
     async with shoal.database.unit_of_work() as uow:
@@ -135,6 +142,7 @@ async def delete_source(shoal: Shoal, project: ProjectName, name: SourceName) ->
     summary="Try a data source",
     responses=documented(400, 404, 413, 415, 503),
 )
+@needs(Permission.CONNECTION_EDIT)
 async def test_source(
     shoal: Shoal, project: ProjectName, name: SourceName, body: Annotated[ProbeIn, Body()]
 ) -> ProbeOut:

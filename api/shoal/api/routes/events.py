@@ -1,18 +1,22 @@
 """The live event stream."""
 
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Set
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Header, Query
 from fastapi.responses import StreamingResponse
 
+from shoal.api.access.callers import Caller, Calling
+from shoal.api.access.guard import needs
 from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import MAX_ID
 from shoal.api.web.route import strict_router
 from shoal.api.web.sse import EventStream, comment, encode
+from shoal.core.access.permissions import Permission
 from shoal.core.runs.records import ChangeEvent
 
 router = strict_router("events")
@@ -40,8 +44,10 @@ SOUGHT_AT_ONCE = 5_000  # ids that one query looks through for those of a projec
         },
     },
 )
+@needs(Permission.SIGNED_IN)
 async def events(
     shoal: Shoal,
+    caller: Calling,
     project: Annotated[str | None, Query(description="Only those of this project.")] = None,
     instance_id: Annotated[
         int | None, Query(ge=1, le=MAX_ID, description="Only those of this instance.")
@@ -60,9 +66,19 @@ async def events(
     and comes back with Last-Event-ID, as browsers do by themselves.
     """
     after = None if last_event_id is None else _event_id(last_event_id)
-    stream = _events(shoal, project, instance_id, after)
+    wants = _Wants(project, instance_id, await _visible_names(shoal, caller))
+    stream = _events(shoal, wants, after)
     await anext(stream)  # subscribed: nothing that happens from now on is missed
-    return EventStream(stream, shoal.stopping, shoal.settings.heartbeat_s)
+    rights = caller.while_seeing_the_same()  # else the client comes back, with the new rights
+    return EventStream(stream, shoal.stopping, shoal.settings.heartbeat_s, rights)
+
+
+async def _visible_names(shoal: Services, caller: Caller) -> Set[str] | None:
+    """Return the names of the projects whose events the caller may see; None: of all."""
+    if (ids := caller.visible) is None:
+        return None
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        return await uow.projects.names(ids)
 
 
 def _event_id(text: str) -> int:
@@ -71,16 +87,28 @@ def _event_id(text: str) -> int:
     return int(text)
 
 
-async def _events(
-    shoal: Services, project: str | None, instance_id: int | None, after: int | None
-) -> AsyncGenerator[bytes, None]:
+@dataclass(frozen=True)
+class _Wants:
+    """Which events a stream is about."""
+
+    project: str | None
+    instance_id: int | None
+    visible: Set[str] | None
+
+    def __call__(self, event: ChangeEvent) -> bool:
+        return (
+            (self.project is None or event.project == self.project)
+            and (self.instance_id is None or event.workflow_instance_id == self.instance_id)
+            and (self.visible is None or event.project in self.visible)
+        )
+
+
+async def _events(shoal: Services, wants: _Wants, after: int | None) -> AsyncGenerator[bytes, None]:
     """Yield nothing once, when subscribed; then what was missed, then what happens."""
-    async with shoal.feed.subscribe(_filter(project, instance_id)) as subscription:
+    async with shoal.feed.subscribe(wants) as subscription:
         yield b""
         if after is not None:
-            async with aclosing(
-                _missed(shoal, project, instance_id, after, subscription.position)
-            ) as missed:
+            async with aclosing(_missed(shoal, wants, after, subscription.position)) as missed:
                 async for event in missed:
                     yield _encoded(event)
         async for event in subscription:
@@ -89,30 +117,23 @@ async def _events(
             yield comment("too many unread events; connect again with Last-Event-ID")
 
 
-def _filter(project: str | None, instance_id: int | None) -> Callable[[ChangeEvent], bool]:
-    def wants(event: ChangeEvent) -> bool:
-        return (project is None or event.project == project) and (
-            instance_id is None or event.workflow_instance_id == instance_id
-        )
-
-    return wants
-
-
 async def _missed(
-    shoal: Services, project: str | None, instance_id: int | None, after: int, until: int
+    shoal: Services, wants: _Wants, after: int, until: int
 ) -> AsyncGenerator[ChangeEvent, None]:
     """Yield the events behind ``after`` up to ``until``, some at a time.
 
     Those of an instance have an index; those of a project are looked for in one part of the
     history after the other.
     """
+    project, instance_id = wants.project, wants.instance_id
     part = SOUGHT_AT_ONCE if project is not None and instance_id is None else until
     while after < until:
         end = min(after + part, until)
         async with shoal.database.unit_of_work(read_only=True) as uow:
             some = await uow.events.after(after, REPLAY_AT_ONCE, instance_id, project, end)
         for event in some:
-            yield event
+            if wants(event):
+                yield event
         after = some[-1].id if len(some) == REPLAY_AT_ONCE else end
 
 

@@ -4,15 +4,17 @@ import asyncio
 
 from fastapi import APIRouter, Response
 
+from shoal.api.access.guard import needs
 from shoal.api.operations.clocks import differences
 from shoal.api.operations.master_database import troubles
-from shoal.api.schemas.health import Check, Checks, ClockDifference, Health, Live
+from shoal.api.schemas.platform.health import Check, Checks, ClockDifference, Health, Live
 from shoal.api.services import Services, Shoal
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.coordination import quarantine
 from shoal.coordination.errors import CoordinationError
 from shoal.coordination.session.nodes import SessionState
+from shoal.core.access.permissions import Permission
 from shoal.core.errors import ShoalError
 
 ANSWER_S = 3.0  # for the database or ZooKeeper: these pages show what is known without it
@@ -30,6 +32,7 @@ async def live() -> Live:
 
 
 @router.get("/health", summary="State of the cluster")
+@needs(Permission.SIGNED_IN)
 async def health(shoal: Shoal) -> Health:
     """Says what works; the HTTP status is 200 in any case."""
     return await _look(shoal)
@@ -40,6 +43,7 @@ async def health(shoal: Shoal) -> Health:
     summary="Can requests be served?",
     responses={503: {"model": Health, "description": "Database or ZooKeeper cannot be reached."}},
 )
+@needs(Permission.SIGNED_IN)
 async def ready(shoal: Shoal, response: Response) -> Health:
     """As /health, with the HTTP status 503 while the database or ZooKeeper is away."""
     found = await _look(shoal)

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query, Response
 
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
 from shoal.api.schemas.common import Instant, Page
 from shoal.api.schemas.runs import InstanceDetail, InstanceOut, InstanceTask
 from shoal.api.services import Shoal
@@ -22,6 +24,7 @@ from shoal.api.web.paging import (
 )
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
 from shoal.core.definition.priority import Priority
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import TaskState, WorkflowState
@@ -32,8 +35,10 @@ InstanceId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[17])]
 
 
 @router.get("/instances", summary="List workflow instances")
+@needs(Permission.PROJECT_READ)
 async def list_instances(
     shoal: Shoal,
+    caller: Calling,
     project: Annotated[str | None, Query(description="Only those of this project.")] = None,
     workflow: Annotated[str | None, Query(description="Only those of this workflow.")] = None,
     state: Annotated[
@@ -54,6 +59,7 @@ async def list_instances(
             until=until,
             before=_position(cursor),
             limit=limit + 1,
+            visible=caller.visible,
         )
         items, more = page(found, limit)
         counts = await uow.instance_counts.tasks([item.id for item in items])
@@ -90,6 +96,7 @@ def _position(cursor: str | None) -> tuple[datetime, int] | None:
     response_model=InstanceDetail,
     responses=documented(404),
 )
+@needs(Permission.PROJECT_READ)
 async def get_instance(
     shoal: Shoal,
     instance_id: InstanceId,

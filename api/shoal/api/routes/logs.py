@@ -9,6 +9,8 @@ import structlog
 from fastapi import Header, Query
 from fastapi.responses import Response, StreamingResponse
 
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
 from shoal.api.operations.logs import MOST_BYTES, LogProxy, Utf8, text_of
 from shoal.api.routes.tasks import TaskInstanceId
 from shoal.api.schemas.runs import LogOut
@@ -19,6 +21,8 @@ from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.api.web.sse import EventStream, encode
+from shoal.core.access.permissions import Permission
+from shoal.core.access.things import Thing
 from shoal.core.errors import ShoalError
 from shoal.core.runs.records import TaskInstance
 
@@ -32,6 +36,7 @@ router = strict_router("logs")
     summary="Read a range of a log",
     responses=documented(404, 502),
 )
+@needs(Permission.PROJECT_READ)
 async def view(
     shoal: Shoal,
     task_instance_id: TaskInstanceId,
@@ -60,6 +65,7 @@ _TEXT = {"text/plain": {"schema": {"type": "string", "format": "binary"}, "examp
         **documented(404, 416, 502),
     },
 )
+@needs(Permission.PROJECT_READ)
 async def raw(
     shoal: Shoal,
     task_instance_id: TaskInstanceId,
@@ -145,8 +151,10 @@ async def _download(logs: LogProxy, task: TaskInstance, span: _Span) -> AsyncGen
         **documented(404, 502),
     },
 )
+@needs(Permission.PROJECT_READ)
 async def follow(
     shoal: Shoal,
+    caller: Calling,
     task_instance_id: TaskInstanceId,
     offset: Annotated[int, Query(ge=0, le=MAX_ID, description="First byte.")] = 0,
     last_event_id: Annotated[
@@ -161,7 +169,9 @@ async def follow(
     start = offset if last_event_id is None else _offset(last_event_id)
     await shoal.logs.check(await _task(shoal, task_instance_id))
     events = _follow(shoal.logs, task_instance_id, start)
-    return EventStream(events, shoal.stopping, shoal.settings.heartbeat_s)
+    home = await caller.homes.of(Thing.TASK_INSTANCE, task_instance_id)
+    rights = caller.while_reading(home)
+    return EventStream(events, shoal.stopping, shoal.settings.heartbeat_s, rights)
 
 
 def _offset(text: str) -> int:

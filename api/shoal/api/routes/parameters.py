@@ -5,12 +5,14 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
+from shoal.api.access.guard import needs
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.project_values import ParameterIn, ParametersOut
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest, NoSuchThing
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import PARAMETER_PATTERN
 from shoal.core.definition.parameters import definition_problem
 
@@ -22,6 +24,7 @@ ParameterName = Annotated[str, Path(max_length=100, examples=["bucket"])]
 
 
 @router.get(_OF_PROJECT, summary="List a project's parameters", responses=documented(404))
+@needs(Permission.PROJECT_READ)
 async def get_parameters(shoal: Shoal, project: ProjectName) -> ParametersOut:
     """All parameters of a project."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
@@ -37,6 +40,7 @@ async def get_parameters(shoal: Shoal, project: ProjectName) -> ParametersOut:
         **documented(400, 413, 415),
     },
 )
+@needs(Permission.PROJECT_EDIT)
 async def put_parameter(
     shoal: Shoal,
     project: NewName,
@@ -68,6 +72,7 @@ async def put_parameter(
     status_code=204,
     responses=documented(404),
 )
+@needs(Permission.PROJECT_EDIT)
 async def delete_parameter(shoal: Shoal, project: ProjectName, name: ParameterName) -> None:
     """Tasks that start from now on do not see it any more, but for those of earlier runs."""
     async with shoal.database.unit_of_work() as uow:

@@ -2,12 +2,14 @@
 
 from datetime import UTC, datetime
 
+from shoal.api.access.guard import needs
 from shoal.api.operations.progress import MOST
 from shoal.api.routes.instances import InstanceId
 from shoal.api.schemas.runs import ProgressOut
 from shoal.api.services import Shoal
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
 from shoal.proto.shoal_pb2 import TaskProgress
 
 router = strict_router("instances")
@@ -18,6 +20,7 @@ router = strict_router("instances")
     summary="Show how far the running tasks are",
     responses=documented(404),
 )
+@needs(Permission.PROJECT_READ)
 async def get_progress(shoal: Shoal, instance_id: InstanceId) -> list[ProgressOut]:
     """What the work of running tasks says of itself, as far as it says anything.
 

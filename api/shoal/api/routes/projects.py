@@ -4,6 +4,8 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.definitions import ProjectIn, ProjectOut
 from shoal.api.services import Shoal
@@ -11,6 +13,7 @@ from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import NAME_PATTERN
 from shoal.sql.errors import NotFound
 
@@ -21,11 +24,16 @@ ProjectName = Annotated[str, Path(max_length=100, examples=["flights"])]
 
 
 @router.get("/projects", summary="List projects")
-async def list_projects(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) -> Page[ProjectOut]:
+@needs(Permission.PROJECT_READ)
+async def list_projects(
+    shoal: Shoal, caller: Calling, limit: Limit = 50, cursor: Cursor = None
+) -> Page[ProjectOut]:
     """Projects by name."""
     after = decode_cursor("projects", cursor, str)
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        found = await uow.projects.list(after[0] if after else None, limit + 1)
+        found = await uow.projects.list(
+            after[0] if after else None, limit + 1, visible=caller.visible
+        )
     items, more = page(found, limit)
     return Page(
         items=shown("project", items, ProjectOut.model_validate, by_name),
@@ -34,6 +42,7 @@ async def list_projects(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) 
 
 
 @router.get("/projects/{project}", summary="Show a project", responses=documented(404))
+@needs(Permission.PROJECT_READ)
 async def get_project(shoal: Shoal, project: ProjectName) -> ProjectOut:
     """One project."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
@@ -48,6 +57,7 @@ async def get_project(shoal: Shoal, project: ProjectName) -> ProjectOut:
         **documented(400, 413, 415),
     },
 )
+@needs(Permission.PROJECT_MANAGE)
 async def put_project(
     shoal: Shoal, project: NewName, body: Annotated[ProjectIn, Body()], response: Response
 ) -> ProjectOut:

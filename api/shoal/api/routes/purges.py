@@ -4,14 +4,16 @@ from typing import Annotated
 
 from fastapi import Body, Path, Query
 
-from shoal.api.operations.commanding import REQUESTED_BY
-from shoal.api.schemas.purges import PurgeIn, PurgeOut, StoreOut, StoresOut
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
+from shoal.api.schemas.platform.purges import PurgeIn, PurgeOut, StoreOut, StoresOut
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.legible import by_id, shown
 from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
 from shoal.sql import UnitOfWork
 from shoal.sql.repositories.upkeep.purges import NewPurge, Purge
 
@@ -26,7 +28,8 @@ PurgeId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[3])]
     status_code=202,
     responses=documented(400, 404, 413, 415),
 )
-async def post_purge(shoal: Shoal, body: Annotated[PurgeIn, Body()]) -> PurgeOut:
+@needs(Permission.HISTORY_PURGE)
+async def post_purge(shoal: Shoal, caller: Calling, body: Annotated[PurgeIn, Body()]) -> PurgeOut:
     """Stores the request durably; each master sees to its own partitions within seconds.
 
     What is not finished, or needed by something that is not, stays, and so do the newest
@@ -39,7 +42,7 @@ async def post_purge(shoal: Shoal, body: Annotated[PurgeIn, Body()]) -> PurgeOut
         raise InvalidRequest([FieldError("project", "is missing: whose workflow is it?")])
     async with shoal.database.unit_of_work() as uow:
         new = NewPurge(
-            body.dry_run, body.before, body.project, await _workflow(uow, body), REQUESTED_BY
+            body.dry_run, body.before, body.project, await _workflow(uow, body), caller.name
         )
         purge = await uow.purges.add(new, shoal.partitions, now)
         await uow.commit()
@@ -57,6 +60,7 @@ async def _workflow(uow: UnitOfWork, body: PurgeIn) -> int | None:
 
 
 @router.get("/purges", summary="List purges")
+@needs(Permission.HISTORY_PURGE)
 async def list_purges(
     shoal: Shoal, limit: Annotated[int, Query(ge=1, le=100, description="How many at most.")] = 20
 ) -> list[PurgeOut]:
@@ -66,6 +70,7 @@ async def list_purges(
 
 
 @router.get("/purges/{purge_id}", summary="Show a purge", responses=documented(404))
+@needs(Permission.HISTORY_PURGE)
 async def get_purge(shoal: Shoal, purge_id: PurgeId) -> PurgeOut:
     """How far the masters have come."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
@@ -73,6 +78,7 @@ async def get_purge(shoal: Shoal, purge_id: PurgeId) -> PurgeOut:
 
 
 @router.get("/stores", summary="Show how large the history is")
+@needs(Permission.CLUSTER_READ)
 async def stores(shoal: Shoal) -> StoresOut:
     """Rows and bytes of each table, as the database estimates them without counting."""
     async with shoal.database.unit_of_work(read_only=True) as uow:

@@ -6,6 +6,7 @@ from urllib.parse import quote
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
+from shoal.api.access.guard import needs
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.resources import DeletedOut, ResourceOut
@@ -14,6 +15,7 @@ from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
 from shoal.core.definition.resources import LARGEST_VERSION, LONGEST_PATH, path_problem
 
 router = strict_router("resources")
@@ -32,6 +34,7 @@ _CONTENT = {
 
 
 @router.get(_OF_PROJECT + "/resources", summary="List resources", responses=documented(404))
+@needs(Permission.PROJECT_READ)
 async def list_resources(
     shoal: Shoal,
     project: ProjectName,
@@ -57,6 +60,7 @@ async def list_resources(
 @router.get(
     _OF_PROJECT + "/resources/{path:path}", summary="Show a resource", responses=documented(404)
 )
+@needs(Permission.PROJECT_READ)
 async def get_resource(
     shoal: Shoal, project: ProjectName, path: FilePath, version: Version = None
 ) -> ResourceOut:
@@ -70,6 +74,7 @@ async def get_resource(
     summary="List the versions of a resource",
     responses=documented(404),
 )
+@needs(Permission.PROJECT_READ)
 async def list_versions(
     shoal: Shoal, project: ProjectName, path: FilePath, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ResourceOut]:
@@ -96,6 +101,7 @@ async def list_versions(
     },
     openapi_extra={"requestBody": {"required": True, "content": _CONTENT}},
 )
+@needs(Permission.PROJECT_EDIT)
 async def put_content(
     shoal: Shoal,
     project: NewName,
@@ -134,6 +140,7 @@ async def put_content(
         **documented(404),
     },
 )
+@needs(Permission.PROJECT_READ)
 async def get_content(
     shoal: Shoal, project: ProjectName, path: FilePath, version: Version = None
 ) -> Response:
@@ -159,6 +166,7 @@ async def get_content(
     summary="Delete a resource",
     responses=documented(404),
 )
+@needs(Permission.PROJECT_EDIT)
 async def delete_resource(shoal: Shoal, project: ProjectName, path: FilePath) -> DeletedOut:
     """Deletes a file; with a slash at the end of the path, all files below the folder.
 

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from fastapi import Body, Path, Query
 
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.schedules import FireTimeOut, PreviewIn, PreviewOut, ScheduleOut
@@ -15,12 +17,13 @@ from shoal.api.web.legible import by_id, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
-from shoal.core.cron import expression as cron
-from shoal.core.cron.expression import InvalidCron
+from shoal.core.access.permissions import Permission
 from shoal.core.definition.priority import Priority
 from shoal.core.runs.records import Schedule
 from shoal.core.schedule.fire_times import Timetable, instant
 from shoal.core.schedule.preview import preview
+from shoal.core.timing.cron import expression as cron
+from shoal.core.timing.cron.expression import InvalidCron
 from shoal.sql import UnitOfWork
 from shoal.sql.statements.reading import leave_out
 
@@ -32,8 +35,10 @@ _Days = Mapping[tuple[str, str], frozenset[date]]
 
 
 @router.get("/schedules", summary="List all schedules")
+@needs(Permission.PROJECT_READ)
 async def list_all_schedules(
     shoal: Shoal,
+    caller: Calling,
     project: Annotated[str | None, Query(description="Only those of this project.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -41,7 +46,9 @@ async def list_all_schedules(
     """The schedules of all published workflows, oldest first."""
     after = decode_cursor("schedules", cursor, int)
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        found = await uow.schedules.list(project, after[0] if after else 0, limit + 1)
+        found = await uow.schedules.list(
+            project, after[0] if after else 0, limit + 1, visible=caller.visible
+        )
         items, more = page(found, limit)
         days = await _days(uow, items)
     return Page(
@@ -55,6 +62,7 @@ async def list_all_schedules(
     summary="List the schedules of a workflow",
     responses=documented(404),
 )
+@needs(Permission.PROJECT_READ)
 async def list_schedules(
     shoal: Shoal,
     project: ProjectName,
@@ -73,6 +81,7 @@ async def list_schedules(
     summary="Show when a schedule will fire",
     responses=documented(404),
 )
+@needs(Permission.PROJECT_READ)
 async def preview_schedule(
     shoal: Shoal,
     schedule_id: ScheduleId,
@@ -98,6 +107,7 @@ async def preview_schedule(
     summary="Show when a schedule would fire",
     responses=documented(400, 404, 413, 415),
 )
+@needs(Permission.PROJECT_READ)
 async def preview_expression(shoal: Shoal, body: Annotated[PreviewIn, Body()]) -> PreviewOut:
     """As for a schedule that exists; nothing is stored."""
     try:

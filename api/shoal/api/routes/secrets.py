@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
+from shoal.api.access.guard import needs
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.project_values import SecretIn, SecretOut, secret_problems
@@ -12,6 +13,7 @@ from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import PARAMETER_PATTERN
 
 router = strict_router("secrets")
@@ -22,6 +24,7 @@ SecretName = Annotated[str, Path(max_length=100, examples=["db_password"])]
 
 
 @router.get(_OF_PROJECT, summary="List a project's secrets", responses=documented(404))
+@needs(Permission.PROJECT_READ)
 async def list_secrets(shoal: Shoal, project: ProjectName) -> Page[SecretOut]:
     """Their names and ages, all on one page. Values are never shown."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
@@ -37,6 +40,7 @@ async def list_secrets(shoal: Shoal, project: ProjectName) -> Page[SecretOut]:
         **documented(400, 413, 415),
     },
 )
+@needs(Permission.CONNECTION_EDIT)
 async def put_secret(
     shoal: Shoal,
     project: NewName,
@@ -65,6 +69,7 @@ async def put_secret(
 @router.delete(
     _OF_PROJECT + "/{name}", summary="Delete a secret", status_code=204, responses=documented(404)
 )
+@needs(Permission.CONNECTION_EDIT)
 async def delete_secret(shoal: Shoal, project: ProjectName, name: SecretName) -> None:
     """Tasks that refer to it fail from now on, with the reason."""
     async with shoal.database.unit_of_work() as uow:

@@ -4,6 +4,8 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.runs import TaskDetail, TaskOut
 from shoal.api.services import Shoal
@@ -11,6 +13,7 @@ from shoal.api.web.legible import by_id, legible, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, before_id, encode_cursor
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
 from shoal.core.runs.states import TaskState
 
 router = strict_router("task instances")
@@ -19,8 +22,10 @@ TaskInstanceId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[91])]
 
 
 @router.get("/task-instances", summary="List task instances")
+@needs(Permission.PROJECT_READ)
 async def list_task_instances(
     shoal: Shoal,
+    caller: Calling,
     state: Annotated[
         list[TaskState] | None, Query(description="Only in one of these; repeatable.")
     ] = None,
@@ -43,6 +48,7 @@ async def list_task_instances(
             workflow=workflow,
             before_id=before_id("task-instances", cursor),
             limit=limit,
+            visible=caller.visible,
         )
     return Page(
         items=shown("task instance", items, TaskOut.model_validate, by_id),
@@ -53,6 +59,7 @@ async def list_task_instances(
 @router.get(
     "/task-instances/{task_instance_id}", summary="Show a task instance", responses=documented(404)
 )
+@needs(Permission.PROJECT_READ)
 async def get_task_instance(shoal: Shoal, task_instance_id: TaskInstanceId) -> TaskDetail:
     """One attempt of one task, with its outputs."""
     async with shoal.database.unit_of_work(read_only=True) as uow:

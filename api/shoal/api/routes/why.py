@@ -1,5 +1,6 @@
 """Why is it not running? One answer that walks through all layers."""
 
+from shoal.api.access.guard import needs
 from shoal.api.operations import explaining
 from shoal.api.routes.instances import InstanceId
 from shoal.api.routes.tasks import TaskInstanceId
@@ -8,6 +9,7 @@ from shoal.api.services import Shoal
 from shoal.api.web.legible import legible
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
 
 router = strict_router("instances")
 
@@ -17,6 +19,7 @@ router = strict_router("instances")
     summary="Explain what an instance waits for",
     responses=documented(404),
 )
+@needs(Permission.PROJECT_READ)
 async def why_instance(shoal: Shoal, instance_id: InstanceId) -> WhyOut:
     """What every layer says: overlap, partition, its open tasks and what each of them waits for."""
     with legible("workflow instance", instance_id):
@@ -37,6 +40,7 @@ async def why_instance(shoal: Shoal, instance_id: InstanceId) -> WhyOut:
     summary="Explain what a task instance waits for",
     responses=documented(404),
 )
+@needs(Permission.PROJECT_READ)
 async def why_task(shoal: Shoal, task_instance_id: TaskInstanceId) -> WhyOut:
     """What every layer says about one attempt, or why it ended as it has."""
     with legible("task instance", task_instance_id):

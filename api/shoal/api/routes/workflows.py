@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 from fastapi import Body, Path, Query, Response
 
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
 from shoal.api.operations.diff import diff
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
@@ -24,8 +26,12 @@ from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.grants import Grant, reaches
+from shoal.core.access.permissions import Permission
+from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.model import WorkflowSpec
 from shoal.runtime.definitions import check_definition
+from shoal.sql import UnitOfWork
 
 router = strict_router("workflows")
 
@@ -40,8 +46,10 @@ Definition = Annotated[
 
 
 @router.get("/workflows", summary="List workflows")
+@needs(Permission.PROJECT_READ)
 async def list_workflows(
     shoal: Shoal,
+    caller: Calling,
     project: Annotated[str | None, Query(description="Only those of this project.")] = None,
     search: Annotated[
         str | None, Query(max_length=200, description="Part of the name or the description.")
@@ -53,7 +61,11 @@ async def list_workflows(
     after = decode_cursor("workflows", cursor, str, str)
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.workflows.list(
-            project, search, (after[0], after[1]) if after else None, limit + 1
+            project,
+            search,
+            (after[0], after[1]) if after else None,
+            limit + 1,
+            visible=caller.visible,
         )
     items, more = page(found, limit)
     return Page(
@@ -71,6 +83,7 @@ async def list_workflows(
         **documented(400, 409, 413, 415),
     },
 )
+@needs(Permission.PROJECT_EDIT)
 async def publish(
     shoal: Shoal,
     project: ProjectName,
@@ -85,6 +98,7 @@ async def publish(
     """
     spec = await _checked(project, name, definition)
     async with shoal.database.unit_of_work() as uow:
+        await _require_grants(uow, spec)
         done = await uow.workflows.publish(spec, shoal.clock())
         version = done.version
         before: WorkflowSpec | None = None
@@ -114,6 +128,33 @@ async def publish(
     return await answer(made, len(spec.tasks), 201 if is_new else 200)
 
 
+async def _require_grants(uow: UnitOfWork, spec: WorkflowSpec) -> None:
+    """Raise InvalidDefinition for each other project that is reached without its grant.
+
+    The words are the same whether there is such a project or not.
+    """
+    found = [*reaches(spec)]
+    problems = []
+    for level in dict.fromkeys(one.needs for one in found):
+        pairs = {(one.project, spec.project) for one in found if one.needs is level}
+        given = await uow.grants.given(pairs, level)
+        problems += [
+            Problem(
+                one.path,
+                f"there is no project {one.project} that lets project {spec.project} "
+                f"{_WHAT[level]}; if there is one, an owner there can let it: "
+                f"shoal grant set {spec.project} {level} --project {one.project}",
+            )
+            for one in found
+            if one.needs is level and (one.project, spec.project) not in given
+        ]
+    if problems:
+        raise InvalidDefinition(problems)
+
+
+_WHAT = {Grant.SEE: "wait for its runs", Grant.RUN: "run its workflows"}
+
+
 async def _checked(project: str, name: str, definition: dict[str, Any]) -> WorkflowSpec:
     errors = [
         FieldError(field, f"is {definition[field]!r}, but the path says {expected!r}")
@@ -133,6 +174,7 @@ async def _checked(project: str, name: str, definition: dict[str, Any]) -> Workf
     response_model=WorkflowDetail,
     responses=documented(404),
 )
+@needs(Permission.PROJECT_READ)
 async def get_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName) -> Response:
     """A workflow with its newest definition."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
@@ -153,6 +195,7 @@ async def get_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName) -
     status_code=204,
     responses=documented(404, 409),
 )
+@needs(Permission.PROJECT_EDIT)
 async def delete_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName) -> None:
     """Deletes a workflow and its schedules. Its instances stay readable.
 
@@ -168,6 +211,7 @@ async def delete_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName
     summary="List versions",
     responses=documented(404),
 )
+@needs(Permission.PROJECT_READ)
 async def list_versions(
     shoal: Shoal,
     project: ProjectName,
@@ -194,6 +238,7 @@ async def list_versions(
     response_model=VersionDetail,
     responses=documented(404),
 )
+@needs(Permission.PROJECT_READ)
 async def get_version(
     shoal: Shoal,
     project: ProjectName,

@@ -1,5 +1,6 @@
 """Backfills: requests, plans, and how far they have come."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -7,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shoal.api.schemas.commands import CommandOut
 from shoal.api.schemas.common import TIME, example
+from shoal.core.access.things import Thing
 from shoal.core.backfill.request import BackfillRequest, BackfillRunState, BackfillState
 
 _REQUEST: dict[str, Any] = {
@@ -33,7 +35,7 @@ _BACKFILL: dict[str, Any] = {
     "request": _REQUEST,
     "counts": {"SUCCEEDED": 12, "STARTED": 4, "WAITING": 15},
     "total": 31,
-    "requested_by": "api",
+    "requested_by": "ada",
     "command_id": 12,
     "created_at": TIME,
     "finished_at": None,
@@ -44,6 +46,10 @@ class BackfillIn(BackfillRequest):
     """A workflow and its dates: either the range `from` to `to`, or `dates`."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_REQUEST]})
+
+    def things(self) -> Iterator[tuple[Thing, int | str]]:
+        """Yield what the backfill is about."""
+        yield Thing.PROJECT, self.project
 
 
 class PlannedOut(BaseModel):

@@ -1,11 +1,13 @@
 """Commands."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, field_validator
 
 from shoal.api.schemas.common import ONE_LINE, TIME, Instant, PriorityName, Strict, example
+from shoal.core.access.things import Thing
 from shoal.core.definition.fields import scalar_text
 from shoal.core.definition.priority import Priority
 from shoal.core.definition.selection import SelectionMode
@@ -25,8 +27,28 @@ RequestType = Literal[
 ]
 # Of one request, for the row that it becomes:
 MAX_NAMED_TASKS = 1_000
+LONGEST_KEY = 200  # characters of an idempotency key
 LONGEST_REASON = 1_000  # characters
 MOST_PARAMETERS = 10_000
+
+
+_INSTANCE = frozenset({"instance_id"})
+# Which fields go with which type; the key goes with all.
+_FIELDS: Mapping[CommandType, frozenset[str]] = {
+    CommandType.START: frozenset(
+        {"project", "workflow", "version", "parameters", "logical_time", "priority"}
+        | {"tasks", "mode"}
+    ),
+    CommandType.RERUN: _INSTANCE,
+    CommandType.PAUSE: _INSTANCE,
+    CommandType.RESUME: _INSTANCE,
+    CommandType.STOP: _INSTANCE,
+    CommandType.RECOVER: _INSTANCE,
+    CommandType.RERUN_TASKS: _INSTANCE | {"tasks", "mode"},
+    CommandType.KILL_TASK: _INSTANCE | {"task", "task_instance_id"},
+    CommandType.FORCE_SUCCESS: _INSTANCE | {"task", "task_instance_id", "reason"},
+}
+_OF_EVERY_TYPE = frozenset({"type", "idempotency_key"})
 
 
 class CommandIn(Strict):
@@ -101,10 +123,37 @@ class CommandIn(Strict):
     idempotency_key: str | None = Field(
         default=None,
         min_length=1,
-        max_length=255,
+        max_length=LONGEST_KEY,
         pattern=ONE_LINE,
         description="The same key never starts anything twice; see the header as well.",
     )
+
+    def shape_problems(self) -> Iterator[tuple[str, str]]:
+        """Yield each field that does not go with the type, and what is wrong with it."""
+        given = {name for name, value in self if value not in (None, {})} - _OF_EVERY_TYPE
+        for name in type(self).model_fields:
+            if name in given - _FIELDS[self.type]:
+                yield name, f"does not go with {self.type}"
+        for name in _required(self.type, given):
+            if name not in given:
+                yield name, f"is required for {self.type}"
+        if "task_instance_id" in given:
+            for name in ("instance_id", "task"):
+                if name in given & _FIELDS[self.type]:
+                    yield name, "does not go with task_instance_id, which says all"
+        if "mode" in given and "tasks" not in given and self.type is CommandType.START:
+            yield "mode", "goes with tasks only"
+
+    def things(self) -> Iterator[tuple[Thing, int | str]]:
+        """Yield what the command is about; nothing if its fields do not fit each other."""
+        if any(self.shape_problems()):
+            return
+        if self.type is CommandType.START:
+            yield Thing.PROJECT, self.project or "default"
+        if self.instance_id is not None:
+            yield Thing.INSTANCE, self.instance_id
+        if self.task_instance_id is not None:
+            yield Thing.TASK_INSTANCE, self.task_instance_id
 
     @field_validator("parameters", mode="before")
     @classmethod
@@ -119,6 +168,18 @@ class CommandIn(Strict):
     @classmethod
     def _priority_name(cls, value: Any) -> Any:
         return None if value is None else Priority.read(value).name
+
+
+def _required(kind: CommandType, given: set[str]) -> Sequence[str]:
+    match kind:
+        case CommandType.START:
+            return ("workflow",)
+        case CommandType.RERUN_TASKS:
+            return ("instance_id", "tasks")
+        case CommandType.KILL_TASK | CommandType.FORCE_SUCCESS:
+            return () if "task_instance_id" in given else ("instance_id", "task")
+        case _:
+            return ("instance_id",)
 
 
 class CommandOut(BaseModel):
@@ -143,7 +204,7 @@ class CommandOut(BaseModel):
             "idempotency_key": "6f1c1d2e",
             "schedule_id": None,
             "backfill_id": None,
-            "requested_by": "api",
+            "requested_by": "ada",
             "created_at": TIME,
             "handled_at": TIME,
         }

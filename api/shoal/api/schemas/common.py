@@ -41,6 +41,11 @@ def example(value: Mapping[str, Any]) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [dict(value)]}, from_attributes=True)
 
 
+def body_example(value: Mapping[str, Any]) -> ConfigDict:
+    """Return the configuration of a request body with an example."""
+    return ConfigDict(extra="forbid", json_schema_extra={"examples": [dict(value)]})
+
+
 class Page(BaseModel, Generic[T]):
     """One page of a list."""
 

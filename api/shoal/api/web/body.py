@@ -22,6 +22,7 @@ _INT64 = 2**63
 class JsonRequest(Request):
     """A request whose JSON body has been read and checked by ``read_json``."""
 
+    most_bytes: int = MAX_BODY_BYTES
     _content: bytes = b""
     _value: Any = None
 
@@ -59,13 +60,13 @@ class JsonRequest(Request):
 
     async def _read(self) -> bytes:
         length = self.headers.get("content-length", "")
-        if length.isdecimal() and int(length) > MAX_BODY_BYTES:
-            raise _too_large()
+        if length.isdecimal() and int(length) > self.most_bytes:
+            raise _too_large(self.most_bytes)
         content = bytearray()
         async for chunk in self.stream():
             content += chunk
-            if len(content) > MAX_BODY_BYTES:
-                raise _too_large()
+            if len(content) > self.most_bytes:
+                raise _too_large(self.most_bytes)
         return bytes(content)
 
     async def body(self) -> bytes:
@@ -77,9 +78,9 @@ class JsonRequest(Request):
         return self._value
 
 
-def _too_large() -> BodyTooLarge:
+def _too_large(most_bytes: int) -> BodyTooLarge:
     # The connection stays open: closing it while the client still sends would lose the answer.
-    return BodyTooLarge(f"a body may have at most {MAX_BODY_BYTES} bytes")
+    return BodyTooLarge(f"a body may have at most {most_bytes} bytes")
 
 
 def _is_json(content_type: str) -> bool:

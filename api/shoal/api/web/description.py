@@ -8,16 +8,15 @@ from pydantic import BaseModel
 
 from shoal.api.schemas import (
     backfills,
-    cluster,
     commands,
     concurrency,
     data_sources,
     definitions,
-    health,
     resources,
     runs,
     schedules,
 )
+from shoal.api.schemas.platform import access, cluster, health
 from shoal.api.web.problems import Problem, ProblemField
 from shoal.core.definition.model import WorkflowSpec
 
@@ -65,6 +64,7 @@ def _add_models(schemas: dict[str, Any]) -> None:
 def _restore_examples(schemas: dict[str, Any]) -> None:
     """FastAPI drops every null, in examples too; but our answers have all their fields."""
     for module in (
+        access,
         backfills,
         cluster,
         commands,

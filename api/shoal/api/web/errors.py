@@ -6,18 +6,25 @@
     ├── ApiError                   an answer to a request
     │   ├── MalformedBody          400  the body is no JSON
     │   ├── Unauthorized           401  no token, or a wrong one
+    │   ├── Forbidden              403  the caller may not do it, but may see what it is about
+    │   ├── CrossSite              403  a page of another site uses a browser's session
     │   ├── NoSuchThing            404  an object that the request names does not exist
     │   │   └── LogDeleted         404  the worker has deleted the log
+    │   ├── UnknownHost            421  the request is for a name that the API does not have
     │   ├── UploadStalled          408  no byte of a file came for long
-    │   ├── KeyReused              409  the idempotency key belongs to another request
+    │   ├── KeyReused              422  the idempotency key belongs to another request
     │   ├── NotNewestAttempt       409  another attempt of the task has followed the named one
     │   ├── BodyTooLarge           413
     │   ├── NotJson                415  the body is of another media type
     │   ├── RangeNotSatisfiable    416
     │   ├── InvalidRequest         422  fields with unusable values; ``errors`` names each
+    │   ├── TooManyRequests        429  too many at once, or too soon after the last one
     │   └── LogUnavailable         503  the worker that holds a log is not there (retriable)
     └── CannotServe                the API does not start
-        ├── NotLoopback            the address would open the API to the network
+        ├── NotAnAddress           the address to listen on is none
+        ├── ClearBeyondLoopback    what clients send would be readable on the network
+        ├── NoAllowedHosts         it is not said by which names clients reach it
+        ├── BadCertificate         the certificate or its key cannot be used
         ├── AddressInUse           another program has the port
         └── BadToken               the token file cannot be used
 """
@@ -25,6 +32,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 from typing import ClassVar
 
 from shoal.core.errors import ShoalError
@@ -80,6 +88,25 @@ class Unauthorized(ApiError):
     kind = Kind(HTTPStatus.UNAUTHORIZED, "unauthorized", "A token is needed")
 
 
+class Forbidden(ApiError):
+    kind = Kind(HTTPStatus.FORBIDDEN, "forbidden", "Not permitted")
+
+
+class CrossSite(ApiError):
+    kind = Kind(HTTPStatus.FORBIDDEN, "cross-site", "The request comes from another site")
+
+
+class TooManyRequests(ApiError):
+    kind = Kind(HTTPStatus.TOO_MANY_REQUESTS, "too-many-requests", "Too many requests")
+
+    def __init__(self, detail: str, retry_after_s: float) -> None:
+        super().__init__(detail, headers={"Retry-After": str(max(1, round(retry_after_s)))})
+
+
+class UnknownHost(ApiError):
+    kind = Kind(HTTPStatus.MISDIRECTED_REQUEST, "unknown-host", "This API is not called so")
+
+
 class NoSuchThing(ApiError):
     kind = NOT_FOUND
 
@@ -90,7 +117,7 @@ class LogDeleted(NoSuchThing):
 
 class KeyReused(ApiError):
     kind = Kind(
-        HTTPStatus.CONFLICT,
+        HTTPStatus.UNPROCESSABLE_ENTITY,
         "idempotency-key-reused",
         "The idempotency key belongs to another request",
     )
@@ -150,13 +177,45 @@ class CannotServe(ShoalError):
     """Base of what keeps the API from starting."""
 
 
-class NotLoopback(CannotServe):
-    """The API must not be reachable from other machines yet."""
+class NotAnAddress(CannotServe):
+    """The host to listen on is a name, or nothing."""
 
     def __init__(self, host: str) -> None:
         super().__init__(
-            f"the API does not listen on {host!r}: users and TLS for the API come later, so it "
-            "serves this machine only; use 127.0.0.1 and reach it through an SSH tunnel"
+            f"the API cannot listen on {host!r}: give an address of this machine, such as "
+            "127.0.0.1, or 0.0.0.0 for all of them"
+        )
+
+
+class ClearBeyondLoopback(CannotServe):
+    """Passwords and tokens would cross the network in clear."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(
+            f"the API does not listen on {host} in clear: everybody on the way could read "
+            "passwords and tokens; set tls_certificate and tls_key in the section [api], or, with "
+            "a proxy in front that has a certificate, allow_clear = true"
+        )
+
+
+class NoAllowedHosts(CannotServe):
+    """Another site could have its name point here, and use a browser's session."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(
+            f"the API listens on {host}, but it is not said by which names clients reach it; set "
+            "allowed_hosts in the section [api], such as ['shoal.example.org']"
+        )
+
+
+class BadCertificate(CannotServe):
+    """The certificate of the API is unusable."""
+
+    def __init__(self, certificate: Path, key: Path, reason: str) -> None:
+        super().__init__(
+            f"the API cannot use the certificate {certificate} with the key {key}: {reason}; both "
+            "have to be PEM files that belong together, the certificate with all between it and "
+            "the authority"
         )
 
 

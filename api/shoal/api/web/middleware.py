@@ -7,7 +7,10 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from shoal.api.web.problems import unexpected
+from shoal.api.settings import ApiSettings
+from shoal.api.web.errors import UnknownHost
+from shoal.api.web.hosts import check_host, names_of
+from shoal.api.web.problems import problem_response, unexpected
 
 log = structlog.get_logger()
 
@@ -21,6 +24,8 @@ SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+# A browser that was here once never speaks to us in clear again.
+_OVER_TLS = {"Strict-Transport-Security": "max-age=31536000"}
 
 
 class StreamBroken(Exception):
@@ -33,8 +38,10 @@ class StreamBroken(Exception):
 class Exchange:
     """ASGI middleware around the whole application."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
         self._app = app
+        self._names = names_of(settings)
+        self._headers = {**SAFE_HEADERS, **(_OVER_TLS if settings.has_tls else {})}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; other kinds of scopes pass through."""
@@ -49,11 +56,17 @@ class Exchange:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
-                for name, value in SAFE_HEADERS.items():
+                for name, value in self._headers.items():
                     headers.setdefault(name, value)
             await send(message)
 
         request = Request(scope, receive)
+        try:
+            check_host(request, self._names)
+        except UnknownHost as error:
+            response = problem_response(request, error.kind, str(error))
+            await response(scope, receive, send_safely)
+            return
         try:
             await self._app(scope, receive, send_safely)
         except StreamBroken:

@@ -27,11 +27,13 @@ from shoal.proto.errors import PeerRefused, PeerUnavailable
 from shoal.runtime.storage import StorageError
 from shoal.runtime.vault import VaultError
 from shoal.sql.errors import (
+    AccountExists,
     CalendarInUse,
     ConcurrencyGroupInUse,
     DatabaseUnavailable,
     IntegrityViolated,
     InvalidValue,
+    LastAdministrator,
     NotFound,
     OpenInstances,
     PartitionsMissing,
@@ -105,6 +107,10 @@ _DEFINITION = Kind(
 _KINDS: Mapping[type[ShoalError], Kind] = {
     NotFound: NOT_FOUND,
     OpenInstances: Kind(HTTPStatus.CONFLICT, "open-instances", "Instances are still open"),
+    AccountExists: Kind(HTTPStatus.CONFLICT, "name-taken", "The name is taken"),
+    LastAdministrator: Kind(
+        HTTPStatus.CONFLICT, "last-administrator", "Nobody would be an administrator"
+    ),
     CalendarInUse: Kind(HTTPStatus.CONFLICT, "calendar-in-use", "Schedules use the calendar"),
     ConcurrencyGroupInUse: Kind(
         HTTPStatus.CONFLICT, "concurrency-group-in-use", "The concurrency group is in use"
@@ -302,14 +308,16 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 _MEANINGS: Mapping[int, str] = {
     400: "The body is no JSON.",
-    401: "The token is missing or wrong.",
-    404: "Something that the request names does not exist.",
+    401: "The token or the session is missing, wrong or over.",
+    403: "The caller may see what the request names, but not do this.",
+    404: "Something that the request names does not exist, or not for the caller.",
     408: "The body came to a halt.",
     409: "The present state does not allow it.",
     413: "The body is too large: more than 8 MiB, or than a resource may have.",
     415: "The body is not application/json.",
     416: "The log has no such bytes.",
     422: "Values that cannot be used; `errors` names each field.",
+    429: "Too many at once, or too soon after the last one; see Retry-After.",
     500: "An unexpected error; the log of the API has it under the id in `detail`.",
     502: "Another process of the cluster refused the request.",
     503: "The database, ZooKeeper or a worker does not answer; see Retry-After.",

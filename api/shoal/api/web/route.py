@@ -1,26 +1,29 @@
-"""The route class of everything behind the token: strict about tokens and bodies."""
+"""The route class of all but the public routes: strict about callers, names and bodies."""
 
 from collections.abc import Callable, Coroutine, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from shoal.api.web.auth import check_token, require_token
-from shoal.api.web.body import JsonRequest
+from shoal.api.access.authentication import authenticate, documented_credentials
+from shoal.api.access.guard import THINGS, judged_of, permission_of
+from shoal.api.web.body import MAX_BODY_BYTES, JsonRequest
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.problems import documented
+from shoal.core.access.permissions import OF_PROJECT
 from shoal.core.hints import MOST_MISTAKES, Hints
 
 
-class StrictRoute(APIRoute):
-    """Checks the token before anything is read, then query names, then the JSON body.
+class BoundedRoute(APIRoute):
+    """Checks query names, then the JSON body: what FastAPI leaves to each handler."""
 
-    FastAPI reads bodies before it calls dependencies, so the router's dependency alone would let
-    strangers fill our memory.
-    """
+    most_bytes: ClassVar[int] = 16 * 1024  # of a body that anybody may send
+
+    async def admit(self, request: Request) -> None:
+        """Return if anything may be read of a request; raise an ApiError if not."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return FastAPI's handler behind our checks."""
@@ -29,9 +32,10 @@ class StrictRoute(APIRoute):
         body_field, is_whole = self.body_field, not self._embed_body_fields
 
         async def strict(request: Request) -> Response:
-            check_token(request)
+            await self.admit(request)
             _check_query(request, known)
             checked = JsonRequest(request.scope, request.receive)
+            checked.most_bytes = self.most_bytes
             if body_field is not None:
                 await checked.read_json()
                 if is_whole:
@@ -39,6 +43,35 @@ class StrictRoute(APIRoute):
             return await handler(checked)
 
         return strict
+
+
+class StrictRoute(BoundedRoute):
+    """Finds out who calls before anything is read, then checks query names, then the JSON body.
+
+    FastAPI reads bodies before it calls dependencies, so a dependency alone would let strangers
+    fill our memory. There is no such route whose handler does not say what it needs of its caller.
+    """
+
+    most_bytes = MAX_BODY_BYTES
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        permission = permission_of(endpoint)
+        if permission is None:
+            raise TypeError(f"{path}: put @needs(Permission.…) on {endpoint.__name__}")
+        options["openapi_extra"] = {
+            **(options.get("openapi_extra") or {}),
+            "x-permission": str(permission),
+        }
+        super().__init__(path, endpoint, **options)
+        names = self.param_convertors.keys()
+        if permission in OF_PROJECT and names and not names & THINGS.keys():
+            raise TypeError(f"{path}: nothing in it says which project it is about")
+        if unjudged := names & THINGS.keys() - judged_of(endpoint):
+            raise TypeError(f"{path}: annotate {', '.join(sorted(unjudged))} with Path(…)")
+
+    async def admit(self, request: Request) -> None:
+        """Find out who calls. Raises Unauthorized, CrossSite."""
+        request.state.caller = await authenticate(request)
 
 
 def _query_names(dependant: Dependant) -> Iterator[str]:
@@ -60,11 +93,16 @@ def _check_query(request: Request, known: set[str]) -> None:
         raise InvalidRequest(errors)
 
 
+def public_router(tag: str) -> APIRouter:
+    """Return an empty router whose routes anybody may call."""
+    return APIRouter(route_class=BoundedRoute, tags=[tag], responses=documented(422, 500, 503))
+
+
 def strict_router(tag: str) -> APIRouter:
-    """Return an empty router behind the token."""
+    """Return an empty router whose routes have callers."""
     return APIRouter(
         route_class=StrictRoute,
         tags=[tag],
-        dependencies=[Depends(require_token)],
-        responses=documented(401, 422, 500, 503),
+        dependencies=[Depends(documented_credentials)],
+        responses=documented(401, 403, 422, 500, 503),
     )

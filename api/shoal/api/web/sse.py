@@ -6,13 +6,15 @@ While it is quiet a comment goes out now and then, so that both sides notice a d
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 
 import anyio
 from fastapi.responses import StreamingResponse
 from starlette.types import Send
 
 MEDIA_TYPE = "text/event-stream"
+
+Watching = AbstractAsyncContextManager[asyncio.Event]
 
 
 def encode(event: str, data: str, event_id: str | None = None) -> bytes:
@@ -33,14 +35,20 @@ class EventStream(StreamingResponse):
     """A response of server-sent events.
 
     ``source`` yields encoded events and is closed in every case, whichever side ends the stream.
+    ``rights`` is entered for as long as the stream is open; its event says that the caller may not
+    follow it any more.
     """
 
     media_type = MEDIA_TYPE
 
     def __init__(
-        self, source: AsyncGenerator[bytes, None], stopping: asyncio.Event, heartbeat_s: float
+        self,
+        source: AsyncGenerator[bytes, None],
+        stopping: asyncio.Event,
+        heartbeat_s: float,
+        rights: Watching,
     ) -> None:
-        self._live = _live(source, stopping, heartbeat_s)
+        self._live = _live(source, stopping, heartbeat_s, rights)
         super().__init__(self._live, headers={"X-Accel-Buffering": "no"})
 
     async def stream_response(self, send: Send) -> None:
@@ -53,37 +61,56 @@ class EventStream(StreamingResponse):
 
 
 async def _live(
-    source: AsyncGenerator[bytes, None], stopping: asyncio.Event, heartbeat_s: float
+    source: AsyncGenerator[bytes, None],
+    stopping: asyncio.Event,
+    heartbeat_s: float,
+    rights: Watching,
 ) -> AsyncGenerator[bytes, None]:
-    stop = asyncio.create_task(stopping.wait())
+    async with (
+        aclosing(source),
+        rights as ended,
+        aclosing(_until(source, stopping, ended, heartbeat_s)) as events,
+    ):
+        async for event in events:
+            yield event
+
+
+async def _until(
+    source: AsyncGenerator[bytes, None],
+    stopping: asyncio.Event,
+    ended: asyncio.Event,
+    heartbeat_s: float,
+) -> AsyncGenerator[bytes, None]:
+    stop, end = asyncio.create_task(stopping.wait()), asyncio.create_task(ended.wait())
     item: asyncio.Task[bytes | None] | None = None
     try:
-        async with aclosing(source):
-            try:
-                yield comment("connected")
-                while True:
-                    item = item or asyncio.create_task(_next(source))
-                    done, _ = await asyncio.wait(
-                        {item, stop}, timeout=heartbeat_s, return_when=asyncio.FIRST_COMPLETED
-                    )
-                    if item in done:
-                        found, item = item.result(), None
-                        if found is None:
-                            return
-                        yield found
-                    elif stop in done:
-                        yield comment("the server stops; connect again with Last-Event-ID")
-                        return
-                    else:
-                        yield comment("still here")
-            finally:
-                if item is not None:
-                    # A generator cannot be closed while another task waits for its next item.
-                    item.cancel()
-                    with anyio.CancelScope(shield=True):
-                        await asyncio.wait({item})
+        yield comment("connected")
+        while True:
+            item = item or asyncio.create_task(_next(source))
+            done, _ = await asyncio.wait(
+                {item, stop, end}, timeout=heartbeat_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            if end in done:
+                yield comment("the rights have changed; connect again with Last-Event-ID")
+                return
+            if item in done:
+                found, item = item.result(), None
+                if found is None:
+                    return
+                yield found
+            elif stop in done:
+                yield comment("the server stops; connect again with Last-Event-ID")
+                return
+            else:
+                yield comment("still here")
     finally:
         stop.cancel()
+        end.cancel()
+        if item is not None:
+            # A generator cannot be closed while another task waits for its next item.
+            item.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait({item})
 
 
 async def _next(source: AsyncIterator[bytes]) -> bytes | None:

@@ -279,7 +279,7 @@ class LocalCluster:
 
         slots = ["--set", f"slots={self.slots}"] if self.slots else []
         return [
-            child("api", "api", "--set", f"port={port}"),
+            child("api", "api", "--set", f"port={port}", "--set", "first_admin=false"),
             *(child(f"master-{n}", "master") for n in range(1, self.masters + 1)),
             *(
                 child(f"worker-{n}", "worker", "--set", f"name=worker-{n}", *slots)

@@ -11,7 +11,6 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, field_validator, model_validator
 
-from shoal.core.cron import expression
 from shoal.core.definition import long_json
 from shoal.core.definition.fields import (
     Day,
@@ -27,6 +26,7 @@ from shoal.core.definition.fields import (
 from shoal.core.definition.parameters import ParameterSpec
 from shoal.core.definition.priority import Priority
 from shoal.core.definition.resources import MOST_REFERENCES, ResourceReference
+from shoal.core.timing.cron import expression
 
 # Refused before any graph work: enough for any real workflow, small enough to decide upon.
 MAX_TASKS = 20_000  # of a stored definition; ``checks`` says how many a new one may have

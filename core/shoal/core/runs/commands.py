@@ -59,7 +59,8 @@ class NewCommand:
     """A request on its way into the command table.
 
     ``partition``: of START any, the same each time Shoal sends its own command again; of the others
-    the instance's. ``idempotency_key``: one of Shoal's own never meets a caller's.
+    the instance's. ``idempotency_key``: one of Shoal's own never meets a caller's, nor one caller's
+    that of another. ``caller_id``: of the account that asks; None: Shoal, or who has no account.
     ``instance_id``: the instance it speaks of (RERUN: the one to run again); None for START.
     ``version`` None means the newest published one at the time it is carried out.
     ``logical_time``: the instant the run is *for*; None means the creation time.
@@ -85,6 +86,7 @@ class NewCommand:
     parent: Parent | None = None
     backfill_id: int | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
+    caller_id: int | None = None
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
-from shoal.core.cron.expression import OnGap, OnOverlap
 from shoal.core.definition.model import Missed, WorkflowSpec
 from shoal.core.definition.selection import Selection
 from shoal.core.runs.commands import Parent
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.core.timing.cron.expression import OnGap, OnOverlap
 
 
 @dataclass(frozen=True)

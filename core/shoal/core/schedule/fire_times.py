@@ -12,11 +12,11 @@ from itertools import islice
 from typing import Self
 from zoneinfo import ZoneInfo
 
-from shoal.core.cron import expression
-from shoal.core.cron.expression import Cron
 from shoal.core.definition.model import Missed, ScheduleSpec
 from shoal.core.runs.records import Schedule
 from shoal.core.timing import wallclock
+from shoal.core.timing.cron import expression
+from shoal.core.timing.cron.expression import Cron
 
 GRACE = timedelta(seconds=60)
 

@@ -7,8 +7,8 @@ from enum import StrEnum
 from itertools import islice
 from zoneinfo import ZoneInfo
 
-from shoal.core.cron.expression import Cron
 from shoal.core.schedule.fire_times import Timetable
+from shoal.core.timing.cron.expression import Cron
 from shoal.core.timing.wallclock import change_at
 
 

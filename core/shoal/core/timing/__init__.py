@@ -1,4 +1,4 @@
-"""Lengths of time, wall clocks, and the time of the cluster.
+"""Lengths of time, wall clocks, cron expressions, and the time of the cluster.
 
-Leaves: they import nothing but ``shoal.core.errors``.
+They import nothing of the core but ``shoal.core.errors``.
 """

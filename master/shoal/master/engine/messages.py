@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from shoal.coordination import partition_of
+from shoal.core.access.grants import Grant
 from shoal.core.runs.commands import Command, CommandType, NewCommand, Parent
 from shoal.core.runs.events import ChildChanged
 from shoal.core.runs.run import AskChild, AttemptKey, Decision, Run, StartChild, TellParent
@@ -63,9 +64,14 @@ class Messenger:
         """Return the START commands; what cannot be started goes to ``news``."""
         ids: dict[tuple[str, str], int | None] = {}
         commands = []
+        pairs = {(start.project, sender.run.plan.spec.project) for sender, start in starts}
+        given = await uow.grants.given(pairs, Grant.RUN)
         for sender, start in starts:
             parent = sender.parent(start.key, start.index)
             name = (start.project, start.workflow)
+            if (start.project, taker := sender.run.plan.spec.project) not in given:
+                news.append(refusal_of(parent, _not_given(start, taker)))
+                continue
             if name not in ids:
                 ids[name] = await _workflow_id(uow, *name)
             workflow_id = ids[name]
@@ -99,6 +105,15 @@ class Messenger:
 def start_key(parent: Parent) -> str:
     """Return the idempotency key of the command that starts a child."""
     return f"child:{parent.task_instance_id}:{parent.index}"
+
+
+def _not_given(start: StartChild, taker: str) -> str:
+    """The same words whether there is such a project or not."""
+    return (
+        f"there is no workflow {start.project}/{start.workflow} that project {taker} may run; if "
+        f"there is one, an owner of {start.project} can let it: shoal grant set {taker} run "
+        f"--project {start.project}"
+    )
 
 
 def _too_deep() -> str:

@@ -30,12 +30,12 @@ from shoal.core.backfill.window import (
     BackfillRun,
     retried,
 )
-from shoal.core.cron.fields import InvalidCron
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, CommandType, NewCommand
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import IllegalTransition
+from shoal.core.timing.cron.fields import InvalidCron
 from shoal.master.services.backfill_needs import Needs, needs_of
 from shoal.master.services.service import PASSING, MasterContext, PeriodicService
 from shoal.runtime import failpoints

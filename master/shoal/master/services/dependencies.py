@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
+from shoal.core.access.grants import Grant
 from shoal.core.errors import ShoalError
 from shoal.core.logic.dependent import Params
 from shoal.core.logic.judging import (
@@ -243,7 +244,7 @@ class DependencyWatcher(PeriodicService):
 
     # -- what there is -----------------------------------------------------------------------
 
-    async def _find(self, tasks: Sequence[_Watched]) -> Found:
+    async def _find(self, tasks: Sequence[_Watched]) -> "_Findings":
         """Return the runs that any of these tasks may mean."""
         ranges: defaultdict[int, set[Range]] = defaultdict(set)
         named: set[str] = set()
@@ -254,16 +255,26 @@ class DependencyWatcher(PeriodicService):
                     ranges[self._ids[item.workflow]].update(windows)
                 if item.task is not None:
                     named.add(item.task)
+        names = {name for one in tasks for name in one.names}
+        pairs = {(project, self._project_of(one)) for one in tasks for project, _ in one.names}
         async with self._database.unit_of_work(read_only=True) as uow:
             runs = await uow.dependencies.runs(_merged(ranges), named)
-        names = {name for one in tasks for name in one.names}
-        return {n: runs.get(self._ids[n], []) if n in self._ids else None for n in names}
+            given = await uow.grants.given(pairs, Grant.SEE)
+        found = {n: runs.get(self._ids[n], []) if n in self._ids else None for n in names}
+        return _Findings(found, given)
 
-    def _judge(self, tasks: Sequence[_Watched], found: Found) -> None:
+    def _project_of(self, one: _Watched) -> str:
+        """Return the project of the instance that waits; "" if it is open no more."""
+        run = self._engine.runs.get(one.instance_id)
+        return "" if run is None else run.plan.spec.project
+
+    def _judge(self, tasks: Sequence[_Watched], found: "_Findings") -> None:
         now = self._clock()
         for one in tasks:
             try:
-                judgement = judge(one.question, found, one.instance_id)
+                judgement = judge(
+                    one.question, found.seen_from(self._project_of(one)), one.instance_id
+                )
             except Exception as error:  # noqa: BLE001 - of this run alone
                 if (run := self._engine.runs.get(one.instance_id)) is not None:
                     self._engine.quarantine_run(run, error)
@@ -280,6 +291,21 @@ class DependencyWatcher(PeriodicService):
                 judgement.detail,
             )
             self._engine.post(one.partition, one.instance_id, event)
+
+
+@dataclass(frozen=True)
+class _Findings:
+    """The runs of workflows, and which projects let which others see theirs."""
+
+    runs: Found
+    given: frozenset[tuple[str, str]]
+
+    def seen_from(self, project: str) -> Found:
+        """Return what the tasks of a project may see: the rest is as if it were not there."""
+        return {
+            name: runs if (name[0], project) in self.given else None
+            for name, runs in self.runs.items()
+        }
 
 
 def _merged(ranges: Mapping[int, Collection[Range]]) -> dict[int, list[Range]]:

@@ -15,8 +15,8 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from shoal.core.cron.trigger import ShoalCronTrigger, is_due
 from shoal.core.runs.retention import Hours, Limits, Retention
+from shoal.core.timing.cron.trigger import ShoalCronTrigger, is_due
 from shoal.master.errors import NotOwner
 from shoal.master.services.service import MasterContext, PeriodicService
 from shoal.runtime import failpoints

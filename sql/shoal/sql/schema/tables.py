@@ -47,7 +47,8 @@ metadata = MetaData(
 )
 
 
-def _row_id() -> Column[int]:
+def row_id() -> Column[int]:
+    """Return the column of a table that numbers its rows."""
     return Column("id", Id, primary_key=True)
 
 
@@ -59,7 +60,7 @@ def literals(values: frozenset[StrEnum] | frozenset[Any]) -> list[ColumnElement[
 project = Table(
     "project",
     metadata,
-    _row_id(),
+    row_id(),
     Column("name", Line(100), nullable=False, unique=True),
     Column("description", Prose, nullable=False),
     Column("parameters", Json(dict), nullable=False, server_default="{}"),  # the outermost of all
@@ -71,7 +72,7 @@ project = Table(
 secret = Table(
     "secret",
     metadata,
-    _row_id(),
+    row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
     Column("name", Line(100), nullable=False),
     Column("ciphertext", Prose, nullable=False),
@@ -86,7 +87,7 @@ secret = Table(
 data_source = Table(
     "data_source",
     metadata,
-    _row_id(),
+    row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
     Column("name", Line(100), nullable=False),
     Column("kind", Line(20), nullable=False),
@@ -110,7 +111,7 @@ data_source = Table(
 resource = Table(
     "resource",
     metadata,
-    _row_id(),
+    row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
     Column("path", Line(500), nullable=False),
     Column("object", Line(200), nullable=False),
@@ -149,7 +150,7 @@ Index(
 calendar = Table(
     "calendar",
     metadata,
-    _row_id(),
+    row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
     Column("name", Line(100), nullable=False),
     Column("description", Prose, nullable=False),
@@ -164,7 +165,7 @@ calendar = Table(
 concurrency_group = Table(
     "concurrency_group",
     metadata,
-    _row_id(),
+    row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
     Column("name", Line(100), nullable=False),
     Column("description", Prose, nullable=False),
@@ -187,7 +188,7 @@ concurrency_lease = Table(
 workflow = Table(
     "workflow",
     metadata,
-    _row_id(),
+    row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
     Column("name", Line(100), nullable=False),
     Column("description", Prose, nullable=False),
@@ -216,7 +217,7 @@ workflow_version = Table(
 command = Table(
     "command",
     metadata,
-    _row_id(),
+    row_id(),
     Column("type", Line(20), nullable=False),
     Column("partition", Integer, nullable=False),
     Column("idempotency_key", Line(255), nullable=False, unique=True),
@@ -293,7 +294,7 @@ Index(
 workflow_instance = Table(
     "workflow_instance",
     metadata,
-    _row_id(),
+    row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
     Column("workflow_id", Id, nullable=False),
     Column("version", Integer, nullable=False),
@@ -378,7 +379,7 @@ Index(None, workflow_instance.c.project_id, workflow_instance.c.state, *_NEWEST)
 task_instance = Table(
     "task_instance",
     metadata,
-    _row_id(),
+    row_id(),
     Column("workflow_instance_id", ForeignKey("workflow_instance.id"), nullable=False),
     Column("position", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
@@ -460,7 +461,7 @@ quarantine = Table(
 schedule = Table(
     "schedule",
     metadata,
-    _row_id(),
+    row_id(),
     Column("workflow_id", ForeignKey("workflow.id"), nullable=False, index=True),
     Column("partition", Integer, nullable=False),
     Column("cron", Line(255), nullable=False),
@@ -496,7 +497,7 @@ Index(None, dependency_wait.c.workflow_id, dependency_wait.c.partition)
 backfill = Table(
     "backfill",
     metadata,
-    _row_id(),
+    row_id(),
     Column("workflow_id", ForeignKey("workflow.id"), nullable=False, index=True),
     Column("partition", Integer, nullable=False),
     Column("command_id", ForeignKey("command.id"), unique=True, nullable=False),
@@ -537,7 +538,7 @@ backfill_run = Table(
 event = Table(
     "event",
     metadata,
-    _row_id(),
+    row_id(),
     Column("at", UtcDateTime, nullable=False, index=True),
     Column("kind", Line(50), nullable=False),
     Column("project", Line(100), nullable=False),
@@ -552,7 +553,7 @@ Index(None, event.c.workflow_instance_id, event.c.id)
 purge = Table(
     "purge",
     metadata,
-    _row_id(),
+    row_id(),
     Column("is_rehearsal", Boolean, nullable=False),  # count, delete nothing
     Column("before", UtcDateTime),  # NULL: what the masters' rules say
     Column("project", Line(100)),

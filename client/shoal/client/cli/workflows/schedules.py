@@ -147,9 +147,9 @@ def _local_preview(
     expression: str, timezone: str, on_gap: OnGap | None, on_overlap: OnOverlap | None, n: int
 ) -> "PreviewJson":
     """Reckon here what the API would answer."""
-    from shoal.core.cron.expression import InvalidCron, parse
     from shoal.core.schedule.fire_times import Timetable
     from shoal.core.schedule.preview import preview as lines_of
+    from shoal.core.timing.cron.expression import InvalidCron, parse
 
     try:
         cron = parse(expression, timezone, on_gap=on_gap, on_overlap=on_overlap)

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, and_, bindparam, func, insert, select, update
 
+from shoal.core.access.judging import Visible
 from shoal.core.backfill.plan import Past, Plan
 from shoal.core.backfill.request import Backfill, BackfillRequest, BackfillRunState, BackfillState
 from shoal.core.backfill.window import BackfillRun, Outcome
@@ -127,6 +128,7 @@ class Backfills:
         states: Collection[BackfillState] = (),
         before_id: int | None = None,
         limit: int = 50,
+        visible: Visible = None,
     ) -> _BackfillList:
         """Return backfills, newest first, continuing below ``before_id``."""
         query = _backfills().order_by(backfill.c.id.desc())
@@ -138,6 +140,8 @@ class Backfills:
             query = query.where(backfill.c.state.in_(sorted(states)))
         if before_id is not None:
             query = query.where(backfill.c.id < before_id)
+        if visible is not None:
+            query = query.where(workflow.c.project_id.in_(sorted(visible)))
         return await enough(
             lambda most: self._connection.rows(query.limit(most)), _backfill, "backfill", limit
         )

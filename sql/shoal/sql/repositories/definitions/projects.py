@@ -1,11 +1,12 @@
 """Projects: the name spaces of workflows."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Row, Select, func, select, update
 
+from shoal.core.access.judging import Visible
 from shoal.core.runs.records import Project
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound
@@ -86,11 +87,24 @@ class Projects:
         )
         return known
 
-    async def list(self, after: str | None = None, limit: int = 50) -> _ProjectList:
+    async def names(self, ids: Collection[int]) -> frozenset[str]:
+        """Return the names of projects; unknown ids are left out."""
+        return frozenset((await self.named(ids)).values())
+
+    async def named(self, ids: Collection[int]) -> dict[int, str]:
+        """Return the names of projects by id; unknown ids are left out."""
+        query = select(project.c.id, project.c.name).where(project.c.id.in_(sorted(ids)))
+        return {row.id: row.name for row in await self._connection.rows(query)}
+
+    async def list(
+        self, after: str | None = None, limit: int = 50, visible: Visible = None
+    ) -> _ProjectList:
         """Return projects by name, starting behind ``after``."""
         query = _projects().order_by(project.c.name)
         if after is not None:
             query = query.where(project.c.name > after)
+        if visible is not None:
+            query = query.where(project.c.id.in_(sorted(visible)))
         return await enough(
             lambda most: self._connection.rows(query.limit(most)), _project, "project", limit
         )

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, bindparam, delete, insert, select, update
 
+from shoal.core.access.judging import Visible
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.model import Missed, ScheduleSpec, WorkflowSpec
 from shoal.core.runs.records import Schedule
@@ -193,12 +194,18 @@ class Schedules:
         return await self._of(tables.project.c.name == project, workflow.c.name == name)
 
     async def list(
-        self, project: str | None = None, after_id: int = 0, limit: int = 50
+        self,
+        project: str | None = None,
+        after_id: int = 0,
+        limit: int = 50,
+        visible: Visible = None,
     ) -> _ScheduleList:
         """Return schedules by id, starting behind ``after_id``."""
         query = _schedules().where(schedule.c.id > after_id).order_by(schedule.c.id)
         if project is not None:
             query = query.where(tables.project.c.name == project)
+        if visible is not None:
+            query = query.where(workflow.c.project_id.in_(sorted(visible)))
         return await enough(
             lambda most: self._connection.rows(query.limit(most)), _schedule, "schedule", limit
         )

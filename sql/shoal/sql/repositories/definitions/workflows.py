@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, and_, bindparam, func, insert, or_, select, tuple_, update
 
+from shoal.core.access.judging import Visible
 from shoal.core.definition import long_json
 from shoal.core.definition.model import WorkflowSpec, digest_of
 from shoal.core.runs.records import Workflow, WorkflowVersion
@@ -238,6 +239,7 @@ class Workflows:
         search: str | None = None,
         after: tuple[str, str] | None = None,
         limit: int = 50,
+        visible: Visible = None,
     ) -> _WorkflowList:
         """Return workflows by (project, name), starting behind ``after``.
 
@@ -246,6 +248,8 @@ class Workflows:
         query = _workflows().order_by(tables.project.c.name, workflow.c.name)
         if project is not None:
             query = query.where(tables.project.c.name == project)
+        if visible is not None:
+            query = query.where(workflow.c.project_id.in_(sorted(visible)))
         if search:
             wanted = search.lower()
             query = query.where(

@@ -38,7 +38,7 @@ from shoal.sql.statements.shapes import (
 
 _IDS_PER_QUERY = 500
 _MAX_KEY = 255
-_OWN = "\x1f"  # revision 0004 knows it too
+_OWN, _CALLER = "\x1f", "\x1e"  # revision 0004 knows it too
 # What is the same in every repetition of one of Shoal's own commands. Other fields may change in
 # between: a schedule that is published anew has other parameters.
 _IDENTITY = attrgetter(
@@ -82,9 +82,10 @@ class Commands:
 
     async def add_many(self, new: Sequence[NewCommand], at: datetime) -> list[tuple[Command, bool]]:
         """Accept several callers' commands, each as ``add`` does; ids ascend in their order."""
-        if any(_OWN in one.idempotency_key for one in new):
+        if any({_OWN, _CALLER} & set(one.idempotency_key) for one in new):
             raise InvalidValue("an idempotency key must not contain control characters")
-        return await self._add([one.idempotency_key for one in new], new, at)
+        keys = [caller_key(one.idempotency_key, one.caller_id) for one in new]
+        return await self._add(keys, new, at)
 
     async def send_many(self, new: Sequence[NewCommand], at: datetime) -> list[Command]:
         """Store Shoal's own commands; one that is there already is returned as it is.
@@ -131,9 +132,10 @@ class Commands:
                 found[row.idempotency_key] = readable([row], _command, "command")[0]
         return found
 
-    async def with_key(self, key: str) -> Command | None:
-        """Return the caller's command that has this idempotency key, if there is one."""
-        return (await self._by_keys([key])).get(key)
+    async def with_key(self, key: str, caller_id: int | None = None) -> Command | None:
+        """Return the command of a caller that has this idempotency key, if there is one."""
+        stored = caller_key(key, caller_id)
+        return (await self._by_keys([stored])).get(stored)
 
     async def get(self, command_id: int) -> Command:
         """Return a command. Raises NotFound."""
@@ -236,6 +238,19 @@ def own_key(key: str) -> str:
     return _OWN + key
 
 
+def caller_key(key: str, caller_id: int | None) -> str:
+    """Return how the key of an account's command is stored; None: who has no account."""
+    return key if caller_id is None else f"{_CALLER}{caller_id}{_CALLER}{key}"
+
+
+def _shown_key(stored: str) -> tuple[str, int | None]:
+    """Return a key as its caller knows it, and the caller's id."""
+    if stored.startswith(_CALLER):
+        _, caller_id, key = stored.split(_CALLER, 2)
+        return key, int(caller_id)
+    return stored.removeprefix(_OWN), None
+
+
 def _values(new: NewCommand, key: str, row_id: int, at: datetime) -> dict[str, Any]:
     return {
         "id": row_id,
@@ -263,10 +278,12 @@ def _values(new: NewCommand, key: str, row_id: int, at: datetime) -> dict[str, A
 
 def _command(row: Row[Any]) -> Command:
     check_texts(row.parameters)
+    key, caller_id = _shown_key(row.idempotency_key)
     return Command(
         type=CommandType(row.type),
         partition=row.partition,
-        idempotency_key=row.idempotency_key.removeprefix(_OWN),
+        idempotency_key=key,
+        caller_id=caller_id,
         workflow_id=row.workflow_id,
         instance_id=row.instance_id,
         version=row.version,

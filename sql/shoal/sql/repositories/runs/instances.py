@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, literal, select, tuple_
 
+from shoal.core.access.judging import Visible
 from shoal.core.definition.priority import Priority
 from shoal.core.runs.records import Instance
 from shoal.core.runs.run import Decision, Run
@@ -172,13 +173,14 @@ class Instances:
         until: datetime | None = None,
         before: tuple[datetime, int] | None = None,
         limit: int = 50,
+        visible: Visible = None,
     ) -> _InstanceList:
         """Return instances by falling (creation time, id), continuing below ``before``.
 
         ``since`` <= creation time < ``until``. No ``states``: any state.
         """
         c = workflow_instance.c
-        home = await scope(self._connection, project, workflow)
+        home = await scope(self._connection, project, workflow, visible)
         period = list(_period(since, until, before))
         walks: Iterable[Conditions] = [period]
         if home is not None:

@@ -6,12 +6,15 @@ from typing import Any
 
 from sqlalchemy import Column, ColumnElement, bindparam, select
 
+from shoal.core.access.judging import Visible
 from shoal.sql.driver.connection import Connection
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import workflow_instance
 
 _PROJECT = select(tables.project.c.id).where(tables.project.c.name == bindparam("project"))
-_WORKFLOWS = select(tables.workflow.c.id).where(tables.workflow.c.name == bindparam("workflow"))
+_WORKFLOWS = select(tables.workflow.c.id, tables.workflow.c.project_id).where(
+    tables.workflow.c.name == bindparam("workflow")
+)
 _WORKFLOW_OF_PROJECT = _WORKFLOWS.join(tables.project).where(
     tables.project.c.name == bindparam("project")
 )
@@ -29,8 +32,10 @@ class Scope:
         return self.column.in_(self.ids)
 
 
-async def scope(connection: Connection, project: str | None, workflow: str | None) -> Scope | None:
-    """Return the scope that the names mean; None if neither is given: all instances.
+async def scope(
+    connection: Connection, project: str | None, workflow: str | None, visible: Visible = None
+) -> Scope | None:
+    """Return the scope that the names mean, within what is visible; None: all instances.
 
     The ids are read first, instead of joining: then their index is used.
     """
@@ -38,7 +43,11 @@ async def scope(connection: Connection, project: str | None, workflow: str | Non
     names = {"project": project, "workflow": workflow}
     if workflow is not None:
         query = _WORKFLOWS if project is None else _WORKFLOW_OF_PROJECT
-        return Scope(c.workflow_id, [row.id for row in await connection.rows(query, names)])
+        rows = await connection.rows(query, names)
+        ids = [row.id for row in rows if visible is None or row.project_id in visible]
+        return Scope(c.workflow_id, ids)
     if project is not None:
-        return Scope(c.project_id, [row.id for row in await connection.rows(_PROJECT, names)])
-    return None
+        rows = await connection.rows(_PROJECT, names)
+        ids = [row.id for row in rows if visible is None or row.id in visible]
+        return Scope(c.project_id, ids)
+    return None if visible is None else Scope(c.project_id, sorted(visible))

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, func, select, tuple_
 
+from shoal.core.access.judging import Visible
 from shoal.core.runs.records import TaskInstance
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import TaskState
@@ -100,13 +101,14 @@ class Tasks:
         workflow: str | None = None,
         before_id: int | None = None,
         limit: int = 50,
+        visible: Visible = None,
     ) -> tuple[_TaskList, int | None]:
         """Return attempts of all instances, newest first, continuing below ``before_id``.
 
         And the id below which to continue; None: there are no more. Of long histories each call
         reads a part, so it may return less than ``limit``, even nothing, although more follow.
         """
-        home = await scope(self._connection, project, workflow)
+        home = await scope(self._connection, project, workflow, visible)
         search = TaskSearch(self._connection, frozenset(states), worker, home)
         ids, before_id = await search.newest(before_id, limit)
         if not ids:

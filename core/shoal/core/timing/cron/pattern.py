@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
-from shoal.core.cron.days import DayRule
+from shoal.core.timing.cron.days import DayRule
 
 FIRST_YEAR, LAST_YEAR = 1970, 2199
 _DAY = timedelta(days=1)

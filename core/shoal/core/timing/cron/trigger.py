@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 # APScheduler 3 publishes neither types nor stubs, so its base class is Any to mypy.
 from apscheduler.triggers.base import BaseTrigger
 
-from shoal.core.cron.expression import Cron
+from shoal.core.timing.cron.expression import Cron
 
 
 class ShoalCronTrigger(BaseTrigger):  # type: ignore[misc]

@@ -12,10 +12,10 @@ Everything with an ambiguous meaning is refused, even where Quartz accepts it.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shoal.core.cron import days as selectors
-from shoal.core.cron.days import DayRule, Selector
-from shoal.core.cron.pattern import FIRST_YEAR, LAST_YEAR, Pattern
 from shoal.core.errors import ShoalError
+from shoal.core.timing.cron import days as selectors
+from shoal.core.timing.cron.days import DayRule, Selector
+from shoal.core.timing.cron.pattern import FIRST_YEAR, LAST_YEAR, Pattern
 
 _MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 _WEEKDAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]

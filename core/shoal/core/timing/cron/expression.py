@@ -23,8 +23,8 @@ from datetime import UTC, datetime
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from shoal.core.cron.fields import InvalidCron, read
-from shoal.core.cron.pattern import FIRST_YEAR, LAST_YEAR, Pattern
+from shoal.core.timing.cron.fields import InvalidCron, read
+from shoal.core.timing.cron.pattern import FIRST_YEAR, LAST_YEAR, Pattern
 from shoal.core.timing.wallclock import SECOND, at, change_at, is_aware
 
 __all__ = ["Cron", "InvalidCron", "OnGap", "OnOverlap", "parse"]

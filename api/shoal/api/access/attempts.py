@@ -1,0 +1,71 @@
+"""Wrong passwords slow down whoever gives them, and nobody else.
+
+Counted in this process, by the user's name together with the address that asks, and by the address
+alone. So somebody who guesses at a user's password does not lock that user out.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from shoal.api.web.errors import TooManyRequests
+
+_MOST_KNOWN = 20_000  # of each kind; the longest untouched are forgotten
+_FORGOTTEN_S = 900.0  # after the last wrong one
+_LONGEST_S = 60.0
+
+
+@dataclass
+class _Count:
+    wrong: int = 0
+    last_s: float = 0.0
+
+
+class Attempts:
+    """Says when the next attempt may be made. One event loop."""
+
+    FREE_OF_PAIR, FREE_OF_ADDRESS = 3, 30  # wrong ones that cost no time
+
+    def __init__(self, clock_s: Callable[[], float] = monotonic) -> None:
+        self._clock_s = clock_s
+        self._pairs: OrderedDict[tuple[str, str], _Count] = OrderedDict()
+        self._addresses: OrderedDict[str, _Count] = OrderedDict()
+
+    def check(self, name: str, address: str) -> None:
+        """Return if an attempt may be made now. Raises TooManyRequests."""
+        pair, host = self._pairs.get((name, address)), self._addresses.get(address)
+        wait_s = max(
+            self._wait_s(pair, self.FREE_OF_PAIR), self._wait_s(host, self.FREE_OF_ADDRESS)
+        )
+        if wait_s > 0:
+            raise TooManyRequests(
+                f"too many wrong passwords from here; try again in {wait_s:.0f} s", wait_s
+            )
+
+    def failed(self, name: str, address: str) -> None:
+        """A wrong password was given."""
+        self._count(self._pairs, (name, address))
+        self._count(self._addresses, address)
+
+    def succeeded(self, name: str, address: str) -> None:
+        """The right password was given."""
+        self._pairs.pop((name, address), None)
+
+    def _count(self, counts: "OrderedDict[Any, _Count]", key: object) -> None:
+        now_s = self._clock_s()
+        found = counts.pop(key, None) or _Count()
+        if now_s - found.last_s > _FORGOTTEN_S:
+            found = _Count()
+        found.wrong, found.last_s = found.wrong + 1, now_s
+        counts[key] = found
+        if len(counts) > _MOST_KNOWN:
+            counts.popitem(last=False)
+
+    def _wait_s(self, count: _Count | None, free: int) -> float:
+        """Doubled with each wrong one, from a second on."""
+        if count is None or count.wrong < free:
+            return 0.0
+        wait_s = min(_LONGEST_S, 2.0 ** min(count.wrong - free, 10))
+        return count.last_s + wait_s - self._clock_s()

@@ -1,0 +1,103 @@
+"""``needs``: what a route asks of its caller, said beside its path and judged before it begins.
+
+What a request names by a key of its own is judged here, for every route alike: the parameters of
+its path by their names, and what its body names (``NamesThings``). Handlers get the values after
+that. What lists show, routes take from ``Caller.visible``.
+"""
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Set
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from fastapi.params import Path
+
+from shoal.api.access.callers import Caller, Calling
+from shoal.core.access.permissions import OF_PROJECT, Permission
+from shoal.core.access.things import Thing
+
+#: Parameters of paths that name a thing by a key of its own, not by a name within its project.
+THINGS: Mapping[str, Thing] = {
+    "project": Thing.PROJECT,
+    "instance_id": Thing.INSTANCE,
+    "task_instance_id": Thing.TASK_INSTANCE,
+    "command_id": Thing.COMMAND,
+    "schedule_id": Thing.SCHEDULE,
+    "backfill_id": Thing.BACKFILL,
+}
+_CALLER = "guarded_caller"  # the parameter that the guard adds to each handler
+_MARK, _IN_PATH = "shoal_permission", "shoal_things"
+
+Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Any]])
+
+
+@runtime_checkable
+class NamesThings(Protocol):
+    """A body that names things by keys of their own."""
+
+    def things(self) -> Iterable[tuple[Thing, int | str]]:
+        """Yield each thing that the request is about."""
+        ...
+
+
+def needs(permission: Permission) -> Callable[[Handler], Handler]:
+    """Return a decorator for the handler of a route whose callers need ``permission``."""
+
+    def guard(handler: Handler) -> Handler:
+        signature = inspect.signature(handler)
+        in_path = _path_parameters(signature)
+
+        @functools.wraps(handler)
+        async def guarded(**values: Any) -> Any:
+            caller: Caller = values.pop(_CALLER)
+            if permission not in OF_PROJECT:
+                caller.require_of_platform(permission)
+            for thing, key in _things(values, in_path):
+                await caller.require(
+                    permission if permission in OF_PROJECT else Permission.PROJECT_READ, thing, key
+                )
+            return await handler(**values)
+
+        added = inspect.Parameter(_CALLER, inspect.Parameter.KEYWORD_ONLY, annotation=Calling)
+        parameters = [*signature.parameters.values(), added]
+        setattr(guarded, "__signature__", signature.replace(parameters=parameters))  # noqa: B010
+        setattr(guarded, _MARK, permission)
+        setattr(guarded, _IN_PATH, in_path.keys())
+        return guarded  # type: ignore[return-value]
+
+    return guard
+
+
+def permission_of(handler: Callable[..., Any]) -> Permission | None:
+    """Return what the handler of a route needs; None: it was not said."""
+    found = getattr(handler, _MARK, None)
+    return found if isinstance(found, Permission) else None
+
+
+def judged_of(handler: Callable[..., Any]) -> Set[str]:
+    """Return the parameters of the path that the guard of a route's handler judges."""
+    found: Set[str] = getattr(handler, _IN_PATH, frozenset())
+    return found
+
+
+def _path_parameters(signature: inspect.Signature) -> Mapping[str, Thing]:
+    """Return the things that the path names, by parameter. Those of the query filter lists."""
+    return {
+        name: THINGS[name]
+        for name, parameter in signature.parameters.items()
+        if name in THINGS and any(isinstance(one, Path) for one in _marks(parameter.annotation))
+    }
+
+
+def _marks(annotation: Any) -> tuple[Any, ...]:
+    return getattr(annotation, "__metadata__", ())
+
+
+def _things(
+    values: Mapping[str, Any], in_path: Mapping[str, Thing]
+) -> Iterator[tuple[Thing, int | str]]:
+    for name, value in values.items():
+        if name in in_path:
+            yield in_path[name], value
+        elif isinstance(value, NamesThings):
+            yield from value.things()

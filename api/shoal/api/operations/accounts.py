@@ -1,0 +1,116 @@
+"""What several routes do with accounts: sign in, make tokens, set passwords."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import timedelta
+
+from shoal.api.access.passwords import Passwords, problems, random_password
+from shoal.api.access.tokens import digest, new_session, new_token
+from shoal.api.schemas.platform.access import NewTokenOut, TokenIn, TokenOut
+from shoal.api.services import Services
+from shoal.api.web.errors import FieldError, InvalidRequest, Unauthorized
+from shoal.core.access.permissions import OF_PROJECT, Permission
+from shoal.core.access.principals import Scope
+from shoal.core.access.records import ApiToken
+from shoal.sql import UnitOfWork
+from shoal.sql.errors import NotFound
+from shoal.sql.repositories.access.principals import StoredPassword, key_of
+
+
+async def signed_in(
+    services: Services, name: str, password: str, address: str, agent: str
+) -> tuple[str, int]:
+    """Check a password and begin a session; return its secret and the principal's id.
+
+    Raises Unauthorized, with the same words whatever is wrong; TooManyRequests.
+    """
+    key = key_of(name)
+    services.attempts.check(key, address)
+    async with services.database.unit_of_work(read_only=True) as uow:
+        found = await uow.principals.password(name)
+    hashed = None if found is None or found.is_disabled else found.hash
+    if not await services.passwords.matches(hashed, password) or found is None:
+        services.attempts.failed(key, address)
+        raise Unauthorized("wrong name or password", headers={"WWW-Authenticate": "Bearer"})
+    services.attempts.succeeded(key, address)
+    newer = await _rehashed(services.passwords, found, password)
+    secret, now = new_session(), services.clock()
+    expires_at = now + timedelta(hours=services.settings.session_hours)
+    async with services.database.unit_of_work() as uow:
+        if newer is not None:
+            await uow.principals.rehash(found.principal_id, newer)
+        await uow.sessions.add(
+            found.principal_id,
+            digest(secret),
+            now,
+            expires_at,
+            address=address[:100],
+            agent=agent[:200],
+        )
+        await uow.commit()
+    return secret, found.principal_id
+
+
+async def _rehashed(passwords: Passwords, found: StoredPassword, password: str) -> str | None:
+    if found.hash is None or not passwords.is_outdated(found.hash):
+        return None
+    return await passwords.hash(password)
+
+
+async def hashed_or_random(
+    services: Services, name: str, password: str | None, field: str = "password"
+) -> tuple[str, str | None]:
+    """Return the hash of a new password, and the password if it was made here.
+
+    Raises InvalidRequest if the given one is too easily guessed.
+    """
+    made = random_password() if password is None else None
+    chosen = made if password is None else password
+    assert chosen is not None
+    if made is None and (wrong := list(problems(chosen, name))):
+        raise InvalidRequest([FieldError(field, text) for text in wrong])
+    return await services.passwords.hash(chosen), made
+
+
+async def scope_of(uow: UnitOfWork, body: TokenIn, visible: Iterable[str] | None) -> Scope:
+    """Return what a token is limited to. Raises NotFound for projects that cannot be seen.
+
+    ``visible``: the names of the projects that the owner sees; None: all.
+    """
+    permissions = None
+    if body.permissions is not None:
+        permissions = frozenset(body.permissions)
+        if permissions & OF_PROJECT:  # what cannot be read cannot be changed
+            permissions |= {Permission.PROJECT_READ}
+    if body.projects is None:
+        return Scope(permissions)
+    seen = None if visible is None else frozenset(visible)
+    ids = set()
+    for name in dict.fromkeys(body.projects):
+        if seen is not None and name not in seen:
+            raise NotFound("project", name)
+        ids.add((await uow.projects.get(name)).id)
+    return Scope(permissions, frozenset(ids))
+
+
+async def make_token(
+    services: Services, principal_id: int, body: TokenIn, visible: Iterable[str] | None
+) -> NewTokenOut:
+    """Make a token of a principal; the answer holds its text, this once."""
+    text, now = new_token(), services.clock()
+    expires_at = None if body.days is None else now + timedelta(days=body.days)
+    async with services.database.unit_of_work() as uow:
+        scope = await scope_of(uow, body, visible)
+        stored = await uow.tokens.add(principal_id, body.name, digest(text), scope, now, expires_at)
+        await uow.commit()
+    return NewTokenOut(**_values(stored), token=text)
+
+
+def token_out(token: ApiToken) -> TokenOut:
+    """Return a token as answers have it."""
+    return TokenOut(**_values(token))
+
+
+def _values(token: ApiToken) -> dict[str, object]:
+    known = TokenOut.model_fields
+    return {name: value for name, value in asdict(token).items() if name in known}

@@ -1,0 +1,232 @@
+"""One's own account: sign in and out, the password, sessions, tokens."""
+
+from typing import Annotated
+
+from fastapi import Body, Path, Request, Response
+
+from shoal.api.access.authentication import COOKIE, require_own_page
+from shoal.api.access.callers import Caller, Calling
+from shoal.api.access.guard import needs
+from shoal.api.operations.accounts import hashed_or_random, make_token, signed_in, token_out
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.platform.access import (
+    LoginIn,
+    MeOut,
+    NewTokenOut,
+    PasswordIn,
+    RoleOut,
+    SessionOut,
+    TokenIn,
+    TokenOut,
+)
+from shoal.api.services import Shoal
+from shoal.api.web.errors import FieldError, Forbidden, InvalidRequest
+from shoal.api.web.paging import MAX_ID
+from shoal.api.web.problems import documented
+from shoal.api.web.route import public_router, strict_router
+from shoal.core.access.permissions import Permission
+from shoal.core.access.principals import PrincipalKind
+from shoal.sql import UnitOfWork
+
+public = public_router("account")
+router = strict_router("account")
+
+_NOBODY = 0  # an id that no account has
+SessionId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[5])]
+TokenId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[3])]
+
+
+@public.post(
+    "/login",
+    summary="Sign in",
+    status_code=204,
+    responses=documented(400, 401, 403, 413, 415, 429),
+)
+async def login(
+    shoal: Shoal, request: Request, response: Response, body: Annotated[LoginIn, Body()]
+) -> None:
+    """Begins a session: the answer sets a cookie that pages of this API alone are sent with."""
+    if "sec-fetch-site" in request.headers or "origin" in request.headers:
+        require_own_page(request)
+    address = request.client.host if request.client else ""
+    secret, _ = await signed_in(
+        shoal,
+        body.name,
+        body.password.get_secret_value(),
+        address,
+        request.headers.get("user-agent", ""),
+    )
+    response.set_cookie(
+        COOKIE,
+        secret,
+        max_age=round(shoal.settings.session_hours * 3600),
+        secure=True,
+        httponly=True,
+        samesite="strict",
+    )
+
+
+@router.post("/logout", summary="Sign out", status_code=204)
+@needs(Permission.SIGNED_IN)
+async def logout(shoal: Shoal, caller: Calling, response: Response) -> None:
+    """Ends the session that asks. A token stays what it is: revoke it instead."""
+    signed = caller.signed_in
+    if signed.session_id is not None and signed.principal.id is not None:
+        async with shoal.database.unit_of_work() as uow:
+            await uow.sessions.end(signed.principal.id, signed.session_id)
+            await uow.commit()
+        shoal.identities.changed()
+    response.delete_cookie(COOKIE, secure=True, httponly=True, samesite="strict")
+
+
+@router.get("/me", summary="Show who one is")
+@needs(Permission.SIGNED_IN)
+async def me(shoal: Shoal, caller: Calling) -> MeOut:
+    """The caller, its roles, and what its token is limited to."""
+    who = caller.principal
+    limit = who.scope.projects
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        named = await uow.projects.named({*who.roles, *(limit or ())})
+    roles = [
+        RoleOut(project=named[one], role=role) for one, role in who.roles.items() if one in named
+    ]
+    permissions = who.scope.permissions
+    return MeOut(
+        name=who.name,
+        kind=who.kind,
+        is_admin=who.is_admin,
+        must_change_password=who.must_change_password,
+        roles=sorted(roles, key=lambda role: role.project),
+        permissions=None if permissions is None else sorted(permissions),
+        projects=None if limit is None else sorted(named[one] for one in limit if one in named),
+    )
+
+
+@router.put(
+    "/me/password",
+    summary="Change one's password",
+    status_code=204,
+    responses=documented(400, 413, 415, 429),
+)
+@needs(Permission.SIGNED_IN)
+async def change_password(
+    shoal: Shoal, caller: Calling, request: Request, body: Annotated[PasswordIn, Body()]
+) -> None:
+    """Needs the present one. All other sessions end, and all tokens unless they are kept."""
+    principal_id = _own(caller)
+    address = request.client.host if request.client else ""
+    shoal.attempts.check(caller.name, address)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        stored = await uow.principals.password(caller.name)
+    current = body.current.get_secret_value()
+    hashed = None if stored is None else stored.hash
+    if not await shoal.passwords.matches(hashed, current):
+        shoal.attempts.failed(caller.name, address)
+        raise InvalidRequest([FieldError("current", "is not the present password")])
+    new = body.new.get_secret_value()
+    if new == current:
+        raise InvalidRequest([FieldError("new", "is the present password")])
+    made, _ = await hashed_or_random(shoal, caller.name, new, "new")
+    async with shoal.database.unit_of_work() as uow:
+        await uow.principals.set_password(principal_id, made, must_change=False)
+        await uow.sessions.end_all(principal_id, but=caller.signed_in.session_id)
+        if not body.keep_tokens:
+            await uow.tokens.revoke_all(principal_id, shoal.clock())
+        await uow.commit()
+    shoal.identities.changed()
+
+
+@router.get("/me/sessions", summary="List one's sessions")
+@needs(Permission.SIGNED_IN)
+async def list_sessions(shoal: Shoal, caller: Calling) -> Page[SessionOut]:
+    """The browsers in which one is signed in, the newest first."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.sessions.list(caller.principal.id or _NOBODY, shoal.clock())
+    return Page(
+        items=[
+            SessionOut(
+                id=one.id,
+                created_at=one.created_at,
+                used_at=one.used_at,
+                expires_at=one.expires_at,
+                address=one.address,
+                agent=one.agent,
+                is_this=one.id == caller.signed_in.session_id,
+            )
+            for one in found
+        ]
+    )
+
+
+@router.delete(
+    "/me/sessions/{session_id}",
+    summary="End a session of one's own",
+    status_code=204,
+    responses=documented(404),
+)
+@needs(Permission.SIGNED_IN)
+async def end_session(shoal: Shoal, caller: Calling, session_id: SessionId) -> None:
+    """Signs a browser out, within a second."""
+    async with shoal.database.unit_of_work() as uow:
+        await uow.sessions.end(_own(caller), session_id)
+        await uow.commit()
+    shoal.identities.changed()
+
+
+@router.get("/me/tokens", summary="List one's tokens")
+@needs(Permission.SIGNED_IN)
+async def list_tokens(shoal: Shoal, caller: Calling) -> Page[TokenOut]:
+    """One's tokens, without their texts, the newest first."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.tokens.list(caller.principal.id or _NOBODY)
+    return Page(items=[token_out(one) for one in found])
+
+
+@router.post(
+    "/me/tokens",
+    summary="Make a token",
+    status_code=201,
+    responses=documented(400, 404, 413, 415),
+)
+@needs(Permission.SIGNED_IN)
+async def post_token(
+    shoal: Shoal, caller: Calling, body: Annotated[TokenIn, Body()]
+) -> NewTokenOut:
+    """A token may do what its owner may at that moment, within its own limits.
+
+    A token makes no tokens: sign in for that.
+    """
+    principal_id = _own(caller)
+    if caller.signed_in.session_id is None or caller.principal.must_change_password:
+        raise Forbidden("sign in with the password first: a token makes no tokens")
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        names = await _visible_names(uow, caller)
+    return await make_token(shoal, principal_id, body, names)
+
+
+@router.delete(
+    "/me/tokens/{token_id}",
+    summary="Revoke a token of one's own",
+    status_code=204,
+    responses=documented(404),
+)
+@needs(Permission.SIGNED_IN)
+async def revoke_token(shoal: Shoal, caller: Calling, token_id: TokenId) -> None:
+    """Makes it worthless, within a second."""
+    async with shoal.database.unit_of_work() as uow:
+        await uow.tokens.revoke(_own(caller), token_id, shoal.clock())
+        await uow.commit()
+    shoal.identities.changed()
+
+
+async def _visible_names(uow: UnitOfWork, caller: Caller) -> frozenset[str] | None:
+    ids = caller.visible
+    return None if ids is None else await uow.projects.names(ids)
+
+
+def _own(caller: Caller) -> int:
+    """Return the id of the account that asks. Raises Forbidden for who has none."""
+    who = caller.principal
+    if who.id is None or who.kind is PrincipalKind.BREAK_GLASS:
+        raise Forbidden("the token of the data folder belongs to no account; sign in as a user")
+    return who.id

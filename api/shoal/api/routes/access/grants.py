@@ -1,0 +1,82 @@
+"""Grants: what a project lets the tasks of other projects do with it."""
+
+from typing import Annotated
+
+from fastapi import Body, Path, Response
+
+from shoal.api.access.guard import needs
+from shoal.api.routes.projects import ProjectName
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.platform.access import GrantIn, GrantOut
+from shoal.api.services import Shoal
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
+from shoal.core.definition.fields import NAME_PATTERN
+from shoal.sql.repositories.access.grants import StoredGrant
+
+router = strict_router("grants")
+
+_OF_PROJECT = "/projects/{project}/grants"
+Taker = Annotated[
+    str,
+    Path(
+        max_length=100,
+        pattern=rf"^\*$|{NAME_PATTERN}",
+        examples=["reports"],
+        description='The name of a project, which need not exist; "*" for every project.',
+    ),
+]
+
+
+@router.get(_OF_PROJECT, summary="List grants", responses=documented(404))
+@needs(Permission.PROJECT_READ)
+async def list_grants(shoal: Shoal, project: ProjectName) -> Page[GrantOut]:
+    """What the tasks of other projects may do with this one."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.grants.list((await uow.projects.get(project)).id)
+    return Page(items=[_out(one) for one in found])
+
+
+@router.put(
+    _OF_PROJECT + "/{taker}",
+    summary="Let another project do something",
+    responses={
+        201: {"model": GrantOut, "description": "It was allowed nothing before."},
+        **documented(400, 404, 413, 415),
+    },
+)
+@needs(Permission.PROJECT_MANAGE)
+async def put_grant(
+    shoal: Shoal,
+    project: ProjectName,
+    taker: Taker,
+    body: Annotated[GrantIn, Body()],
+    response: Response,
+) -> GrantOut:
+    """Whoever edits that project can use it: what they publish, and what runs there by itself."""
+    async with shoal.database.unit_of_work() as uow:
+        home = await uow.projects.get(project)
+        if await uow.grants.put(home.id, taker, body.what, shoal.clock()):
+            response.status_code = 201
+        stored = {one.taker: one for one in await uow.grants.list(home.id)}[taker]
+        await uow.commit()
+    return _out(stored)
+
+
+@router.delete(
+    _OF_PROJECT + "/{taker}",
+    summary="Take a grant back",
+    status_code=204,
+    responses=documented(404),
+)
+@needs(Permission.PROJECT_MANAGE)
+async def delete_grant(shoal: Shoal, project: ProjectName, taker: Taker) -> None:
+    """Nothing new is started; what runs goes on. Tasks that wait see no runs here any more."""
+    async with shoal.database.unit_of_work() as uow:
+        await uow.grants.remove((await uow.projects.get(project)).id, taker)
+        await uow.commit()
+
+
+def _out(grant: StoredGrant) -> GrantOut:
+    return GrantOut(project=grant.taker, what=grant.what, created_at=grant.created_at)

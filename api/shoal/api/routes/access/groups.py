@@ -1,0 +1,121 @@
+"""Groups of users and service accounts, for administrators."""
+
+from typing import Annotated
+
+from fastapi import Body, Path, Response
+
+from shoal.api.access.guard import needs
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.platform.access import GroupChange, GroupIn, GroupOut
+from shoal.api.services import Shoal
+from shoal.api.web.legible import by_name, shown
+from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
+
+router = strict_router("groups")
+
+MemberName = Annotated[str, Path(max_length=201, examples=["ada"])]
+GroupName = Annotated[str, Path(max_length=100, examples=["analysts"])]
+
+
+@router.get("/groups", summary="List groups")
+@needs(Permission.USER_MANAGE)
+async def list_groups(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) -> Page[GroupOut]:
+    """Groups by name, with their members."""
+    after = decode_cursor("groups", cursor, str)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.groups.list(after[0] if after else None, limit + 1)
+    items, more = page(found, limit)
+    return Page(
+        items=shown("group", items, GroupOut.model_validate, by_name),
+        next=encode_cursor("groups", items[-1].name) if more else None,
+    )
+
+
+@router.post(
+    "/groups",
+    summary="Make a group",
+    status_code=201,
+    responses=documented(400, 409, 413, 415),
+)
+@needs(Permission.USER_MANAGE)
+async def post_group(shoal: Shoal, body: Annotated[GroupIn, Body()]) -> GroupOut:
+    """A group without members; owners of projects give it roles."""
+    async with shoal.database.unit_of_work() as uow:
+        found = await uow.groups.add(body.name, body.description, shoal.clock())
+        await uow.commit()
+    return GroupOut.model_validate(found)
+
+
+@router.get("/groups/{name}", summary="Show a group", responses=documented(404))
+@needs(Permission.USER_MANAGE)
+async def get_group(shoal: Shoal, name: GroupName) -> GroupOut:
+    """One group with its members."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        return GroupOut.model_validate(await uow.groups.get(name))
+
+
+@router.patch("/groups/{name}", summary="Change a group", responses=documented(400, 404, 413, 415))
+@needs(Permission.USER_MANAGE)
+async def patch_group(
+    shoal: Shoal, name: GroupName, body: Annotated[GroupChange, Body()]
+) -> GroupOut:
+    """Changes what it is for."""
+    async with shoal.database.unit_of_work() as uow:
+        await uow.groups.describe(name, body.description)
+        found = await uow.groups.get(name)
+        await uow.commit()
+    return GroupOut.model_validate(found)
+
+
+@router.delete(
+    "/groups/{name}", summary="Delete a group", status_code=204, responses=documented(404)
+)
+@needs(Permission.USER_MANAGE)
+async def delete_group(shoal: Shoal, name: GroupName) -> None:
+    """Its members lose the roles that they had by it, within a second."""
+    async with shoal.database.unit_of_work() as uow:
+        await uow.groups.delete(name)
+        await uow.commit()
+    shoal.identities.changed()
+
+
+@router.put(
+    "/groups/{name}/members/{member:path}",
+    summary="Put somebody into a group",
+    responses={
+        201: {"model": GroupOut, "description": "It was not in it."},
+        **documented(404),
+    },
+)
+@needs(Permission.USER_MANAGE)
+async def put_member(
+    shoal: Shoal, name: GroupName, member: MemberName, response: Response
+) -> GroupOut:
+    """A user or a service account; it has the roles of the group within a second."""
+    async with shoal.database.unit_of_work() as uow:
+        account = await uow.principals.get(member)
+        if await uow.groups.add_member(name, account.id):
+            response.status_code = 201
+        found = await uow.groups.get(name)
+        await uow.commit()
+    shoal.identities.changed()
+    return GroupOut.model_validate(found)
+
+
+@router.delete(
+    "/groups/{name}/members/{member:path}",
+    summary="Take somebody out of a group",
+    status_code=204,
+    responses=documented(404),
+)
+@needs(Permission.USER_MANAGE)
+async def delete_member(shoal: Shoal, name: GroupName, member: MemberName) -> None:
+    """It loses the roles that it had by the group alone, within a second."""
+    async with shoal.database.unit_of_work() as uow:
+        account = await uow.principals.get(member)
+        await uow.groups.remove_member(name, account.id)
+        await uow.commit()
+    shoal.identities.changed()

@@ -1,0 +1,73 @@
+"""Members of a project: who has which role."""
+
+from typing import Annotated
+
+from fastapi import Body, Path, Response
+
+from shoal.api.access.guard import needs
+from shoal.api.routes.projects import ProjectName
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.platform.access import MemberIn, MemberOut
+from shoal.api.services import Shoal
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
+from shoal.core.access.records import HolderKind
+
+router = strict_router("members")
+
+_OF_PROJECT = "/projects/{project}/members"
+Kind = Annotated[HolderKind, Path(examples=["user"])]
+MemberName = Annotated[str, Path(max_length=201, examples=["ada"])]
+
+
+@router.get(_OF_PROJECT, summary="List the members of a project", responses=documented(404))
+@needs(Permission.PROJECT_READ)
+async def list_members(shoal: Shoal, project: ProjectName) -> Page[MemberOut]:
+    """Users, service accounts and groups with their roles; administrators are not among them."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.members.list((await uow.projects.get(project)).id)
+    return Page(items=[MemberOut.model_validate(one, from_attributes=True) for one in found])
+
+
+@router.put(
+    _OF_PROJECT + "/{kind}/{name:path}",
+    summary="Give a role",
+    responses={
+        201: {"model": MemberOut, "description": "It had none."},
+        **documented(400, 404, 413, 415),
+    },
+)
+@needs(Permission.PROJECT_MANAGE)
+async def put_member(
+    shoal: Shoal,
+    project: ProjectName,
+    kind: Kind,
+    name: MemberName,
+    body: Annotated[MemberIn, Body()],
+    response: Response,
+) -> MemberOut:
+    """It counts within a second, instead of the role that it had."""
+    async with shoal.database.unit_of_work() as uow:
+        home = await uow.projects.get(project)
+        if await uow.members.put(home.id, kind, name, body.role):
+            response.status_code = 201
+        await uow.commit()
+    shoal.identities.changed()
+    return MemberOut(kind=kind, name=name, role=body.role)
+
+
+@router.delete(
+    _OF_PROJECT + "/{kind}/{name:path}",
+    summary="Take a role away",
+    status_code=204,
+    responses=documented(404),
+)
+@needs(Permission.PROJECT_MANAGE)
+async def delete_member(shoal: Shoal, project: ProjectName, kind: Kind, name: MemberName) -> None:
+    """It counts within a second. Runs that were started go on."""
+    async with shoal.database.unit_of_work() as uow:
+        home = await uow.projects.get(project)
+        await uow.members.remove(home.id, kind, name)
+        await uow.commit()
+    shoal.identities.changed()

@@ -1,0 +1,168 @@
+"""Users, for administrators."""
+
+from typing import Annotated, Any
+
+from fastapi import Body, Path
+
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
+from shoal.api.operations.accounts import hashed_or_random, token_out
+from shoal.api.routes.access.account import TokenId
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.platform.access import AccountOut, NewUserOut, TokenOut, UserChange, UserIn
+from shoal.api.services import Shoal
+from shoal.api.web.errors import Forbidden
+from shoal.api.web.legible import by_name, shown
+from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
+from shoal.core.access.principals import RESERVED_NAMES, PrincipalKind
+from shoal.core.access.records import Account
+from shoal.sql import UnitOfWork
+from shoal.sql.errors import AccountExists, NotFound
+from shoal.sql.repositories.access.principals import NewAccount, key_of
+
+router = strict_router("users")
+
+UserName = Annotated[str, Path(max_length=100, examples=["ada"])]
+
+
+@router.get("/users", summary="List users")
+@needs(Permission.USER_MANAGE)
+async def list_users(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) -> Page[AccountOut]:
+    """All users by name, disabled ones too."""
+    after = decode_cursor("users", cursor, str)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.principals.list(
+            PrincipalKind.USER, after[0] if after else None, limit + 1
+        )
+    items, more = page(found, limit)
+    return Page(
+        items=shown("user", items, AccountOut.model_validate, by_name),
+        next=encode_cursor("users", items[-1].name) if more else None,
+    )
+
+
+@router.post(
+    "/users",
+    summary="Make a user",
+    status_code=201,
+    responses=documented(400, 409, 413, 415, 429),
+)
+@needs(Permission.USER_MANAGE)
+async def post_user(shoal: Shoal, body: Annotated[UserIn, Body()]) -> NewUserOut:
+    """The password is for the first sign-in alone: it has to be changed then."""
+    if key_of(body.name) in RESERVED_NAMES:
+        raise AccountExists(body.name)
+    given = None if body.password is None else body.password.get_secret_value()
+    hashed, made = await hashed_or_random(shoal, body.name, given)
+    new = NewAccount(
+        PrincipalKind.USER,
+        body.name,
+        full_name=body.full_name,
+        is_admin=body.is_admin,
+        password=hashed,
+        must_change_password=True,
+    )
+    async with shoal.database.unit_of_work() as uow:
+        account = await uow.principals.add(new, shoal.clock())
+        await uow.commit()
+    shoal.identities.changed()
+    return NewUserOut(**_values(account), password=made)
+
+
+@router.get("/users/{name}", summary="Show a user", responses=documented(404))
+@needs(Permission.USER_MANAGE)
+async def get_user(shoal: Shoal, name: UserName) -> AccountOut:
+    """One user."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        return AccountOut.model_validate(await _user(uow, name))
+
+
+@router.patch(
+    "/users/{name}",
+    summary="Change a user",
+    responses=documented(400, 404, 409, 413, 415),
+)
+@needs(Permission.USER_MANAGE)
+async def patch_user(
+    shoal: Shoal, caller: Calling, name: UserName, body: Annotated[UserChange, Body()]
+) -> AccountOut:
+    """Disabling ends all sessions and tokens of the user within a second.
+
+    At least one administrator remains, and nobody disables the account that asks.
+    """
+    async with shoal.database.unit_of_work() as uow:
+        found = await _user(uow, name)
+        if body.full_name is not None:
+            await uow.principals.describe(found.id, body.full_name)
+        if body.is_admin is not None:
+            await uow.principals.set_admin(found.id, body.is_admin)
+        if body.disabled is False:
+            await uow.principals.enable(found.id)
+        if body.disabled:
+            if found.id == caller.principal.id:
+                raise Forbidden("nobody disables the account that asks; ask another administrator")
+            await uow.principals.disable(found.id, shoal.clock())
+            await uow.sessions.end_all(found.id)
+            await uow.tokens.revoke_all(found.id, shoal.clock())
+        account = await uow.principals.get(name)
+        await uow.commit()
+    shoal.identities.changed()
+    return AccountOut.model_validate(account)
+
+
+@router.post(
+    "/users/{name}/password-reset",
+    summary="Give a user another password",
+    responses=documented(404, 429),
+)
+@needs(Permission.USER_MANAGE)
+async def reset_password(shoal: Shoal, name: UserName) -> NewUserOut:
+    """Makes a random password, to be changed at the next sign-in; sessions and tokens end."""
+    hashed, made = await hashed_or_random(shoal, name, None)
+    async with shoal.database.unit_of_work() as uow:
+        found = await _user(uow, name)
+        await uow.principals.set_password(found.id, hashed, must_change=True)
+        await uow.sessions.end_all(found.id)
+        await uow.tokens.revoke_all(found.id, shoal.clock())
+        account = await uow.principals.get(name)
+        await uow.commit()
+    shoal.identities.changed()
+    return NewUserOut(**_values(account), password=made)
+
+
+@router.get("/users/{name}/tokens", summary="List a user's tokens", responses=documented(404))
+@needs(Permission.USER_MANAGE)
+async def list_user_tokens(shoal: Shoal, name: UserName) -> Page[TokenOut]:
+    """Without their texts, the newest first."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.tokens.list((await _user(uow, name)).id)
+    return Page(items=[token_out(one) for one in found])
+
+
+@router.delete(
+    "/users/{name}/tokens/{token_id}",
+    summary="Revoke a user's token",
+    status_code=204,
+    responses=documented(404),
+)
+@needs(Permission.USER_MANAGE)
+async def revoke_user_token(shoal: Shoal, name: UserName, token_id: TokenId) -> None:
+    """Makes it worthless, within a second."""
+    async with shoal.database.unit_of_work() as uow:
+        await uow.tokens.revoke((await _user(uow, name)).id, token_id, shoal.clock())
+        await uow.commit()
+    shoal.identities.changed()
+
+
+async def _user(uow: UnitOfWork, name: str) -> Account:
+    found = await uow.principals.get(name)
+    if found.kind is not PrincipalKind.USER:
+        raise NotFound("user", name)
+    return found
+
+
+def _values(account: Account) -> dict[str, Any]:
+    return AccountOut.model_validate(account).model_dump()

@@ -1,0 +1,203 @@
+"""Users and service accounts."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, Select, func, insert, select, update
+
+from shoal.core.access.principals import PrincipalKind
+from shoal.core.access.records import Account
+from shoal.sql.driver.connection import Connection
+from shoal.sql.errors import AccountExists, LastAdministrator, NotFound
+from shoal.sql.repositories.access.rights import Rights
+from shoal.sql.schema.access import principal
+from shoal.sql.schema.tables import project
+from shoal.sql.statements.reading import enough, readable
+
+_AccountList = list[Account]
+_KIND = "user"
+
+
+@dataclass(frozen=True)
+class NewAccount:
+    """What makes an account. ``password`` is a hash; None: it does not sign in with one."""
+
+    kind: PrincipalKind
+    name: str
+    full_name: str = ""
+    project_id: int | None = None
+    is_admin: bool = False
+    password: str | None = field(default=None, repr=False)
+    must_change_password: bool = False
+    issuer: str | None = None
+    subject: str | None = None
+
+
+@dataclass(frozen=True)
+class StoredPassword:
+    """What signing in needs to know of a user."""
+
+    principal_id: int
+    hash: str | None = field(repr=False)
+    is_disabled: bool
+
+
+def key_of(name: str) -> str:
+    """Return what names are compared by: two that differ in case alone are the same."""
+    return name.casefold()
+
+
+class Principals:
+    """The ``principal`` table."""
+
+    def __init__(self, connection: Connection, rights: Rights) -> None:
+        self._connection, self._rights = connection, rights
+
+    async def add(self, new: NewAccount, at: datetime) -> Account:
+        """Make an account. Raises AccountExists."""
+        if not await self._insert(new, at):
+            raise AccountExists(new.name)
+        return await self.get(new.name)
+
+    async def add_first(self, new: NewAccount, at: datetime) -> bool:
+        """Make an account if there is none at all; return whether it was made.
+
+        Of several processes that try it at the same time one succeeds.
+        """
+        await self._rights.hold()
+        if await self._connection.first(select(principal.c.id).limit(1)) is not None:
+            return False
+        return await self._insert(new, at)
+
+    async def get(self, name: str) -> Account:
+        """Return an account. Raises NotFound."""
+        row = await self._connection.first(_accounts().where(principal.c.key == key_of(name)))
+        if row is None:
+            raise NotFound(_KIND, name)
+        return readable([row], _account, _KIND)[0]
+
+    async def named(self, principal_id: int) -> Account:
+        """Return an account by its id. Raises NotFound."""
+        row = await self._connection.first(_accounts().where(principal.c.id == principal_id))
+        if row is None:
+            raise NotFound(_KIND, principal_id)
+        return readable([row], _account, _KIND)[0]
+
+    async def list(
+        self,
+        kind: PrincipalKind,
+        after: str | None = None,
+        limit: int = 50,
+        of_project: str | None = None,
+    ) -> _AccountList:
+        """Return accounts of one kind by name, starting behind ``after``."""
+        query = _accounts().where(principal.c.kind == kind).order_by(principal.c.key)
+        if of_project is not None:
+            query = query.where(project.c.name == of_project)
+        if after is not None:
+            query = query.where(principal.c.key > key_of(after))
+        return await enough(
+            lambda most: self._connection.rows(query.limit(most)), _account, _KIND, limit
+        )
+
+    async def password(self, name: str) -> StoredPassword | None:
+        """Return what signing in as a user needs; None if there is no such user."""
+        c = principal.c
+        row = await self._connection.first(
+            select(principal).where(c.key == key_of(name), c.kind == PrincipalKind.USER)
+        )
+        if row is None:
+            return None
+        return StoredPassword(row.id, row.password, row.disabled_at is not None)
+
+    async def set_password(self, principal_id: int, hashed: str, *, must_change: bool) -> None:
+        """Store the hash of a new password: all sessions of the user end. Raises NotFound."""
+        await self._change(principal_id, password=hashed, must_change_password=must_change)
+
+    async def rehash(self, principal_id: int, hashed: str) -> None:
+        """Store another hash of the same password, made with newer parameters."""
+        await self._connection.execute(
+            update(principal).where(principal.c.id == principal_id).values(password=hashed)
+        )
+
+    async def describe(self, principal_id: int, full_name: str) -> None:
+        """Change what people call a principal. Raises NotFound."""
+        await self._change(principal_id, full_name=full_name)
+
+    async def set_admin(self, principal_id: int, is_admin: bool) -> None:
+        """Make a user an administrator, or none any more. Raises NotFound, LastAdministrator."""
+        was_admin = (await self.named(principal_id)).is_admin
+        await self._change(principal_id, is_admin=is_admin)
+        if was_admin:
+            await self._require_admin()
+
+    async def disable(self, principal_id: int, at: datetime) -> None:
+        """Let an account do nothing any more. Raises NotFound, LastAdministrator."""
+        was_admin = (await self.named(principal_id)).is_admin
+        await self._change(principal_id, disabled_at=at)
+        if was_admin:
+            await self._require_admin()
+
+    async def enable(self, principal_id: int) -> None:
+        """Let a disabled account work again. Raises NotFound."""
+        await self._change(principal_id, disabled_at=None)
+
+    async def _insert(self, new: NewAccount, at: datetime) -> bool:
+        await self._rights.changed()
+        values = {
+            "kind": new.kind,
+            "name": new.name,
+            "key": key_of(new.name),
+            "full_name": new.full_name,
+            "project_id": new.project_id,
+            "is_admin": new.is_admin,
+            "password": new.password,
+            "must_change_password": new.must_change_password,
+            "issuer": new.issuer,
+            "subject": new.subject,
+            "created_at": at,
+        }
+        taken = select(principal.c.id).where(principal.c.key == values["key"])
+        if await self._connection.first(taken) is not None:
+            return False
+        await self._connection.execute(insert(principal).values(values))
+        return True
+
+    async def _change(self, principal_id: int, **values: Any) -> None:
+        await self._rights.changed()
+        found = await self._connection.execute(
+            update(principal).where(principal.c.id == principal_id).values(values)
+        )
+        if found.rowcount != 1:
+            raise NotFound(_KIND, principal_id)
+
+    async def _require_admin(self) -> None:
+        """The row of ``access_state`` is held, so no other transaction takes the rest away."""
+        c = principal.c
+        count = await self._connection.scalar(
+            select(func.count()).where(c.is_admin, c.disabled_at.is_(None))
+        )
+        if not count:
+            raise LastAdministrator
+
+
+def _accounts() -> Select[Any]:
+    of = project.c.name.label("project")
+    return select(principal, of).outerjoin(project, principal.c.project_id == project.c.id)
+
+
+def _account(row: Row[Any]) -> Account:
+    return Account(
+        id=row.id,
+        kind=PrincipalKind(row.kind),
+        name=row.name,
+        full_name=row.full_name,
+        project=row.project,
+        is_admin=row.is_admin,
+        has_password=row.password is not None,
+        must_change_password=row.must_change_password,
+        issuer=row.issuer,
+        created_at=row.created_at,
+        disabled_at=row.disabled_at,
+    )

@@ -1,0 +1,126 @@
+"""The tables of who may do what: principals, groups, roles, sessions, tokens.
+
+Of passwords, tokens and sessions only hashes are here.
+"""
+
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    Table,
+    UniqueConstraint,
+)
+
+from shoal.sql.schema.tables import metadata, row_id
+from shoal.sql.schema.types import Json, Line, Prose, UtcDateTime
+
+# Users and service accounts. Rows stay: what somebody has done keeps its author. ``key`` is the
+# name as it is compared. ``project_id``: of a service account. Who signs in at an OpenID provider
+# or a directory has ``issuer`` and ``subject``, and no password.
+principal = Table(
+    "principal",
+    metadata,
+    row_id(),
+    Column("kind", Line(20), nullable=False),
+    Column("name", Line(201), nullable=False),  # of a service account PROJECT/NAME
+    Column("key", Line(201), nullable=False, unique=True),
+    Column("full_name", Line(200), nullable=False),
+    Column("project_id", ForeignKey("project.id"), index=True),
+    Column("is_admin", Boolean, nullable=False),
+    Column("password", Prose),
+    Column("must_change_password", Boolean, nullable=False),
+    Column("issuer", Line(500)),
+    Column("subject", Line(255)),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("disabled_at", UtcDateTime),
+    UniqueConstraint("issuer", "subject"),
+    sqlite_autoincrement=True,
+)
+
+principal_group = Table(
+    "principal_group",
+    metadata,
+    row_id(),
+    Column("name", Line(100), nullable=False),
+    Column("key", Line(100), nullable=False, unique=True),
+    Column("description", Prose, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+group_member = Table(
+    "group_member",
+    metadata,
+    Column("group_id", ForeignKey("principal_group.id"), primary_key=True, autoincrement=False),
+    Column("principal_id", ForeignKey("principal.id"), primary_key=True, autoincrement=False),
+)
+Index(None, group_member.c.principal_id)
+
+# Exactly one of ``principal_id`` and ``group_id`` is there.
+project_role = Table(
+    "project_role",
+    metadata,
+    row_id(),
+    Column("project_id", ForeignKey("project.id"), nullable=False),
+    Column("principal_id", ForeignKey("principal.id"), index=True),
+    Column("group_id", ForeignKey("principal_group.id"), index=True),
+    Column("role", Line(20), nullable=False),
+    UniqueConstraint("project_id", "principal_id"),
+    UniqueConstraint("project_id", "group_id"),
+    CheckConstraint("(principal_id IS NULL) <> (group_id IS NULL)", name="one_holder"),
+    sqlite_autoincrement=True,
+)
+
+# ``digest``: the SHA-256 of what the browser's cookie holds.
+login_session = Table(
+    "login_session",
+    metadata,
+    row_id(),
+    Column("digest", Line(64), nullable=False, unique=True),
+    Column("principal_id", ForeignKey("principal.id"), nullable=False, index=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("used_at", UtcDateTime, nullable=False),  # now and then, not with each request
+    Column("expires_at", UtcDateTime, nullable=False, index=True),  # however much it is used
+    Column("address", Line(100), nullable=False),
+    Column("agent", Line(200), nullable=False),
+    sqlite_autoincrement=True,
+)
+
+# ``permissions`` and ``projects`` (ids) limit it; NULL does not.
+api_token = Table(
+    "api_token",
+    metadata,
+    row_id(),
+    Column("digest", Line(64), nullable=False, unique=True),
+    Column("principal_id", ForeignKey("principal.id"), nullable=False, index=True),
+    Column("name", Line(100), nullable=False),
+    Column("permissions", Json(list, texts=True)),
+    Column("projects", Json(list)),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("used_at", UtcDateTime),  # now and then
+    Column("expires_at", UtcDateTime),
+    Column("revoked_at", UtcDateTime),
+    sqlite_autoincrement=True,
+)
+
+# What ``project_id`` lets the tasks of another project do. ``taker``: that one's name, or "*".
+project_grant = Table(
+    "project_grant",
+    metadata,
+    Column("project_id", ForeignKey("project.id"), primary_key=True, autoincrement=False),
+    Column("taker", Line(100), primary_key=True),
+    Column("what", Line(20), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+# One row, whose number is 1. ``version`` grows with every change of the tables above that takes
+# rights away or gives them: every API process looks at it before it trusts what it remembers.
+access_state = Table(
+    "access_state",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("version", Integer, nullable=False),
+)

@@ -1,0 +1,23 @@
+"""Databases as earlier versions of Shoal have left them."""
+
+from alembic import command as alembic
+from alembic.config import Config
+from sqlalchemy import Connection
+
+from shoal.sql import Database
+from shoal.sql.schema.migrate import FOLDER
+
+
+def upgrade_to(connection: Connection, revision: str) -> None:
+    """Bring the schema to a revision."""
+    config = Config()
+    config.set_main_option("script_location", str(FOLDER))
+    config.attributes["connection"] = connection
+    alembic.upgrade(config, revision)
+
+
+async def make(url: str, revision: str) -> None:
+    """Make a database of a revision."""
+    async with Database(url) as database, database.unit_of_work() as uow:
+        await uow.connection.run_sync(lambda connection: upgrade_to(connection, revision))
+        await uow.commit()
