@@ -163,9 +163,7 @@ TASK_TRANSITIONS: Mapping[tuple[TaskState, TaskSignal], TaskState] = {
 # RUNNING without a worker.
 HELD_BY_WORKER = frozenset({_T.CLAIMED, _T.RUNNING})
 BETWEEN_LOOKS = frozenset(_BETWEEN_LOOKS)
-FINISHED_TASK = frozenset(
-    {_T.SUCCEEDED, _T.FAILED, _T.KILLED, _T.LOST, _T.SKIPPED, _T.RESCHEDULED}
-)
+FINISHED_TASK = frozenset({_T.SUCCEEDED, _T.FAILED, _T.KILLED, _T.LOST, _T.SKIPPED, _T.RESCHEDULED})
 # Instances that a master keeps in memory and works on.
 OPEN_WORKFLOW = frozenset({_W.QUEUED, _W.RUNNING, _W.PAUSING, _W.STOPPING})
 FINISHED_WORKFLOW = frozenset({_W.STOPPED, _W.FAILED, _W.SUCCEEDED})

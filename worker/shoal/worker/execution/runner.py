@@ -259,7 +259,8 @@ class Runner:
 
         async def run(argv: Sequence[str], env: Mapping[str, str], stdin: str | None) -> Exit:
             request = self._request(attempt, payload, prepared, argv, env, stdin)
-            request = replace(request, context=record_context(around.worker_id, attempt, permanent))
+            known = record_context(around.worker_id, attempt, permanent, kind.not_yet_exit_code)
+            request = replace(request, context=known)
             attempt.at_work = AtWork(task_type, context, params, request)
             return await self._run_process(attempt, request)
 

@@ -45,7 +45,9 @@ class Tasks:
         t = task_instance.c
         query = (
             _tasks()
-            .where(t.workflow_instance_id == instance_id, *([] if all_attempts else [IS_NO_PAST_LOOK]))
+            .where(
+                t.workflow_instance_id == instance_id, *([] if all_attempts else [IS_NO_PAST_LOOK])
+            )
             .order_by(t.position, t.attempt)
             .limit(ROWS_AT_ONCE)
         )
