@@ -109,9 +109,9 @@ class WorkerSettings(BaseSettings):
     http_proxy: Annotated[str, AfterValidator(_proxy)] = Field(default="", repr=False)
     http_no_proxy: Annotated[str, AfterValidator(_words)] = ""
 
-    # Folders that WAIT_FILE tasks may look at (none: all), and URLs of storages that they may look at
-    # with this worker's credentials (none: none), such as /data s3://bucket/in: separated by commas
-    # or spaces.
+    # Folders that WAIT_FILE tasks may look at (none: all), and URLs of storages that they may look
+    # at with this worker's credentials (none: none), such as /data s3://bucket/in: separated by
+    # commas or spaces.
     wait_roots: Annotated[str, AfterValidator(_roots)] = ""
 
     # Spark Connect servers that this worker keeps, one for each project that asks for it; 0: none.

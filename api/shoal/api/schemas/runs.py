@@ -130,8 +130,8 @@ class TaskOut(BaseModel):
         description="Not before; while a delay runs, or until the next look."
     )
     looks: int = Field(
-        description="Earlier attempts that did not find what the task waits for, since its last start "
-        "or failure."
+        description="Earlier attempts that did not find what the task waits for, since its last "
+        "start or failure."
     )
     waiting_since: datetime | None = Field(description="When the first of these looks began.")
     queued_at: datetime | None

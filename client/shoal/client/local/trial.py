@@ -99,8 +99,8 @@ class Rendered:
 class Tried:
     """How the task ended. ``reason`` is empty if it succeeded.
 
-    ``again_s``: it was a look that did not find what the task waits for; the next one would be in so
-    many seconds.
+    ``again_s``: it was a look that did not find what the task waits for; the next one would be in
+    so many seconds.
     """
 
     exit_code: int

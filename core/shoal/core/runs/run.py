@@ -78,8 +78,8 @@ class Attempt:
 
     ``failures`` and ``losses`` count the earlier attempts of the same task since its last
     (re)start by a person: failures use up retries, losses (worker gone) do not. ``looks`` counts
-    the earlier ones, since the last of these or a failure, that did not find what the task waits
-    for; ``waiting_since`` is when its timeout began to count then. Losses count since the last look.
+    the earlier ones, since such a start or a failure, that did not find what the task waits for;
+    ``waiting_since`` is when its timeout began to count then. A look ends the count of losses.
     ``outputs`` are what the task gives to those behind it. ``detail`` is JSON of a logic task:
     the branch it chose, its children, the runs it found.
     """

@@ -51,6 +51,7 @@ from shoal.worker.results.reporting import Reporter
 from shoal.worker.results.results import (
     as_json,
     describe,
+    is_not_yet,
     reason_for_people,
     record_context,
     result,
@@ -411,7 +412,7 @@ class Runner:
         log.info(
             "task ended",
             task_instance=attempt.id,
-            outcome=record.outcome.value,
+            outcome="RESCHEDULED" if is_not_yet(record) else record.outcome.value,
             reason=reason_for_people(record),
             took_s=round(record.finished_at - record.started_at, 3),
         )

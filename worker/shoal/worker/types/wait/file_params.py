@@ -37,7 +37,7 @@ def has_placeholder(text: str) -> bool:
 
 
 def _absolute(text: str) -> str:
-    if text.startswith(("/", "$")) or has_placeholder(text[:1]):
+    if text.startswith(("/", "$")):
         if ".." in PurePosixPath(text).parts:
             raise ValueError("must not contain `..`; write where the file is")
         return text
@@ -98,9 +98,9 @@ class WaitFileParams(LookParams):
     def _fits(self) -> Self:
         if (self.path is None) == (self.url is None):
             raise ValueError("give exactly one of `path` and `url`")
-        if self.url is not None and self.url.startswith(WEB):
-            if self.what is not What.FILE or self.at_least != 1:
-                raise ValueError("an http URL is one file: leave `what` and `at_least` out")
+        is_web = self.url is not None and self.url.startswith(WEB)
+        if is_web and (self.what is not What.FILE or self.at_least != 1):
+            raise ValueError("an http URL is one file: leave `what` and `at_least` out")
         wild = WILD.search(self.path or self.url or "")
         is_open = has_placeholder(self.path or self.url or "")
         if self.at_least > 1 and wild is None and not is_open:

@@ -109,7 +109,7 @@ def _answer(
 def outputs(good: Sequence[Found]) -> dict[str, Any]:
     """Return what the task gives on about the entries it has found, at least one."""
     given: dict[str, Any] = {
-        "path": good[0].path,
+        "file": good[0].path,
         "size": sum(one.size for one in good),
         "count": len(good),
         "files": [one.path for one in good[:MOST_NAMED]],
