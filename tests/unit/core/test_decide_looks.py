@@ -86,7 +86,7 @@ def test_report_of_an_earlier_look_is_not_taken_for_the_present_one() -> None:
     assert newest(run).number == 2
 
 
-def test_slot_of_the_concurrency_group_is_given_back_between_looks() -> None:
+def test_slot_of_the_concurrency_group_is_free_between_looks() -> None:
     run = Driver(spec({"a": {"concurrency_group": "g"}}))
     run.grant("a")
     look(run, 10)

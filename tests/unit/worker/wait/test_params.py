@@ -58,6 +58,13 @@ def test_sql_expression_is_checked() -> None:
         WaitSqlParams.model_validate(fields)
 
 
+def test_page_names_every_field() -> None:
+    page = (Path(__file__).parents[4] / "docs/tasks/wait.md").read_text(encoding="utf-8")
+    rows = {line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| `")}
+    fields = WaitFileParams.model_fields.keys() | WaitSqlParams.model_fields.keys()
+    assert rows == {f"`{name}`" for name in fields}
+
+
 def test_looks_grow_apart_as_the_task_says() -> None:
     slow = WaitFileParams.model_validate({"path": "/a", "every": "1m", "back_off": 2})
     assert [slow.interval_s(number) for number in range(6)] == [60, 120, 240, 480, 900, 900]
