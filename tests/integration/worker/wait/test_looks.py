@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -197,7 +198,7 @@ def s3() -> Iterator[str]:
 
 def test_objects_of_an_s3_that_moto_plays(s3: str, folder: Path) -> None:
     env = {**S3_ENV, "AWS_ENDPOINT_URL": s3}
-    told = {"env": env, "settings": {"wait_roots": "s3://lake"}}
+    told: dict[str, Any] = {"env": env, "settings": {"wait_roots": "s3://lake"}}
     params = {"url": "s3://lake/day=1/*.parquet", "at_least": 2, "stable_for": "0s"}
     found = look(folder, params, **told)
     assert found.code == 0
