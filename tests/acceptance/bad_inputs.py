@@ -51,6 +51,8 @@ def _ssh(mistake: str, source: str, script: str = "true") -> Bad:
     return Bad("SSH", mistake, {"data_source": source, "script": script})
 
 
+_ORDERS = {"data_source": "warehouse", "sql": "select count(*) from orders"}
+
 #: Refused when the workflow is published.
 REFUSED: Sequence[Bad] = (
     Bad("SHEL", "a type that is none", {"script": "true"}),
@@ -63,6 +65,9 @@ REFUSED: Sequence[Bad] = (
     _sql("a secret in a program", "SELECT '${secret.A}'"),
     _checked("a check that is none", {"check": "nulls", "column": "id"}),
     Bad("HTTP", "an address that is none", {"url": "example.org"}),
+    Bad("WAIT_FILE", "a path that is not absolute", {"path": "in/*.csv"}),
+    Bad("WAIT_FILE", "two places", {"path": "/data/x", "url": "https://example.org/x"}),
+    Bad("WAIT_SQL", "a condition that is none", {**_ORDERS, "until": "value >"}),
     Bad("SPARK", "too little memory", {"script": "x", "driver_memory": "64m"}),
     Bad("SPARK", "a setting that loads code", {"script": "x", "conf": {"spark.plugins": "a.B"}}),
 )
@@ -87,6 +92,12 @@ RUN: Sequence[Bad] = (
     _checked("a column that is not there", {"check": "not_null", "column": "costumer"}),
     _checked("rows that fail", {"check": "range", "column": "amount", "min": 0}),
     Bad("HTTP", "the worker's own machine", {"url": "http://127.0.0.1:9/"}),
+    Bad("WAIT_FILE", "a storage that is not allowed", {"url": "s3://bucket/in/*"}),
+    Bad("WAIT_FILE", "the worker's own machine", {"url": "http://127.0.0.1:9/x"}),
+    Bad("WAIT_SQL", "something that is no query", {**_ORDERS, "sql": "delete from orders"}),
+    Bad(
+        "WAIT_SQL", "a column that is not there", {**_ORDERS, "sql": "select nonsense from orders"}
+    ),
     Bad("HTTP", "a host that is not there", {"url": "http://nowhere.invalid/"}),
     _ssh("a server that does not answer", "closed_host"),
     _ssh("a host with another key", "other_host"),

@@ -25,7 +25,12 @@ from shoal.proto.shoal_pb2_grpc import MasterServiceServicer, add_MasterServiceS
 from shoal.proto.tls import TlsFiles
 from tests.support.waiting import DEADLINE_S, STEADY_SESSION_S
 
-ENDS = {pb.SUCCEEDED: "SUCCEEDED", pb.FAILED: "FAILED", pb.KILLED: "KILLED"}
+ENDS = {
+    pb.SUCCEEDED: "SUCCEEDED",
+    pb.FAILED: "FAILED",
+    pb.KILLED: "KILLED",
+    pb.RESCHEDULED: "RESCHEDULED",
+}
 PARTITIONS = 4
 SWEEP_EVERY_S = 0.5
 

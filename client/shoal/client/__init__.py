@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from shoal.client.sdk.services import Procedure as Procedure
     from shoal.client.sdk.services import Sql as Sql
     from shoal.client.sdk.services import Ssh as Ssh
+    from shoal.client.sdk.services import WaitFile as WaitFile
+    from shoal.client.sdk.services import WaitSql as WaitSql
     from shoal.client.sdk.tasks import MapReduce as MapReduce
     from shoal.client.sdk.tasks import Python as Python
     from shoal.client.sdk.tasks import Shell as Shell
@@ -70,6 +72,8 @@ __all__ = [
     "SubWorkflow",
     "Switch",
     "Task",
+    "WaitFile",
+    "WaitSql",
     "Workflow",
     "all_of",
     "any_of",
@@ -104,6 +108,8 @@ _HOMES = {
     "SubWorkflow": "sdk.logic",
     "Switch": "sdk.logic",
     "Task": "sdk.workflow",
+    "WaitFile": "sdk.services",
+    "WaitSql": "sdk.services",
     "Workflow": "sdk.workflow",
     "all_of": "sdk.logic",
     "any_of": "sdk.logic",

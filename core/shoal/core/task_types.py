@@ -127,6 +127,8 @@ class TaskContext(Protocol):
     task_instance_id: int
     attempt: int  # counts from 1
     tag: str
+    looks: int  # earlier ones that did not find what the task waits for
+    waiting_since: float | None  # seconds since the Unix epoch; None: this is the first look
     work_dir: Path  # private to the attempt, the process's current directory
     parameters: Mapping[str, str]
     secrets: Mapping[str, str]  # those that the task uses, by name
@@ -168,10 +170,13 @@ class TaskKind(Generic[P]):
     """What all kinds of tasks have.
 
     A failure with one of ``permanent_exit_codes`` would be the same another time: no retry follows.
+    ``not_yet_exit_code`` is none: what the task waits for is not there, and another attempt looks
+    later (``docs/semantics.md``, looks). None: tasks of this kind do not look.
     """
 
     Params: ClassVar[type[TaskParams]]
     permanent_exit_codes: ClassVar[frozenset[int]] = frozenset()
+    not_yet_exit_code: ClassVar[int | None] = None
 
     @classmethod
     def repeats_after_loss(cls, params: Mapping[str, Any]) -> bool:
@@ -196,6 +201,13 @@ class TaskType(TaskKind[P], ABC):
 
     def failure(self, work_dir: Path) -> str | None:
         """Return why the process failed, if more is known than its exit code. May block."""
+        return None
+
+    def again_s(self, work_dir: Path) -> float | None:
+        """Return the seconds to the next look, after an exit with ``not_yet_exit_code``.
+
+        None: a minute. May block.
+        """
         return None
 
     def settling(

@@ -34,6 +34,8 @@ class _ReportKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReportKind
     KILLED: _ReportKind.ValueType  # 4
     RETURNED: _ReportKind.ValueType  # 5
     """it was not begun: COMMITTED means, put it back into the queue"""
+    RESCHEDULED: _ReportKind.ValueType  # 6
+    """a look that did not find what the task waits for: look again later"""
 
 class ReportKind(_ReportKind, metaclass=_ReportKindEnumTypeWrapper): ...
 
@@ -44,6 +46,8 @@ FAILED: ReportKind.ValueType  # 3
 KILLED: ReportKind.ValueType  # 4
 RETURNED: ReportKind.ValueType  # 5
 """it was not begun: COMMITTED means, put it back into the queue"""
+RESCHEDULED: ReportKind.ValueType  # 6
+"""a look that did not find what the task waits for: look again later"""
 Global___ReportKind: _TypeAlias = ReportKind  # noqa: Y015
 
 @_typing.final
@@ -281,6 +285,8 @@ class Payload(_message.Message):
     TAG_FIELD_NUMBER: _builtins.int
     DATA_SOURCES_FIELD_NUMBER: _builtins.int
     RESOURCES_FIELD_NUMBER: _builtins.int
+    LOOKS_FIELD_NUMBER: _builtins.int
+    WAITING_SINCE_FIELD_NUMBER: _builtins.int
     workflow_instance_id: _builtins.int
     task_instance_id: _builtins.int
     partition: _builtins.int
@@ -304,6 +310,10 @@ class Payload(_message.Message):
     """lines of the log set outputs as well"""
     tag: _builtins.str
     """of all attempts of this task in this run, and no other's"""
+    looks: _builtins.int
+    """earlier ones that did not find what the task waits for"""
+    waiting_since: _builtins.float
+    """when the first of these began; 0: there were none"""
     @_builtins.property
     def parameters(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """all that the task sees, rendered"""
@@ -349,10 +359,12 @@ class Payload(_message.Message):
         tag: _builtins.str = ...,
         data_sources: _abc.Mapping[_builtins.str, Global___DataSource] | None = ...,
         resources: _abc.Iterable[Global___Resource] | None = ...,
+        looks: _builtins.int = ...,
+        waiting_since: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "data_sources", b"data_sources", "epoch", b"epoch", "logical_time", b"logical_time", "outputs_from_log", b"outputs_from_log", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "queued_at", b"queued_at", "resources", b"resources", "secrets", b"secrets", "tag", b"tag", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "undeclared", b"undeclared", "version", b"version", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "data_sources", b"data_sources", "epoch", b"epoch", "logical_time", b"logical_time", "looks", b"looks", "outputs_from_log", b"outputs_from_log", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "queued_at", b"queued_at", "resources", b"resources", "secrets", b"secrets", "tag", b"tag", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "undeclared", b"undeclared", "version", b"version", "waiting_since", b"waiting_since", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -472,6 +484,7 @@ class Report(_message.Message):
     OUTPUTS_FIELD_NUMBER: _builtins.int
     QUEUED_AT_FIELD_NUMBER: _builtins.int
     PERMANENT_FIELD_NUMBER: _builtins.int
+    AGAIN_S_FIELD_NUMBER: _builtins.int
     kind: Global___ReportKind.ValueType
     at: _builtins.float
     started_at: _builtins.float
@@ -481,6 +494,8 @@ class Report(_message.Message):
     """of an attempt that is RETURNED, as its payload said"""
     permanent: _builtins.bool
     """of an attempt that FAILED: it would fail again, do not retry"""
+    again_s: _builtins.float
+    """of one that is RESCHEDULED: seconds until the next look"""
     @_builtins.property
     def attempt(self) -> Global___AttemptRef: ...
     @_builtins.property
@@ -499,10 +514,11 @@ class Report(_message.Message):
         outputs: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         queued_at: _builtins.float = ...,
         permanent: _builtins.bool = ...,
+        again_s: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "attempt", b"attempt", "exit_code", b"exit_code"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "at", b"at", "attempt", b"attempt", "exit_code", b"exit_code", "kind", b"kind", "outputs", b"outputs", "permanent", b"permanent", "queued_at", b"queued_at", "reason", b"reason", "started_at", b"started_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "again_s", b"again_s", "at", b"at", "attempt", b"attempt", "exit_code", b"exit_code", "kind", b"kind", "outputs", b"outputs", "permanent", b"permanent", "queued_at", b"queued_at", "reason", b"reason", "started_at", b"started_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__exit_code: _TypeAlias = _typing.Literal["exit_code"]  # noqa: Y015
     _WhichOneofArgType__exit_code: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code"]  # noqa: Y015

@@ -32,11 +32,12 @@ class Remote(ChildType[Params]):
     Params = Params
     work = "remote_work:work"
     settles = True
+    not_yet_exit_code = 75
 """
 WORK = """
 import asyncio, os, time
 from pathlib import Path
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.ending import NotYet, WorkFailed
 
 def note(work, text):
     with Path(work.params.notes).open("a") as file:
@@ -57,6 +58,8 @@ def work(work):
             raise WorkFailed("no such table: see " + work.secrets["token"], permanent=True)
         case "again":
             raise WorkFailed("connection refused")
+        case "look":
+            raise NotYet("not there: see " + work.secrets["token"], again_s=90)
         case "broken":
             raise RuntimeError("a driver broke")
         case "obeys":
@@ -219,6 +222,32 @@ async def test_what_cannot_be_settled_is_not_called_killed(
     expected = "it may still run elsewhere, since settling failed: exit code 1"
     assert task.report.reason.endswith(expected)
     assert "twice" in file.read_text()
+
+
+async def test_look_is_over_when_what_it_has_left_elsewhere_is(
+    master: FakeMaster, worker: InProcessWorker, tmp_path: Path
+) -> None:
+    number = await submit(master, tmp_path / "notes", "look")
+    report = (await master.table.ended(number)).report
+    assert report is not None
+    assert (report.kind, report.again_s) == (pb.RESCHEDULED, 90)
+    assert report.reason == "not there: see ***"
+    assert (tmp_path / "notes").read_text().endswith("settled shoal-0123\n")
+
+
+async def test_look_that_cannot_be_settled_is_a_failure(
+    master: FakeMaster,
+    worker: InProcessWorker,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shoal.worker.execution.settling.ALL_TRIES_S", 1.0)
+    (tmp_path / "notes.refused").touch()
+    number = await submit(master, tmp_path / "notes", "look")
+    task = await master.table.ended(number)
+    assert task.report is not None
+    assert task.state == "FAILED"
+    assert "it may still run elsewhere" in task.report.reason
 
 
 async def test_worker_tells_how_far_the_work_is(

@@ -193,6 +193,15 @@ def test_attempt_that_is_returned_after_a_failure_is_not_started_any_more() -> N
     assert (run.states()["b"], run.run.state) == ("SKIPPED", "FAILED")
 
 
+def test_attempt_that_is_returned_after_a_failure_is_not_held_by_a_pause() -> None:
+    run = Driver(spec({"a": {}, "b": {}}, on_failure="finish_running"))
+    run.take("b", "w1")
+    run.do("a", FAIL)
+    run.send(PauseRequested(run.now))
+    run.send(returned(run, "b", "w1"))
+    assert (run.states()["b"], run.run.state) == ("SKIPPED", "FAILED")
+
+
 def returned(run: Driver, task: str, worker: str) -> TaskRequeued:
     """The event of a worker that has not begun with the newest attempt of ``task``."""
     attempt = run.run.attempts[task]

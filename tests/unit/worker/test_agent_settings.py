@@ -52,9 +52,11 @@ def test_bad_settings_are_refused_by_name(line: str, tmp_path: Path) -> None:
         'http_proxy = "socks5://proxy:1080"',
         'http_proxy = "http://:3128"',
         'http_proxy = "http://proxy:port"',
+        'wait_roots = "data"',
+        'wait_roots = "/data https://example.org"',
     ],
 )
-def test_settings_of_http_tasks_that_mean_nothing_are_refused(line: str, tmp_path: Path) -> None:
+def test_settings_of_task_types_that_mean_nothing_are_refused(line: str, tmp_path: Path) -> None:
     (tmp_path / "shoal.toml").write_text(f"[worker]\n{line}\n")
     with pytest.raises(InvalidSettings, match=line.split()[0]):
         load_settings(WorkerSettings, "worker", tmp_path)
@@ -69,6 +71,7 @@ def test_task_types_are_told_their_settings_and_no_others() -> None:
         "http_deny": "",
         "http_proxy": "http://u:p@proxy:3128",
         "http_no_proxy": ".a b",
+        "wait_roots": "",
     }
     assert "u:p" not in repr(settings)
 

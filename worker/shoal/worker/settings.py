@@ -39,6 +39,16 @@ def _networks(text: str) -> str:
     return _words(text)
 
 
+def _roots(text: str) -> str:
+    for root in _words(text).split():
+        if not root.startswith(("/", "s3://", "s3a://", "hdfs://", "webhdfs://")):
+            raise ValueError(
+                f"{root}: expected absolute folders, and URLs such as s3://bucket/in or "
+                "webhdfs://namenode:9870/data"
+            )
+    return _words(text)
+
+
 def _proxy(url: str) -> str:
     mistake = ValueError("expected a URL such as http://proxy.example.org:3128")
     try:
@@ -99,6 +109,11 @@ class WorkerSettings(BaseSettings):
     http_proxy: Annotated[str, AfterValidator(_proxy)] = Field(default="", repr=False)
     http_no_proxy: Annotated[str, AfterValidator(_words)] = ""
 
+    # Folders that WAIT_FILE tasks may look at (none: all), and URLs of storages that they may look
+    # at with this worker's credentials (none: none), such as /data s3://bucket/in: separated by
+    # commas or spaces.
+    wait_roots: Annotated[str, AfterValidator(_roots)] = ""
+
     # Spark Connect servers that this worker keeps, one for each project that asks for it; 0: none.
     # Each has a heap of so many MiB, runs what it is asked for on this cluster, and is ended when
     # nobody has used it for so long.
@@ -116,6 +131,7 @@ class WorkerSettings(BaseSettings):
             "http_deny": self.http_deny,
             "http_proxy": self.http_proxy,
             "http_no_proxy": self.http_no_proxy,
+            "wait_roots": self.wait_roots,
         }
 
     @field_validator("env_pass", mode="before")

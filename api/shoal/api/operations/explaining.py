@@ -151,6 +151,9 @@ async def _of_partition(shoal: Services, partition: int) -> list[Finding]:
 
 
 async def _of_task(shoal: Services, facts: Facts, attempt: TaskInstance) -> AsyncIterator[Finding]:
+    if attempt.state not in FINISHED_TASK:
+        for finding in why.of_looks(attempt):
+            yield finding
     match attempt.state:
         case _T.WAITING:
             for finding in why.of_upstream(facts.plan, facts.tasks, attempt.task):

@@ -101,7 +101,8 @@ async def get_instance(
     shoal: Shoal,
     instance_id: InstanceId,
     attempts: Annotated[
-        Literal["newest", "all"], Query(description="all: earlier attempts of each task as well.")
+        Literal["newest", "all"],
+        Query(description="all: earlier attempts of each task as well, also RESCHEDULED ones."),
     ] = "newest",
 ) -> Response:
     """An instance with its tasks in the order of the definition."""

@@ -27,7 +27,8 @@ async def list_task_instances(
     shoal: Shoal,
     caller: Calling,
     state: Annotated[
-        list[TaskState] | None, Query(description="Only in one of these; repeatable.")
+        list[TaskState] | None,
+        Query(description="Only in one of these; repeatable. Default: all but RESCHEDULED."),
     ] = None,
     project: Annotated[str | None, Query(description="Only those of this project.")] = None,
     workflow: Annotated[str | None, Query(description="Only those of this workflow.")] = None,
@@ -36,6 +37,9 @@ async def list_task_instances(
     cursor: Cursor = None,
 ) -> Page[TaskOut]:
     """Attempts of all instances, newest first.
+
+    Looks that found nothing (RESCHEDULED) are listed only if they are asked for: of a long wait
+    there may be thousands.
 
     With several filters a page may have fewer items than asked for, even none, although more
     follow: the list is over when `next` is null.

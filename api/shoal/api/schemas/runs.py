@@ -43,6 +43,8 @@ _TASK = {
     "reason": None,
     "exit_code": None,
     "due_at": None,
+    "looks": 0,
+    "waiting_since": None,
     "queued_at": TIME,
     "started_at": TIME,
     "finished_at": None,
@@ -124,7 +126,14 @@ class TaskOut(BaseModel):
     worker: str | None
     reason: str | None
     exit_code: int | None
-    due_at: datetime | None = Field(description="Not before; while a retry delay runs.")
+    due_at: datetime | None = Field(
+        description="Not before; while a delay runs, or until the next look."
+    )
+    looks: int = Field(
+        description="Earlier attempts that did not find what the task waits for, since its last "
+        "start or failure."
+    )
+    waiting_since: datetime | None = Field(description="When the first of these looks began.")
     queued_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None

@@ -25,6 +25,7 @@ from shoal.core.definition.parameters import RESERVED_PATTERN, launch
 from shoal.core.definition.resources import RESOURCES
 from shoal.core.errors import ShoalError
 from shoal.core.macros.placeholders import escape
+from shoal.core.runs import looks
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.scope import levels
 from shoal.core.runs.states import TaskState, WorkflowState
@@ -96,10 +97,15 @@ class Rendered:
 
 @dataclass(frozen=True)
 class Tried:
-    """How the task ended. ``reason`` is empty if it succeeded."""
+    """How the task ended. ``reason`` is empty if it succeeded.
+
+    ``again_s``: it was a look that did not find what the task waits for; the next one would be in
+    so many seconds.
+    """
 
     exit_code: int
     reason: str = ""
+    again_s: float | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -231,7 +237,9 @@ class Trial:
             return Tried(128 + ended.signal, f"ended by signal {ended.signal}")
         if ended.code:
             reason = task_type.failure(folder) or f"exit code {ended.code}"
-            return Tried(ended.code, self._masker.mask(reason))
+            is_look = ended.code == task_type.not_yet_exit_code
+            again_s = looks.bounded(task_type.again_s(folder) or 0.0) if is_look else None
+            return Tried(ended.code, self._masker.mask(reason), again_s)
         try:
             found = collect(str(outputs), None, RESERVED_PATTERN)
         except (BadOutput, OSError) as error:

@@ -226,6 +226,9 @@ class TaskInstanceJson(TypedDict):
     worker: str | None
     reason: str | None
     exit_code: int | None
+    due_at: NotRequired[str | None]
+    looks: NotRequired[int]
+    waiting_since: NotRequired[str | None]
     queued_at: str | None
     started_at: str | None
     finished_at: str | None

@@ -161,6 +161,72 @@ class Http(Task):
         super().__init__(name, type="HTTP", params=params, **options)
 
 
+class WaitFile(Task):
+    """Waits for files at a ``path`` of the worker, or at a ``url``; holds no slot meanwhile."""
+
+    @typed
+    def __init__(
+        self,
+        name: str,
+        *,
+        path: str | None = None,
+        url: str | None = None,
+        what: Literal["file", "folder", "any"] | None = None,
+        at_least: int | None = None,
+        min_size: int | None = None,
+        stable_for: str | None = None,
+        newer_than: str | None = None,
+        every: str | None = None,
+        back_off: float | None = None,
+        every_max: str | None = None,
+        **options: Unpack[TaskOptions],
+    ) -> None:
+        params = given(
+            path=path,
+            url=url,
+            what=what,
+            at_least=at_least,
+            min_size=min_size,
+            stable_for=stable_for,
+            newer_than=newer_than,
+            every=every,
+            back_off=back_off,
+            every_max=every_max,
+        )
+        super().__init__(name, type="WAIT_FILE", params=params, **options)
+
+
+class WaitSql(Task):
+    """Waits until the first row of a query says so; holds no slot meanwhile."""
+
+    @typed
+    def __init__(
+        self,
+        name: str,
+        *,
+        data_source: str,
+        sql: str,
+        until: str | None = None,
+        types: Mapping[str, str] | None = None,
+        statement_timeout: str | None = None,
+        every: str | None = None,
+        back_off: float | None = None,
+        every_max: str | None = None,
+        **options: Unpack[TaskOptions],
+    ) -> None:
+        params = given(
+            data_source=data_source,
+            sql=sql,
+            until=until,
+            types=types,
+            statement_timeout=statement_timeout,
+            every=every,
+            back_off=back_off,
+            every_max=every_max,
+        )
+        super().__init__(name, type="WAIT_SQL", params=params, **options)
+
+
 class Ssh(Task):
     """A script on another host."""
 

@@ -17,8 +17,8 @@ def advance(draft: Draft) -> None:
     tasks = list(draft.run.plan.tasks)
     for task in tasks:
         attempt = draft.attempt(task)  # what was done for another one may have changed it
-        if attempt.state in HELD_BY_WORKER:
-            _look_at_held(draft, attempt)
+        if attempt.state in HELD_BY_WORKER or attempt.is_between_looks:
+            _look_at_deadlines(draft, attempt)
     # Only now, so that the order of tasks makes no difference: a failure starts nothing more.
     for task in tasks:
         _look_at_delay(draft, draft.attempt(task))
@@ -45,7 +45,7 @@ def _look_at_instance(draft: Draft) -> None:
             requests.stop_because(draft, f"ran longer than {format_duration(spec.timeout)}")
 
 
-def _look_at_held(draft: Draft, attempt: Attempt) -> None:
+def _look_at_deadlines(draft: Draft, attempt: Attempt) -> None:
     for deadline in deadlines.of_attempt(draft, attempt):
         if deadline > draft.at:
             draft.act(WakeAt(deadline))
@@ -55,6 +55,8 @@ def _look_at_held(draft: Draft, attempt: Attempt) -> None:
             attempt = draft.note(attempt.task, warned_at=draft.at)
             draft.overdue.append(attempt.task)
         if to_end:
+            if attempt.is_between_looks:
+                ending.drop(draft, attempt)
             ending.end_early(draft, attempt, Termination.TIMEOUT)
             return
     if attempt.worker and ending.must_end(draft, attempt):

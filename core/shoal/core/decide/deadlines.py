@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from shoal.core.decide.draft import Draft
 from shoal.core.definition.model import TimeoutAction
 from shoal.core.runs.run import Attempt, WakeAt
-from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.core.runs.states import HELD_BY_WORKER, TaskState, WorkflowState
 
 _TICKING = frozenset({WorkflowState.RUNNING, WorkflowState.PAUSING})
 
@@ -19,7 +19,7 @@ def remind(draft: Draft) -> None:
 
 
 def remind_of(draft: Draft, attempt: Attempt) -> None:
-    """Ask to be woken at the timeout of an attempt that runs."""
+    """Ask to be woken at the timeout of an attempt that runs, or is to look again."""
     draft.actions.extend(WakeAt(at) for at in of_attempt(draft, attempt))
 
 
@@ -33,13 +33,17 @@ def of_instance(draft: Draft) -> Iterator[datetime]:
 def of_attempt(draft: Draft, attempt: Attempt) -> Iterator[datetime]:
     """Yield when an attempt reaches a timeout that the master enforces.
 
-    Workers end their tasks themselves; the master warns, and ends the tasks that it runs.
+    Workers end their tasks themselves; the master warns, and ends the tasks that it runs, and those
+    that look again and again: of them no worker sees the whole time.
     """
     spec = draft.spec(attempt.task)
-    if attempt.state is not TaskState.RUNNING or not spec.timeout or attempt.started_at is None:
+    since = attempt.started_at if attempt.state is TaskState.RUNNING else None
+    if attempt.is_between_looks or attempt.state in HELD_BY_WORKER:
+        since = attempt.waiting_since or since
+    if since is None or not spec.timeout:
         return
     if warns(draft, attempt) or ends(draft, attempt):
-        yield attempt.started_at + timedelta(seconds=spec.timeout)
+        yield since + timedelta(seconds=spec.timeout)
 
 
 def warns(draft: Draft, attempt: Attempt) -> bool:
@@ -51,5 +55,5 @@ def warns(draft: Draft, attempt: Attempt) -> bool:
 def ends(draft: Draft, attempt: Attempt) -> bool:
     """Whether the master is to end the attempt at its timeout."""
     action = draft.spec(attempt.task).timeout_action
-    mine = attempt.worker is None and attempt.termination is None
-    return action is not TimeoutAction.WARN and mine
+    mine = attempt.worker is None or attempt.looks > 0
+    return action is not TimeoutAction.WARN and mine and attempt.termination is None

@@ -201,10 +201,12 @@ class Draft:
         due_at: datetime | None = None,
         detail: Mapping[str, Any] | None = None,
         ready: bool = False,
+        **fields: Any,
     ) -> Attempt:
         """Add a new attempt of a task whose newest attempt is finished.
 
         ``ready``: it may start whatever its upstream tasks have come to; else it is judged.
+        ``fields``: others of the attempt.
         """
         before = self.attempt(task)
         after = Attempt(
@@ -214,6 +216,7 @@ class Draft:
             losses=losses,
             due_at=due_at,
             detail=detail or {},
+            **fields,
         )
         self._put(before, after)
         if ready:

@@ -9,6 +9,7 @@ from shoal.core.decide.children import Children
 from shoal.core.decide.draft import Draft
 from shoal.core.definition.kinds import WITH_CHILDREN
 from shoal.core.definition.model import FailureStrategy, RunWhen, TaskSpec
+from shoal.core.runs import looks
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskRequeued, TaskStarted
 from shoal.core.runs.run import AskChild, Attempt, Kill, SkipCause, Termination, Withdraw
@@ -46,15 +47,20 @@ def requeue(draft: Draft, event: TaskRequeued) -> None:
         return  # late: it was returned before, and taken again
     task = attempt.task
     if must_end(draft, attempt):
-        finish(draft, task, TaskSignal.KILL, reason="killed before it started")
+        if attempt.termination is Termination.TIMEOUT:
+            finish_terminated(draft, attempt)
+        else:
+            finish(draft, task, TaskSignal.KILL, reason="killed before it started")
         return
     # Every queueing has a time of its own, whatever the clock says.
     queued_at = max(draft.at, event.queued_at + timedelta(microseconds=1))
     draft.signal(task, TaskSignal.RETURN, worker=None, queued_at=queued_at)
-    if draft.state is _W.PAUSING:
-        draft.signal(task, TaskSignal.HOLD)
-    elif draft.failing and draft.rule(task) not in HANDLERS:
+    if draft.failing and draft.rule(task) not in HANDLERS:
         draft.skip(task, SkipCause.FAILING, "not started: another task failed")
+    elif draft.state is _W.PAUSING:
+        draft.signal(task, TaskSignal.HOLD)
+    else:
+        deadlines.remind_of(draft, draft.attempt(task))
 
 
 def start(draft: Draft, event: TaskStarted) -> None:
@@ -73,9 +79,11 @@ def end(draft: Draft, event: TaskEnded) -> None:
         return  # repeated, or from a worker that was given up
     if event.worker is not None and event.worker != attempt.worker:
         return
-    signal = event.signal
-    if signal is TaskSignal.LOSE and attempt.termination is not None:
+    signal, reason = event.signal, event.reason
+    if attempt.termination is not None and signal in (TaskSignal.LOSE, TaskSignal.RESCHEDULE):
         signal = TaskSignal.KILL  # it was to die: it does not run again
+    if attempt.termination is Termination.TIMEOUT and signal is TaskSignal.KILL:
+        signal, reason = TaskSignal.FAIL, _timed_out(draft, attempt)
     failures = attempt.failures
     if event.permanent and signal is TaskSignal.FAIL:  # it has used up its retries
         failures = max(failures, draft.spec(attempt.task).retries)
@@ -84,12 +92,14 @@ def end(draft: Draft, event: TaskEnded) -> None:
         attempt.task,
         signal,
         failures=failures,
-        reason=event.reason,
+        reason=reason,
         exit_code=event.exit_code,
         started_at=_account(attempt, event.started_at) or attempt.started_at,
         finished_at=_account(attempt, event.ended_at) or event.at,
         outputs=event.outputs if signal is TaskSignal.SUCCEED else {},
     )
+    if signal is TaskSignal.RESCHEDULE:
+        _look_again(draft, attempt.task, event)
 
 
 def _account(attempt: Attempt, moment: datetime | None) -> datetime | None:
@@ -139,7 +149,30 @@ def _try_again(draft: Draft, ended: Attempt) -> None:
     elif ended.task in draft.run.plan.once:
         return
     elif ended.state is _T.LOST and ended.losses < MAX_LOSSES:
-        draft.reopen(ended.task, failures=ended.failures, losses=ended.losses + 1, ready=True)
+        draft.reopen(
+            ended.task,
+            failures=ended.failures,
+            losses=ended.losses + 1,
+            looks=ended.looks,
+            waiting_since=ended.waiting_since,
+            warned_at=ended.warned_at if ended.looks else None,
+            ready=True,
+        )
+
+
+def _look_again(draft: Draft, task: str, event: TaskEnded) -> None:
+    """Open the attempt that looks next, whatever the strategy says: that skips it, if need be."""
+    ended = draft.attempt(task)
+    draft.reopen(
+        task,
+        failures=ended.failures,
+        looks=ended.looks + 1,
+        waiting_since=ended.waiting_since or ended.started_at or draft.at,
+        due_at=draft.at + timedelta(seconds=looks.bounded(event.again_s)),
+        warned_at=ended.warned_at,
+        reason=ended.reason,  # the last answer, until there is another one
+        ready=True,
+    )
 
 
 def retry_delay_s(spec: TaskSpec, ended: Attempt) -> float:
@@ -190,7 +223,7 @@ def must_end(draft: Draft, attempt: Attempt) -> bool:
 
 
 def end_early(draft: Draft, attempt: Attempt, termination: Termination) -> None:
-    """End an attempt that is at work: by its worker, by its children, or at once."""
+    """End an attempt that is at work, or is to look: by its worker, its children, or at once."""
     attempt = draft.note(attempt.task, termination=termination)
     key = (attempt.task, attempt.number)
     if attempt.worker is not None:
@@ -223,12 +256,17 @@ def ask_child(
 
 
 def finish_terminated(draft: Draft, attempt: Attempt) -> None:
-    """End an attempt that the master runs, after its children have ended."""
+    """End an attempt that nobody works on any more, or not yet: its children have ended."""
     if attempt.termination is Termination.TIMEOUT:
-        timeout = format_duration(draft.spec(attempt.task).timeout or 0)
-        finish(draft, attempt.task, TaskSignal.FAIL, reason=f"timed out after {timeout}")
+        finish(draft, attempt.task, TaskSignal.FAIL, reason=_timed_out(draft, attempt))
     else:
         finish(draft, attempt.task, TaskSignal.KILL)
+
+
+def _timed_out(draft: Draft, attempt: Attempt) -> str:
+    timeout = format_duration(draft.spec(attempt.task).timeout or 0)
+    answer = f"; the last answer: {attempt.reason}" if attempt.looks and attempt.reason else ""
+    return f"timed out after {timeout}{answer}"
 
 
 def drop(draft: Draft, attempt: Attempt) -> None:

@@ -86,7 +86,8 @@ def resume(draft: Draft, event: ResumeRequested) -> None:
     for attempt in draft.attempts():
         if attempt.state is _T.PAUSED:
             # It was ready before the pause, and still is.
-            draft.signal(attempt.task, TaskSignal.RELEASE)
+            since = draft.at if attempt.looks else None
+            draft.signal(attempt.task, TaskSignal.RELEASE, waiting_since=since)
             draft.ready[attempt.task] = False
         elif attempt.state is _T.WAITING:
             draft.to_judge.append((attempt.task, None))
@@ -134,7 +135,8 @@ def stop_because(draft: Draft, reason: str | None) -> None:
             ending.end_early(draft, attempt, Termination.KILL)
             continue
         ending.drop(draft, attempt)
-        draft.signal(attempt.task, TaskSignal.KILL, reason="stopped before it started")
+        when = "between two looks" if attempt.looks else "before it started"
+        draft.signal(attempt.task, TaskSignal.KILL, reason=f"stopped {when}")
 
 
 def recover(draft: Draft, event: RecoverRequested) -> None:
@@ -227,7 +229,8 @@ def kill(draft: Draft, event: KillRequested) -> None:
         ending.end_early(draft, attempt, Termination.KILL)
     else:
         ending.drop(draft, attempt)
-        draft.signal(event.task, TaskSignal.KILL, reason="killed by request before it started")
+        when = "between two looks" if attempt.looks else "before it started"
+        draft.signal(event.task, TaskSignal.KILL, reason=f"killed by request {when}")
 
 
 def force(draft: Draft, event: ForceRequested) -> None:
@@ -246,11 +249,14 @@ def force(draft: Draft, event: ForceRequested) -> None:
         _reopen_behind(draft, [event.task])
     elif draft.kind(event.task) is LogicKind.DEPENDENT and attempt.state is _T.RUNNING:
         ending.finish(draft, event.task, TaskSignal.SUCCEED, forced=True, reason=reason)
+    elif attempt.is_between_looks:
+        ending.drop(draft, attempt)
+        ending.finish(draft, event.task, TaskSignal.SUCCEED, forced=True, reason=reason)
     else:
         draft.state = draft.run.state
         draft.refusal = (
             f"cannot force {event.task}: it is {attempt.state}; only a task that has failed, was "
-            "killed or lost, or a DEPENDENT task that waits can be forced"
+            "killed or lost, a DEPENDENT task that waits, or one between two looks can be forced"
         )
 
 

@@ -56,15 +56,18 @@ def make_ready(draft: Draft, task: str) -> None:
     due_at = attempt.due_at or _start_delay(draft, attempt)
     if due_at is None or due_at <= draft.at:
         after_delay(draft, task)
-        return
-    is_first = attempt.failures == attempt.losses == 0
-    draft.signal(task, TaskSignal.DELAY if is_first else TaskSignal.BACK_OFF, due_at=due_at)
-    draft.act(WakeAt(due_at))
+    else:
+        is_delay = attempt.looks > 0 or attempt.failures == attempt.losses == 0
+        signal = TaskSignal.DELAY if is_delay else TaskSignal.BACK_OFF
+        draft.signal(task, signal, due_at=due_at)
+        draft.act(WakeAt(due_at))
+    if attempt.looks:
+        deadlines.remind_of(draft, draft.attempt(task))
 
 
 def _start_delay(draft: Draft, attempt: Attempt) -> datetime | None:
     delay = draft.spec(attempt.task).delay
-    if not delay or attempt.failures or attempt.losses:
+    if not delay or attempt.failures or attempt.losses or attempt.looks:
         return None
     return draft.at + timedelta(seconds=delay)
 

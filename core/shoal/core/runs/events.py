@@ -60,11 +60,12 @@ class TaskStarted:
 
 @dataclass(frozen=True)
 class TaskEnded:
-    """The attempt is over. ``signal`` is SUCCEED, FAIL, KILL or LOSE.
+    """The attempt is over. ``signal`` is SUCCEED, FAIL, KILL, LOSE or RESCHEDULE.
 
     ``worker`` reports it; None when a master declares the attempt lost. ``started_at`` and
     ``ended_at`` are the worker's account (None: ``at``), for people: nothing is timed by them.
-    ``permanent``: a failure that would be the same another time.
+    ``permanent``: a failure that would be the same another time. ``again_s``: with RESCHEDULE, the
+    seconds until the next look; it is kept within ``SHORTEST_S`` and ``LONGEST_S`` of ``looks``.
     """
 
     task_instance_id: int
@@ -77,6 +78,7 @@ class TaskEnded:
     ended_at: datetime | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)
     permanent: bool = False
+    again_s: float = 0.0
 
 
 @dataclass(frozen=True)

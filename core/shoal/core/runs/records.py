@@ -139,6 +139,8 @@ class TaskInstance:
     queued_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
+    looks: int = 0
+    waiting_since: datetime | None = None
     skip_cause: SkipCause | None = None
     forced: bool = False
     warned_at: datetime | None = None

@@ -17,7 +17,7 @@ from shoal.core.definition.dag import successors_of
 from shoal.core.definition.kinds import LogicKind, choices_of, is_logic, judges_of
 from shoal.core.definition.model import TaskSpec, WorkflowSpec
 from shoal.core.runs.commands import CommandType, Parent
-from shoal.core.runs.states import FINISHED_TASK, TaskState, WorkflowState
+from shoal.core.runs.states import BETWEEN_LOOKS, FINISHED_TASK, TaskState, WorkflowState
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Termination(StrEnum):
     """Why an attempt is being ended before its time."""
 
     KILL = "KILL"  # by request: it is not tried again
-    TIMEOUT = "TIMEOUT"  # a task that the master runs has reached its timeout
+    TIMEOUT = "TIMEOUT"  # a task that the master runs, or that looks again, reached its timeout
 
 
 _NOTHING: Mapping[str, Any] = {}  # one for all attempts, of which there may be millions
@@ -77,7 +77,9 @@ class Attempt:
     """One attempt of one task: a task instance. ``id`` is None until it is stored.
 
     ``failures`` and ``losses`` count the earlier attempts of the same task since its last
-    (re)start by a person: failures use up retries, losses (worker gone) do not.
+    (re)start by a person: failures use up retries, losses (worker gone) do not. ``looks`` counts
+    the earlier ones, since such a start or a failure, that did not find what the task waits for;
+    ``waiting_since`` is when its timeout began to count then. A look ends the count of losses.
     ``outputs`` are what the task gives to those behind it. ``detail`` is JSON of a logic task:
     the branch it chose, its children, the runs it found.
     """
@@ -88,6 +90,8 @@ class Attempt:
     id: int | None = None
     failures: int = 0
     losses: int = 0
+    looks: int = 0
+    waiting_since: datetime | None = None  # set if ``looks`` is not 0
     due_at: datetime | None = None  # not before; set while a delay runs
     worker: str | None = None  # the member that claimed it
     reason: str | None = None  # why it was skipped, failed, killed or lost; for people
@@ -106,6 +110,11 @@ class Attempt:
     def finished(self) -> bool:
         """Whether the state is final for this attempt."""
         return self.state in FINISHED_TASK
+
+    @property
+    def is_between_looks(self) -> bool:
+        """Whether it waits to look once more for what it has not found before."""
+        return self.looks > 0 and self.state in BETWEEN_LOOKS
 
     def changed(self, **fields: Any) -> "Attempt":
         """Return a copy with other values of ``fields``.

@@ -55,6 +55,7 @@ class TaskState(StrEnum):
     KILLED = "KILLED"  # ended by request
     LOST = "LOST"  # its worker went away; says nothing about the task's own quality
     SKIPPED = "SKIPPED"  # will not run; the reason says why
+    RESCHEDULED = "RESCHEDULED"  # a look that did not find what it waits for; another one follows
 
 
 class TaskSignal(StrEnum):
@@ -74,6 +75,7 @@ class TaskSignal(StrEnum):
     KILL = "KILL"
     LOSE = "LOSE"  # the worker's session ended without a result
     SKIP = "SKIP"
+    RESCHEDULE = "RESCHEDULE"  # what the task waits for is not there yet: look again later
 
 
 class IllegalTransition(ShoalError):
@@ -120,9 +122,12 @@ _ENDINGS: Mapping[TaskSignal, TaskState] = {
     _TS.FAIL: _T.FAILED,
     _TS.KILL: _T.KILLED,
     _TS.LOSE: _T.LOST,
+    _TS.RESCHEDULE: _T.RESCHEDULED,
 }
 # What a ready attempt waits for before it is queued, or the master starts to work on it.
 _READY = (_T.WAITING, _T.DELAYED, _T.UP_FOR_RETRY, _T.BLOCKED)
+# Where an attempt waits that is to look again.
+_BETWEEN_LOOKS = (_T.DELAYED, _T.BLOCKED, _T.QUEUED)
 TASK_TRANSITIONS: Mapping[tuple[TaskState, TaskSignal], TaskState] = {
     (_T.WAITING, _TS.DELAY): _T.DELAYED,
     (_T.WAITING, _TS.BACK_OFF): _T.UP_FOR_RETRY,
@@ -135,6 +140,9 @@ TASK_TRANSITIONS: Mapping[tuple[TaskState, TaskSignal], TaskState] = {
     **{(state, _TS.HOLD): _T.PAUSED for state in _READY},
     **{(state, _TS.SKIP): _T.SKIPPED for state in _READY},
     **{(state, _TS.KILL): _T.KILLED for state in _READY},
+    # Only of tasks that wait for another look: their timeout is over, or they are forced.
+    **{(state, _TS.FAIL): _T.FAILED for state in _BETWEEN_LOOKS},
+    **{(state, _TS.SUCCEED): _T.SUCCEEDED for state in _BETWEEN_LOOKS},
     (_T.PAUSED, _TS.RELEASE): _T.WAITING,
     (_T.PAUSED, _TS.SKIP): _T.SKIPPED,
     (_T.PAUSED, _TS.KILL): _T.KILLED,
@@ -154,7 +162,8 @@ TASK_TRANSITIONS: Mapping[tuple[TaskState, TaskSignal], TaskState] = {
 # A live process may exist for these and for no other state. Tasks that the master runs are
 # RUNNING without a worker.
 HELD_BY_WORKER = frozenset({_T.CLAIMED, _T.RUNNING})
-FINISHED_TASK = frozenset({_T.SUCCEEDED, _T.FAILED, _T.KILLED, _T.LOST, _T.SKIPPED})
+BETWEEN_LOOKS = frozenset(_BETWEEN_LOOKS)
+FINISHED_TASK = frozenset({_T.SUCCEEDED, _T.FAILED, _T.KILLED, _T.LOST, _T.SKIPPED, _T.RESCHEDULED})
 # Instances that a master keeps in memory and works on.
 OPEN_WORKFLOW = frozenset({_W.QUEUED, _W.RUNNING, _W.PAUSING, _W.STOPPING})
 FINISHED_WORKFLOW = frozenset({_W.STOPPED, _W.FAILED, _W.SUCCEEDED})

@@ -27,6 +27,7 @@ class Layer(StrEnum):
     DELAY = "delay"
     CONCURRENCY = "concurrency"  # slots of the concurrency group
     DEPENDENCY = "dependency"  # runs of other workflows
+    LOOK = "look"  # something outside, for which it looks again and again
     CHILD = "child"  # sub-workflows
     QUEUE = "queue"  # its place among what waits for the worker group
     WORKERS = "workers"  # the worker group
@@ -77,10 +78,23 @@ def of_delay(attempt: TaskInstance, now: datetime) -> Iterator[Finding]:
     if attempt.due_at is None:
         return
     left_s = (attempt.due_at - now).total_seconds()
-    what = "its start delay" if attempt.state is _T.DELAYED else "its retry delay"
     when = f"in {format_duration(round(left_s, 1))}" if left_s > 0 else "and is due"
-    text = f"waits for {what}, which ends at {attempt.due_at.isoformat()} ({when})"
+    if attempt.looks:
+        text = f"its next look is at {attempt.due_at.isoformat()} ({when})"
+    else:
+        what = "its start delay" if attempt.state is _T.DELAYED else "its retry delay"
+        text = f"waits for {what}, which ends at {attempt.due_at.isoformat()} ({when})"
     yield Finding(Layer.DELAY, text)
+
+
+def of_looks(attempt: TaskInstance) -> Iterator[Finding]:
+    """What the earlier looks of a task that waits for something have found."""
+    if not attempt.looks:
+        return
+    since = f" since {attempt.waiting_since.isoformat()}" if attempt.waiting_since else ""
+    times = "once" if attempt.looks == 1 else f"{attempt.looks:,} times"
+    answer = f"; the last answer: {attempt.reason}" if attempt.reason else ""
+    yield Finding(Layer.LOOK, f"it waits{since} and has looked {times}{answer}")
 
 
 def of_children(detail: Mapping[str, Any]) -> Iterator[Finding]:

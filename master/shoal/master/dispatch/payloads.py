@@ -114,6 +114,8 @@ def payload(
         outputs_from_log=spec.outputs_from_log,
         tag=tag(run, attempt.task, cluster),
         data_sources=sources,
+        looks=attempt.looks,
+        waiting_since=attempt.waiting_since.timestamp() if attempt.waiting_since else 0.0,
     )
 
 

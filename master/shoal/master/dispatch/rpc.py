@@ -35,6 +35,7 @@ _ENDS = {
     pb.SUCCEEDED: TaskSignal.SUCCEED,
     pb.FAILED: TaskSignal.FAIL,
     pb.KILLED: TaskSignal.KILL,
+    pb.RESCHEDULED: TaskSignal.RESCHEDULE,
 }
 _LARGEST_PAYLOAD = MAX_MESSAGE_BYTES - 64 * 1024  # bytes; an answer of one has to fit
 _MOST_STANDING = 1_000  # instances asked about with one call
@@ -333,6 +334,7 @@ def _event(
         ended_at=time.instant(report.at),
         outputs=dict(report.outputs),
         permanent=report.permanent,
+        again_s=report.again_s,
     )
 
 

@@ -24,6 +24,7 @@ from sqlalchemy import (
     false,
     literal_column,
     or_,
+    text,
 )
 
 from shoal.core.runs.commands import CommandState, CommandType
@@ -392,6 +393,8 @@ task_instance = Table(
     Column("exit_code", Integer),
     Column("failures", Integer, nullable=False),
     Column("losses", Integer, nullable=False),
+    Column("looks", Integer, nullable=False, server_default=text("0")),
+    Column("waiting_since", UtcDateTime),
     Column("due_at", UtcDateTime),
     Column("queued_at", UtcDateTime),
     Column("started_at", UtcDateTime),
@@ -410,6 +413,8 @@ task_instance = Table(
     sqlite_autoincrement=True,
 )
 IS_FINAL = task_instance.c.state.in_(literals(FINISHED_TASK))
+# The newest attempt of a task is never such a look: another one follows in the same transaction.
+IS_NO_PAST_LOOK = task_instance.c.state != literal_column(f"'{TaskState.RESCHEDULED}'")
 IS_BLOCKED = task_instance.c.state.in_(literals(frozenset({TaskState.BLOCKED})))
 # Attempts that wait for a slot, in the order in which slots are given.
 SLOT_ORDER = (

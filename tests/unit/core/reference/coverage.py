@@ -33,6 +33,11 @@ HAPPENINGS = (
     "handled failure",
     "branch chosen",
     "branch not taken",
+    "looked again after a loss",
+    "looked again after a failure",
+    "timed out between looks",
+    "warned between looks",
+    *(f"{kind} between looks" for kind in ("pause", "resume", "stop", "kill", "force")),
 )
 
 
@@ -100,6 +105,14 @@ def _by_attempts(world: World) -> Iterator[str]:
                 yield "lost and tried again"
             if attempt.state == "LOST" and attempt.losses > 1:
                 yield "given up after losses"
+            if attempt.looks and attempt.losses:
+                yield "looked again after a loss"
+            if attempt.looks and attempt.failures:
+                yield "looked again after a failure"
+            if attempt.looks and attempt.overdue and attempt.state == "FAILED":
+                yield "timed out between looks"
+            if attempt.looks and attempt.warned:
+                yield "warned between looks"
             if attempt.warned or attempt.overdue:
                 yield f"task timeout {spec.get('timeout_action', 'fail')}"
             if attempt.retry and spec.get("retry_jitter"):

@@ -82,11 +82,14 @@ class Reference(Running):
             attempt.state, attempt.started = "RUNNING", self.now
             self.settle()
 
-    def end(self, key: Key, signal: str, worker: str | None) -> None:
-        """A worker reports the end; ``worker`` None: it is given up with its worker."""
+    def end(self, key: Key, signal: str, worker: str | None, again: float = 0) -> None:
+        """A worker reports the end; ``worker`` None: it is given up with its worker.
+
+        ``again``: seconds until the next look, as the worker says.
+        """
         attempt = self.current(key, *HELD)
         if attempt and attempt.worker is not None and worker in (None, attempt.worker):
-            self.finish(key[0], signal)
+            self.finish(key[0], signal, again)
             self.settle()
 
     def depend(self, key: Key, verdict: str) -> None:
@@ -120,6 +123,9 @@ class Reference(Running):
             cut_short = [t for t in self.tasks if self.last(t).state in ("KILLED", "LOST")]
             self.again(cut_short, retried=[task for task in failed if self.has_tries_left(task)])
         self.taken_in_hand = True
+        for task in self.tasks:
+            if self.last(task).state == "PAUSED" and self.last(task).looks:
+                self.last(task).since = self.now
         self.go_on()
         return True
 
@@ -237,7 +243,7 @@ class Reference(Running):
         if self.state not in ("RUNNING", "PAUSING", "FAILED") or task not in self.tasks:
             return False
         last = self.last(task)
-        if self.kind(task) == "DEPENDENT" and last.state == "RUNNING":
+        if (self.kind(task) == "DEPENDENT" and last.state == "RUNNING") or self.looks_later(task):
             last.state, last.forced = "SUCCEEDED", True
         elif last.state in FAILURES:
             self.tries[task].append(Try(last.number + 1, state="SUCCEEDED", forced=True))

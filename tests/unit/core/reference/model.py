@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 OPEN = {"WAITING", "DELAYED", "BLOCKED", "UP_FOR_RETRY", "PAUSED", "QUEUED", "CLAIMED", "RUNNING"}
+BETWEEN_LOOKS = {"DELAYED", "BLOCKED", "QUEUED"}  # if there was one
 HELD = {"CLAIMED", "RUNNING"}  # "what runs": by a worker, or by the master
 FAILURES = {"FAILED", "KILLED", "LOST"}
 BY_MASTER = {"SUB_WORKFLOW", "MAP", "DEPENDENT", "CONDITIONS", "SWITCH"}
@@ -42,6 +43,8 @@ class Try:
     retry: bool = False  # it follows an attempt that failed
     failures: int = 0  # earlier attempts since the task's (re)start that failed
     losses: int = 0  # attempts in a row before it that were lost
+    looks: int = 0  # attempts before it that have not found what the task waits for
+    since: float | None = None  # the timeout counts, if there were looks
     due: float = 0.0  # it starts no earlier
     exact: bool = True  # ``due`` waits for no random part
     slot: bool = False  # of its concurrency group
@@ -142,6 +145,10 @@ class Instance:
     def dies_fast(self, task: str) -> bool:
         """Whether the strategy kills what runs."""
         return self.strategy == "fail_fast" and self.failing() and not self.exempt(task)
+
+    def looks_later(self, task: str) -> bool:
+        """Whether it waits for another look."""
+        return self.last(task).looks > 0 and self.last(task).state in BETWEEN_LOOKS
 
     def queued(self) -> set[Key]:
         """Attempts that stand in the queue of a worker group."""

@@ -8,8 +8,9 @@ from tests.unit.core.reference.instances import Difference, Letter, Nested
 from tests.unit.core.reference.model import OPEN, Key
 from tests.unit.core.reference.world import World
 
-SIGNALS = ("SUCCEED",) * 6 + ("FAIL",) * 4 + ("LOSE",) * 2 + ("KILL",)
+SIGNALS = ("SUCCEED",) * 6 + ("FAIL",) * 4 + ("LOSE",) * 2 + ("RESCHEDULE",) * 3 + ("KILL",)
 BAD_DAY = ("LOSE",) * 12 + ("FAIL", "SUCCEED")  # whatever runs loses its worker
+LOOKS = (-1, 0.5, 2, 2, 5, 10, 1e9)  # seconds until the next look, as workers may say
 VERDICTS = ("WAIT", "SUCCESS", "SUCCESS", "FAILURE", "SKIP")
 REQUESTS = ("pause", "resume", "resume", "stop", "recover", "rerun", "kill", "force", "force")
 STALE = ("claim", "return", "start", "end", "grant", "depend", "child")
@@ -50,7 +51,7 @@ def choose(world: World, dice: random.Random, signals: Sequence[str] = SIGNALS) 
     if what == "start" and pick < 15:
         return ("return", pick)
     if what == "end":
-        return (what, pick, dice.choice(signals))
+        return (what, pick, dice.choice(signals), dice.choice(LOOKS))
     if what == "depend":
         return (what, pick, dice.choice(VERDICTS))
     if what in ("obey", "live"):
@@ -128,9 +129,9 @@ def play(world: World, move: Move) -> None:
         case ("grant", pick):
             if asking := blocked(world):
                 world.grant(asking[pick % len(asking)])
-        case ("end", pick, signal):
+        case ("end", pick, signal, again):
             if held := held_by_workers(world):
-                end(world, held[pick % len(held)], signal)
+                end(world, held[pick % len(held)], signal, again)
         case ("depend", pick, verdict):
             if found := waiting(world):
                 world.depend(found[pick % len(found)], verdict)
@@ -147,11 +148,11 @@ def play(world: World, move: Move) -> None:
             raise ValueError(f"no such move: {move}")
 
 
-def end(world: World, key: Key, signal: str) -> None:
+def end(world: World, key: Key, signal: str, again: float = 0) -> None:
     """A worker's attempt ends. Nobody is KILLED who was not told to die."""
     if signal == "KILL" and key not in world.kills:
         signal = "SUCCEED"
-    world.end(key, signal, None if signal == "LOSE" else world.stored[key].worker)
+    world.end(key, signal, None if signal == "LOSE" else world.stored[key].worker, again)
 
 
 def stale(world: World, pick: int, what: str) -> None:
@@ -169,7 +170,8 @@ def stale(world: World, pick: int, what: str) -> None:
         case "start":
             world.start(key, worker)
         case "end":
-            world.end(key, ("SUCCEED", "FAIL", "KILL", "LOSE")[pick % 4], worker)
+            signals = ("SUCCEED", "FAIL", "KILL", "LOSE", "RESCHEDULE")
+            world.end(key, signals[pick % 5], worker, LOOKS[pick % len(LOOKS)])
         case "grant":
             if world.stored[key].state != "BLOCKED":
                 world.grant(key)

@@ -3,6 +3,7 @@
 from tests.unit.core.reference import nested
 from tests.unit.core.reference.choices import choice
 from tests.unit.core.reference.model import (
+    BETWEEN_LOOKS,
     BY_MASTER,
     CHOOSERS,
     FAILURES,
@@ -57,6 +58,8 @@ class Running(Instance):
                 self.drop(task, "KILLED")
             elif self.stays_out(task):
                 self.drop(task, "SKIPPED", "FAILING")
+            elif last.overdue and self.looks_later(task):
+                self.finish(task, "FAIL")
             elif not last.ready:
                 verdict = self.judge(task)
                 if verdict not in (START, None):
@@ -176,27 +179,35 @@ class Running(Instance):
 
     # -- section 2: failures, retries, losses ------------------------------------------------------
 
-    def finish(self, task: str, signal: str) -> None:
-        """The newest attempt ends with SUCCEED, FAIL, KILL or LOSE."""
+    def finish(self, task: str, signal: str, again: float = 0) -> None:
+        """The newest attempt ends with SUCCEED, FAIL, KILL, LOSE or RESCHEDULE."""
         last = self.last(task)
         termination, failing = self.must_end(task), self.failing() and not self.exempt(task)
         given_up = (termination and not last.overdue) or self.state == "STOPPING" or failing
+        if signal in ("LOSE", "RESCHEDULE") and termination:
+            signal = "KILL"
         if signal == "KILL" and last.overdue:
             signal = "FAIL"
-        elif signal == "LOSE" and termination:
-            signal = "KILL"
         last.state = {
             "SUCCEED": "SUCCEEDED",
             "KILL": "KILLED",
             "FAIL": "FAILED",
             "LOSE": "LOST",
+            "RESCHEDULE": "RESCHEDULED",
         }[signal]
+        if signal == "RESCHEDULE":
+            self.look_again(task, again)
+            return
         if given_up:
             return
         if signal == "FAIL" and last.failures < self.tasks[task].get("retries", 0):
             self.retry(task)
         elif signal == "LOSE" and last.losses < LOSSES:
-            self.follow(last, task).losses += 1
+            following = self.follow(last, task)
+            following.losses += 1
+            if last.looks:
+                following.looks, following.since = last.looks, last.since
+                following.warned = last.warned
 
     def follow(self, last: Try, task: str) -> Try:
         """Append the attempt that takes the place of one that ended; it need not be judged."""
@@ -210,6 +221,17 @@ class Running(Instance):
             )
         )
         return self.last(task)
+
+    def look_again(self, task: str, again: float) -> None:
+        """What the task waits for is not there yet: another attempt looks later."""
+        last = self.last(task)
+        following = self.follow(last, task)
+        following.looks, following.losses, following.warned = last.looks + 1, 0, last.warned
+        following.since = last.since
+        if not last.looks:
+            following.since = self.now if last.started is None else last.started
+        seconds = 60 if again <= 0 else min(max(again, 1), 7 * 24 * 3600)
+        following.due = after(self.now, seconds)
 
     def retry(self, task: str) -> None:
         """Try once more after a failure, a little later."""
@@ -236,12 +258,16 @@ class Running(Instance):
         self.look_at_workflow_timeout()
         for task, spec in self.tasks.items():
             last, timeout = self.last(task), spec.get("timeout")
-            if timeout is None or last.state != "RUNNING" or last.started is None:
+            counts_from = last.started if last.state == "RUNNING" else None
+            if last.looks and last.state in HELD | BETWEEN_LOOKS:
+                counts_from = last.since
+            if timeout is None or counts_from is None:
                 continue
-            if last.started + timeout <= self.now:
+            if counts_from + timeout <= self.now:
                 action = spec.get("timeout_action", "fail")
                 last.warned |= action in ("warn", "both")
-                if self.kind(task) in BY_MASTER and not self.must_end(task):
+                its_own = self.kind(task) in BY_MASTER or last.looks > 0
+                if its_own and not self.must_end(task):
                     last.overdue |= action in ("fail", "both")
 
     # -- section 3: tasks that the master runs -----------------------------------------------------

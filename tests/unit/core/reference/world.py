@@ -30,7 +30,7 @@ from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from tests.unit.core.reference.cases import Case, as_written
 from tests.unit.core.reference.happening import Reference
 from tests.unit.core.reference.instances import Difference, Letter, NestedInstances
-from tests.unit.core.reference.model import HELD, NESTED, Key, Try
+from tests.unit.core.reference.model import BETWEEN_LOOKS, HELD, NESTED, Key, Try
 from tests.unit.core.reference.nested import complaint
 from tests.unit.core.reference.promises import broken
 from tests.unit.core.reference.running import after
@@ -157,6 +157,7 @@ class World:
             want = (last.number, last.state, last.cause)
             if got != want or ours.forced != last.forced:
                 raise Difference(f"task {task}: {got}, the reference: {want}")
+            self.compare_looks(task, ours, last)
             # Whether who ends in the same moment is still warned of makes no difference.
             if not ours.finished and (ours.warned_at is not None) != last.warned:
                 raise Difference(f"task {task}: warned at {ours.warned_at}, {last.warned}")
@@ -165,6 +166,14 @@ class World:
         if self.kills != self.reference.to_kill():
             raise Difference(f"to kill {self.kills}, the reference: {self.reference.to_kill()}")
         self.compare_nested()
+
+    def compare_looks(self, task: str, ours: Attempt, last: Try) -> None:
+        """Raise Difference unless both have counted looks, failures and losses alike."""
+        since = ours.waiting_since and (ours.waiting_since - START).total_seconds()
+        got = (ours.looks, since, ours.losses)
+        want = (last.looks, last.since, last.losses)
+        if not ours.finished and got != want:
+            raise Difference(f"task {task}: looks {got}, the reference: {want}")
 
     def compare_nested(self) -> None:
         """Raise Difference unless what nested instances are asked for is right."""
@@ -226,10 +235,12 @@ class World:
         event = events.TaskStarted(self.id_of(key), worker, self.at())
         self.send(event, lambda: self.reference.start(key, worker))
 
-    def end(self, key: Key, signal: str, worker: str | None) -> None:
-        """It is over."""
-        event = events.TaskEnded(self.id_of(key), TaskSignal(signal), self.at(), worker)
-        self.send(event, lambda: self.reference.end(key, signal, worker))
+    def end(self, key: Key, signal: str, worker: str | None, again: float = 0) -> None:
+        """It is over; what looks may say when it looks again."""
+        event = events.TaskEnded(
+            self.id_of(key), TaskSignal(signal), self.at(), worker, again_s=again
+        )
+        self.send(event, lambda: self.reference.end(key, signal, worker, again))
 
     def grant(self, key: Key) -> None:
         """It gets a slot of its concurrency group."""
@@ -268,6 +279,8 @@ class World:
         """Somebody asks for something."""
         at, reference = self.at(), self.reference
         before = self.refusals
+        waits = BETWEEN_LOOKS | {"PAUSED"}
+        looking = [t for t, a in self.run.attempts.items() if a.looks and a.state in waits]
         match name:
             case "pause":
                 self.send(events.PauseRequested(at), reference.pause)
@@ -292,6 +305,8 @@ class World:
                 self.send(events.Admitted(at), reference.admit)
         refused = self.refusals > before
         self.visited.add(f"{name} refused" if refused else f"{name} carried out")
+        if looking and not refused and (not details or details[0] in looking):
+            self.visited.add(f"{name} between looks")
 
     def pass_time(self, seconds: float) -> None:
         """Time goes by; the instance hears of it only if it asked for that."""

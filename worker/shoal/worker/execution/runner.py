@@ -51,6 +51,7 @@ from shoal.worker.results.reporting import Reporter
 from shoal.worker.results.results import (
     as_json,
     describe,
+    is_not_yet,
     reason_for_people,
     record_context,
     result,
@@ -259,7 +260,8 @@ class Runner:
 
         async def run(argv: Sequence[str], env: Mapping[str, str], stdin: str | None) -> Exit:
             request = self._request(attempt, payload, prepared, argv, env, stdin)
-            request = replace(request, context=record_context(around.worker_id, attempt, permanent))
+            known = record_context(around.worker_id, attempt, permanent, kind.not_yet_exit_code)
+            request = replace(request, context=known)
             attempt.at_work = AtWork(task_type, context, params, request)
             return await self._run_process(attempt, request)
 
@@ -410,7 +412,7 @@ class Runner:
         log.info(
             "task ended",
             task_instance=attempt.id,
-            outcome=record.outcome.value,
+            outcome="RESCHEDULED" if is_not_yet(record) else record.outcome.value,
             reason=reason_for_people(record),
             took_s=round(record.finished_at - record.started_at, 3),
         )

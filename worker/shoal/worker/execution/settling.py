@@ -18,6 +18,7 @@ from shoal.worker.attempts import Attempt
 from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
 from shoal.worker.execution.launching import Launcher
 from shoal.worker.logs.last_line import last_line
+from shoal.worker.results.results import is_not_yet
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.shim.masking import Masker
 
@@ -58,6 +59,9 @@ class Settler:
             if reason is None:
                 reason = await asyncio.to_thread(_said, work.request, record.reason)
             record = replace(record, reason=Masker(attempt.masks).mask(reason))
+        if is_not_yet(record):
+            again_s = await asyncio.to_thread(work.task_type.again_s, work.request.cwd)
+            record = replace(record, context={**record.context, "again_s": again_s})
         if settling is None:
             return record
         log.info("settling what the task has left elsewhere", task_instance=attempt.id)
@@ -65,7 +69,9 @@ class Settler:
         if why is None:
             return record
         reason = f"{record.reason}; it may still run elsewhere, since settling failed: {why}"
-        return replace(record, outcome=Outcome.FAILED, reason=reason)
+        # Of a look, too: no other one may begin beside what it has left.
+        known = {**record.context, "not_yet_exit_code": None}
+        return replace(record, outcome=Outcome.FAILED, reason=reason, context=known)
 
     async def _settle(self, attempt: Attempt, work: AtWork) -> str | None:
         """Return why it is not sure that nothing goes on elsewhere; None if it is."""

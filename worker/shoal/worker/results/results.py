@@ -32,7 +32,10 @@ _KINDS = {
 
 
 def record_context(
-    worker_id: str, attempt: Attempt, permanent_exit_codes: Sequence[int] = ()
+    worker_id: str,
+    attempt: Attempt,
+    permanent_exit_codes: Sequence[int] = (),
+    not_yet_exit_code: int | None = None,
 ) -> dict[str, Any]:
     """Return what a later agent needs to report the result of ``attempt``."""
     entry = attempt.claim.entry
@@ -44,6 +47,8 @@ def record_context(
     }
     if permanent_exit_codes:
         context["permanent_exit_codes"] = list(permanent_exit_codes)
+    if not_yet_exit_code is not None:
+        context["not_yet_exit_code"] = not_yet_exit_code
     return context
 
 
@@ -103,6 +108,8 @@ def result(record: ExitRecord) -> tuple[str, pb.Report]:
         started_at=record.started_at,
         reason="" if record.outcome is Outcome.SUCCEEDED else reason_for_people(record),
     )
+    if is_not_yet(record):
+        report.kind, report.again_s = pb.RESCHEDULED, context.get("again_s") or 0.0
     if record.exit_code is not None:
         report.exit_code = record.exit_code
         report.permanent = record.cause is EndCause.EXITED and record.exit_code in context.get(
@@ -111,6 +118,13 @@ def result(record: ExitRecord) -> tuple[str, pb.Report]:
     if record.outcome is Outcome.SUCCEEDED:
         report.outputs.update(record.outputs)
     return str(context["worker_id"]), report
+
+
+def is_not_yet(record: ExitRecord) -> bool:
+    """Return whether the attempt was a look that did not find what its task waits for."""
+    code = record.context.get("not_yet_exit_code")
+    is_exit = record.outcome is Outcome.FAILED and record.cause is EndCause.EXITED
+    return is_exit and code is not None and record.exit_code == code
 
 
 def with_outputs(record: ExitRecord, attempt: Attempt, spool: Spool) -> ExitRecord:

@@ -75,7 +75,18 @@ def _find_attempt(client: "ShoalClient", text: str) -> "TaskInstanceJson":
             f"instance {instance} has no task {name!r}; it has {', '.join(close)}"
             + (" …" if len(tasks) > len(close) else "")
         )
-    return tasks[name]
+    return _with_a_log(client, int(instance), tasks[name])
+
+
+def _with_a_log(
+    client: "ShoalClient", instance: int, newest: "TaskInstanceJson"
+) -> "TaskInstanceJson":
+    """Return the last look of a task that waits for its next one, which has no log yet."""
+    if newest["started_at"] or not newest.get("looks"):
+        return newest
+    tasks = client.instance(instance, "all")["tasks"]
+    looks = [one for one in tasks if one["task"] == newest["task"] and one["started_at"]]
+    return max(looks, key=lambda one: one["attempt"], default=newest)
 
 
 def _show(client: "ShoalClient", attempt: "TaskInstanceJson") -> None:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from shoal.client.cli.runs.graph import draw
-from shoal.client.cli.terminal.appearance import clock, counts_text, lasted, state_text
+from shoal.client.cli.terminal.appearance import clock, counts_text, lasted, plural, state_text
 from shoal.client.cli.terminal.text import one_line
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _MOST_CHILDREN = 3  # of a MAP task, by name
 # What to show first when there is no room for all.
 _INTEREST = (
     *("FAILED", "LOST", "KILLED", "RUNNING", "CLAIMED", "UP_FOR_RETRY", "PAUSED"),
-    *("SUCCEEDED", "QUEUED", "SKIPPED", "WAITING"),
+    *("DELAYED", "SUCCEEDED", "QUEUED", "SKIPPED", "WAITING"),
 )
 
 
@@ -78,20 +78,27 @@ def tasks_table(
         if task["id"] != newest[task["task"]]["id"]:
             earlier.setdefault(task["task"], []).append(task)
     shown = Grid(["task", "state", "id>", "attempt>", "started", "lasted>", "worker", "~"])
-    if rows is not None and len(instance["tasks"]) > rows:
+    lines = [task for task in instance["tasks"] if task["state"] != "RESCHEDULED"]
+    if rows is not None and len(lines) > rows:
         for task in _most_interesting(list(newest.values()), rows):
-            note = task["reason"] or bars.get(task["id"], "")
+            note = "; ".join(
+                filter(None, [looks_text(task, now), task["reason"] or bars.get(task["id"], "")])
+            )
             shown.add(Text(task["task"]), *_cells(task, now), Text(note, "dim"))
         return shown.table(width, _SPARE)
     for line in draw({name: task.get("depends_on", []) for name, task in newest.items()}):
         task = newest[line.task]
-        notes = [task["reason"] or bars.get(task["id"]) or children_text(task)]
+        notes = [
+            looks_text(task, now),
+            task["reason"] or bars.get(task["id"]) or children_text(task),
+        ]
         if line.also_after:
             notes.insert(0, f"also after {', '.join(line.also_after)}")
         note = "; ".join(filter(None, notes))
         label = Text.assemble((line.branch, "dim"), line.task)
         shown.add(label, *_cells(task, now), Text(note, "dim"))
-        for old in sorted(earlier.get(line.task, []), key=lambda task: -task["attempt"]):
+        past = [old for old in earlier.get(line.task, []) if old["state"] != "RESCHEDULED"]
+        for old in sorted(past, key=lambda task: -task["attempt"]):
             label = Text(f"{line.stem}attempt {old['attempt']}", "dim")
             shown.add(label, *_cells(old, now), Text(old["reason"] or "", "dim"))
     return shown.table(width, _SPARE)
@@ -108,6 +115,16 @@ def bar_text(progress: "ProgressJson") -> str:
     full = int(part * _BAR_WIDTH)
     bar = "█" * full + "░" * (_BAR_WIDTH - full)
     return f"{bar} {part:.0%} {done:,.0f} of {total:,.0f} {unit}{label}"
+
+
+def looks_text(task: "TaskInstanceJson", now: datetime) -> str:
+    """Return how a task that waits for something stands: ``3 looks, the next at 12:01:00 CET``."""
+    looks = task.get("looks", 0)
+    if not looks or task["finished_at"]:
+        return ""
+    due_at = task.get("due_at") if task["state"] == "DELAYED" else None
+    following = f", the next at {clock(due_at, now)}" if due_at else ""
+    return plural(looks, "look") + following
 
 
 def children_text(task: "TaskInstanceJson") -> str:

@@ -32,6 +32,7 @@ LOOKS = {
     "KILLED": ("■", "magenta"),
     "LOST": ("✗", "red"),
     "SKIPPED": ("–", "dim"),
+    "RESCHEDULED": ("↻", "dim"),
     "ok": ("✓", "green"),
     "degraded": ("✗", "red"),
 }

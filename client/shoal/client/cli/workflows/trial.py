@@ -187,12 +187,16 @@ def _conclude(rendered: "Rendered", tried: "Tried | None", as_json: bool) -> Non
     from dataclasses import asdict
 
     from shoal.client.cli.terminal.output import print_json, say
+    from shoal.core.timing.durations import format_duration
 
     if as_json:
         result = None if tried is None else asdict(tried)
         print_json({**asdict(rendered), "result": result})
     elif tried is None:
         say("not run")
+    elif tried.again_s is not None:
+        when = format_duration(round(tried.again_s, 1))
+        say(f"not yet: {tried.reason}; the task would look again in {when}", "yellow")
     elif tried.exit_code:
         say(f"FAILED: {tried.reason}", "red")
     else:

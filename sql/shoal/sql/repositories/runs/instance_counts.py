@@ -8,7 +8,7 @@ from sqlalchemy import Row, Select, func, select
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql.driver.connection import Connection
 from shoal.sql.repositories.runs.scope import scope
-from shoal.sql.schema.tables import IS_OPEN, task_instance, workflow_instance
+from shoal.sql.schema.tables import IS_NO_PAST_LOOK, IS_OPEN, task_instance, workflow_instance
 from shoal.sql.statements.among import Among, numbers
 from shoal.sql.statements.reading import leave_out, readable
 
@@ -70,7 +70,7 @@ def _task_counts() -> Select[Any]:
     )
     return (
         select(t.workflow_instance_id, t.state, func.count().label("tasks"))
-        .where(Among(t.workflow_instance_id, numbers("ids")), ~superseded)
+        .where(Among(t.workflow_instance_id, numbers("ids")), IS_NO_PAST_LOOK, ~superseded)
         .group_by(t.workflow_instance_id, t.state)
     )
 

@@ -26,7 +26,13 @@ from shoal.sql.repositories.runs.attempts import newest
 from shoal.sql.repositories.runs.instance_changes import InstanceChanges, NewIds
 from shoal.sql.repositories.runs.scope import scope
 from shoal.sql.schema import tables
-from shoal.sql.schema.tables import IS_OPEN, task_instance, workflow, workflow_instance
+from shoal.sql.schema.tables import (
+    IS_NO_PAST_LOOK,
+    IS_OPEN,
+    task_instance,
+    workflow,
+    workflow_instance,
+)
 from shoal.sql.statements.among import Among, numbers
 from shoal.sql.statements.reading import (
     OnUnreadable,
@@ -141,13 +147,16 @@ class Instances:
     async def _attempts(
         self, conditions: Iterable[ColumnElement[bool]]
     ) -> dict[int, list[Row[Any]]]:
-        """Return the rows of all attempts by instance, in the order of its tasks, oldest first."""
+        """Return the rows of attempts by instance, in the order of its tasks, oldest first.
+
+        Without looks that found nothing, which are never the newest.
+        """
         t = task_instance.c
         place = (t.workflow_instance_id, t.position, t.attempt)
         query = (
             select(task_instance)
             .join_from(workflow_instance, task_instance)
-            .where(*conditions)
+            .where(*conditions, IS_NO_PAST_LOOK)
             .order_by(*place)
             .limit(_ROWS_AT_ONCE)
         )

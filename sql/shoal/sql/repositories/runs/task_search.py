@@ -15,11 +15,12 @@ from sqlalchemy import Row, select
 from shoal.core.runs.states import FINISHED_TASK, TaskState
 from shoal.sql.driver.connection import Connection
 from shoal.sql.repositories.runs.scope import Scope
-from shoal.sql.schema.tables import task_instance, workflow_instance
+from shoal.sql.schema.tables import IS_NO_PAST_LOOK, task_instance, workflow_instance
 from shoal.sql.statements.among import Among, numbers
 from shoal.sql.statements.walks import Conditions, walk_newest
 
 SIFTED = 1_000  # attempts that one call reads, at most
+_LISTED = frozenset(TaskState) - {TaskState.RESCHEDULED}
 _FEW = 100  # instances may have so few attempts that all are read
 
 _T, _I = task_instance.c, workflow_instance.c
@@ -28,7 +29,7 @@ _SIFTED_BY = (_T.workflow_instance_id, _T.state, _T.worker)
 
 @dataclass(frozen=True)
 class TaskSearch:
-    """What is searched; no ``states`` and None mean that any will do."""
+    """What is searched; None means that any will do, no ``states`` any but RESCHEDULED."""
 
     connection: Connection
     states: frozenset[TaskState]
@@ -58,13 +59,14 @@ class TaskSearch:
         """By state, or by worker: open attempts are fewer than what a worker has ever run."""
         is_open = bool(self.states) and self.states.isdisjoint(FINISHED_TASK)
         if self.worker is not None and not is_open:
-            return [[_T.worker == self.worker, *below]]
+            return [[_T.worker == self.worker, *below]]  # sifted by ``_fits``
         if self.states:
             return [[_T.state == state, *below] for state in sorted(self.states)]
-        return [below]
+        return [[IS_NO_PAST_LOOK, *below]]
 
     def _fits(self, row: Row[Any]) -> bool:
-        return (not self.states or row.state in self.states) and self.worker in (None, row.worker)
+        wanted = row.state in (self.states or _LISTED)
+        return wanted and self.worker in (None, row.worker)
 
     async def _sifted(self, rows: Sequence[Row[Any]]) -> list[int]:
         fit = [row for row in rows if self._fits(row)]

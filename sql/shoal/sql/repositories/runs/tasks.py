@@ -16,7 +16,7 @@ from shoal.sql.errors import NotFound
 from shoal.sql.repositories.runs.scope import scope
 from shoal.sql.repositories.runs.task_search import TaskSearch
 from shoal.sql.schema import tables
-from shoal.sql.schema.tables import task_instance, workflow, workflow_instance
+from shoal.sql.schema.tables import IS_NO_PAST_LOOK, task_instance, workflow, workflow_instance
 from shoal.sql.statements.among import Among, numbers
 from shoal.sql.statements.reading import leave_out, readable
 
@@ -46,7 +46,9 @@ class Tasks:
         t = task_instance.c
         query = (
             _tasks()
-            .where(t.workflow_instance_id == instance_id)
+            .where(
+                t.workflow_instance_id == instance_id, *([] if all_attempts else [IS_NO_PAST_LOOK])
+            )
             .order_by(t.position, t.attempt)
             .limit(ROWS_AT_ONCE)
         )
@@ -105,6 +107,8 @@ class Tasks:
     ) -> tuple[_TaskList, int | None]:
         """Return attempts of all instances, newest first, continuing below ``before_id``.
 
+        Without ``states`` those in any state but RESCHEDULED: a long wait may have thousands.
+
         And the id below which to continue; None: there are no more. Of long histories each call
         reads a part, so it may return less than ``limit``, even nothing, although more follow.
         """
@@ -152,6 +156,8 @@ def _task(row: Row[Any]) -> TaskInstance:
         queued_at=row.queued_at,
         started_at=row.started_at,
         finished_at=row.finished_at,
+        looks=row.looks,
+        waiting_since=row.waiting_since,
         skip_cause=None if row.skip_cause is None else SkipCause(row.skip_cause),
         forced=row.forced,
         warned_at=row.warned_at,

@@ -12,11 +12,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from shoal.core.task_types import TaskKind
+from shoal.core.timing.durations import format_duration
 from shoal.worker.types.child.ending import (
     CANCELLED,
     FAILED,
+    NOT_YET,
     PERMANENT,
+    NotYet,
     WorkFailed,
+    write_again_s,
     write_reason,
 )
 from shoal.worker.types.child.request import Request
@@ -34,6 +38,8 @@ def main() -> int:
         _do(work, request)
     except (Cancelled, asyncio.CancelledError):
         return CANCELLED
+    except NotYet as not_yet:
+        return _look_again(work, not_yet)
     except WorkFailed as failed:
         return _fail(work, str(failed), failed.exit_code)
     except ValidationError as error:
@@ -58,6 +64,16 @@ async def _until_cancelled(work: Work[Any], doing: Any) -> None:
     loop = asyncio.get_running_loop()
     work.on_cancel(lambda: loop.call_soon_threadsafe(task.cancel))
     await task
+
+
+def _look_again(work: Work[Any], not_yet: NotYet) -> int:
+    if work.is_cancelled:
+        return CANCELLED
+    when = format_duration(round(not_yet.again_s, 1))
+    work.log(f"shoal: not yet: {not_yet}; the next look is in {when}")
+    write_reason(work.folder, str(not_yet))
+    write_again_s(work.folder, not_yet.again_s)
+    return NOT_YET
 
 
 def _fail(work: Work[Any], reason: str, code: int) -> int:

@@ -14,10 +14,13 @@ from shoal.core.errors import LONGEST_REASON, ShoalError, shortened
 FAILED = 1
 #: The exit code after a failure that would be the same another time: EX_DATAERR of sysexits.h.
 PERMANENT = 65
+#: The exit code of a look that has not found what the task waits for: EX_TEMPFAIL of sysexits.h.
+NOT_YET = 75
 #: The exit code after a cancellation, as of a shell whose child SIGTERM has ended.
 CANCELLED = 143
 
 _REASON_FILE = "reason.json"
+_AGAIN_FILE = "again.json"
 _SETTLED_FILE = "settled"
 
 
@@ -33,6 +36,33 @@ class WorkFailed(ShoalError):
         self.permanent = permanent
         self.exit_code = PERMANENT if permanent else exit_code or FAILED
         super().__init__(text)
+
+
+class NotYet(ShoalError):
+    """What the task waits for is not there; the text says what there is instead.
+
+    Another attempt looks in ``again_s`` seconds. Only types with a ``not_yet_exit_code`` raise it.
+    """
+
+    def __init__(self, text: str, *, again_s: float) -> None:
+        self.again_s = again_s
+        super().__init__(text)
+
+
+def write_again_s(folder: Path, seconds: float) -> None:
+    """Leave the time to the next look for the agent. Does nothing if the disk refuses."""
+    with suppress(OSError):
+        (folder / _AGAIN_FILE).write_text(json.dumps(seconds), encoding="utf-8")
+
+
+def read_again_s(folder: Path) -> float | None:
+    """Return the seconds to the next look that work has left; None if it has not. Blocks."""
+    try:
+        seconds = json.loads((folder / _AGAIN_FILE).read_bytes()[:100])
+    except (OSError, ValueError):
+        return None
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    return float(seconds) if is_number else None
 
 
 def write_reason(folder: Path, reason: str) -> None:

@@ -42,6 +42,10 @@ class ChildType(TaskType[P]):
         """See TaskType."""
         return ending.read_reason(work_dir)
 
+    def again_s(self, work_dir: Path) -> float | None:
+        """See TaskType."""
+        return ending.read_again_s(work_dir)
+
     def settling(self, context: TaskContext, params: P) -> Settling | None:
         """See TaskType."""
         if not self.settles or ending.is_settled(context.work_dir):
@@ -58,6 +62,8 @@ class ChildType(TaskType[P]):
             task_instance_id=context.task_instance_id,
             attempt=context.attempt,
             tag=context.tag,
+            looks=context.looks,
+            waiting_since=context.waiting_since,
             secrets=context.secrets,
             data_sources={
                 name: _with_address(source, context.spark)

@@ -26,6 +26,8 @@ class Request:
     data_sources: Mapping[str, DataSource] = field(default_factory=dict, repr=False)
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)  # see TaskContext
     settle: bool = False
+    looks: int = 0  # see TaskContext
+    waiting_since: float | None = None
 
     def to_json(self) -> str:
         """Return the text that ``from_json`` reads."""

@@ -38,6 +38,7 @@ class Work(Generic[P]):
         self.settings: Mapping[str, str] = request.settings  # of the worker, see TaskContext
         self.task_instance_id, self.attempt = request.task_instance_id, request.attempt
         self.tag, self.folder = request.tag, folder
+        self.looks, self.waiting_since = request.looks, request.waiting_since  # see TaskContext
         self._data_sources = request.data_sources
         self._outputs = os.environ.get("SHOAL_OUTPUT", os.devnull)
         self._lock = threading.Lock()
