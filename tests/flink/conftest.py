@@ -101,7 +101,8 @@ def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flink]:
             stack.enter_context(_started(folder, "jobmanager", ["-Xmx512m"], [])),
             stack.enter_context(_started(folder, "taskmanager", jvm, settings)),
         ]
-        stack.callback(lambda: [process.kill() for process in processes])
+        for process in processes:
+            stack.callback(process.kill)  # before their blocks wait for them
         source = DataSource("farm", SourceKind.FLINK, host="127.0.0.1", port=rest)
         flink = Flink(source, folder, processes)
         wait_until(lambda: _has_slots(flink), START_S)

@@ -46,6 +46,8 @@ async def connected(source: DataSource) -> AsyncIterator["Cluster"]:
         verify=_tls(source),
         trust_env=False,
         follow_redirects=False,
+        # One that somebody has closed meanwhile would leave open whether a request was carried out.
+        limits=httpx.Limits(max_keepalive_connections=0),
         timeout=httpx.Timeout(ANSWER_S, connect=float(source.options.get("connect_timeout", 10))),
     ) as client:
         yield Cluster(client, source)

@@ -59,7 +59,7 @@ def errors_of(body: Mapping[str, Any]) -> str:
     """Return what an answer with an error says: of its texts the one that has most to say."""
     errors = body.get("errors")
     texts = [str(one) for one in errors] if isinstance(errors, list) else []
-    return max(texts, key=lambda one: len(chain(one)), default="")
+    return max(reversed(texts), key=lambda one: len(chain(one)), default="")
 
 
 def traces_of(body: Mapping[str, Any]) -> Iterator[str]:

@@ -113,9 +113,10 @@ class Following:
             trace = await self._log_trace()
             said = cause(trace) if trace else "it does not say why"
             raise WorkFailed(f"the Flink job failed: {said}")
-        self._work.output(job_id=self._job, accumulators=await self._accumulators())
+        outputs = {"job_id": self._job, "accumulators": await self._accumulators()}
         if savepoint := await self._savepoint():
-            self._work.output(savepoint=savepoint)
+            outputs["savepoint"] = savepoint
+        self._work.output(**outputs)
 
     async def _log_trace(self) -> str:
         try:
