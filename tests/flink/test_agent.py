@@ -61,7 +61,7 @@ async def test_jar_that_is_a_resource_of_the_project(
     task = await master.table.ended(number)
     assert task.report is not None
     assert task.state == "SUCCEEDED", log_text(cluster.data, number)
-    assert task.report.outputs["accumulators"] == '{"numbers": 1000}'
+    assert task.report.outputs["accumulators"] == '{"numbers":1000}'
 
 
 async def test_killed_is_reported_when_flink_has_ended_the_job(

@@ -192,6 +192,28 @@ def test_second_attempt_ends_the_first_ones_job_before_its_own_begins(
     assert flink.jobs(tag) == {1: "CANCELED", 2: "CANCELED"}
 
 
+def test_second_attempt_resumes_where_the_first_ones_job_was_stopped(
+    flink: Flink, begin: Begin, tmp_path: Path
+) -> None:
+    tag, folder = flink.new_tag("again"), tmp_path / "savepoints"
+    how = {
+        "cancel": "stop_with_savepoint",
+        "savepoint_folder": folder.as_uri(),
+        "resume": True,
+        "parallelism": 1,
+    }
+    with begin(tag, "stream", str(tmp_path / "a"), **how) as first:
+        wait_until(lambda: numbers(tmp_path / "a"))
+        first.signal(signal.SIGKILL)
+        first.ended()
+    with begin(tag, "stream", str(tmp_path / "b"), attempt=2, **how) as second:
+        wait_until(lambda: numbers(tmp_path / "b"))
+        assert numbers(tmp_path / "b")[0] == numbers(tmp_path / "a")[-1] + 1
+        second.signal(signal.SIGTERM)
+        assert second.ended().code == 143
+    assert flink.jobs(tag) == {1: "FINISHED", 2: "FINISHED"}
+
+
 def test_settling_an_old_attempt_leaves_the_newer_ones_job(
     flink: Flink, begin: Begin, tmp_path: Path
 ) -> None:

@@ -169,7 +169,8 @@ class FlinkRest:
                 shown = self.accumulators if self.stale < 0 else []
                 return 200, {"user-task-accumulators": shown}
             case ["GET", "checkpoints"]:
-                saved = {"external_path": self.savepoint} if self.savepoint else None
+                has_one = self.savepoint and self.stale < 0
+                saved = {"external_path": self.savepoint} if has_one else None
                 return 200, {"latest": {"savepoint": saved}}
             case ["POST", "stop"]:
                 return 202, {"request-id": job}

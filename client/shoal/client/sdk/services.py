@@ -198,6 +198,7 @@ class Flink(Task):
         wait: Literal["finished", "running"] | None = None,
         cancel: Literal["cancel", "stop_with_savepoint"] | None = None,
         savepoint_folder: str | None = None,
+        resume: bool | None = None,
         conf: Mapping[str, str] | None = None,
         **options: Unpack[TaskOptions],
     ) -> None:
@@ -212,6 +213,7 @@ class Flink(Task):
             wait=wait,
             cancel=cancel,
             savepoint_folder=savepoint_folder,
+            resume=resume,
             conf=conf,
         )
         super().__init__(name, type="FLINK", params=params, **options)

@@ -16,7 +16,7 @@ from shoal.proto.tls import create_identity
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.child.work import Work
-from shoal.worker.types.flink import following, leftovers
+from shoal.worker.types.flink import cluster, following, leftovers
 from shoal.worker.types.flink.naming import jar_name, job_id
 from shoal.worker.types.flink.probe import probe
 from shoal.worker.types.http.request import basic
@@ -32,6 +32,7 @@ OTHER = job_id("shoal-another", 1)
 
 @pytest.fixture(autouse=True)
 def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "LOOK_S", 0.005)
     monkeypatch.setattr(following, "LOOK_S", 0.005)
     monkeypatch.setattr(leftovers, "LOOK_S", 0.005)
 
@@ -140,6 +141,25 @@ async def test_earlier_attempts_jobs_end_before_anything_is_submitted(
     assert flink.jobs == {FIRST: "CANCELED", OTHER: "RUNNING", SECOND: "FINISHED"}
     assert flink.jars == {"0c": jar_name("shoal-another", 1), "0d": "mine.jar"}
     assert place(server, f"PATCH /jobs/{FIRST}") < place(server, "POST /jars/upload")
+
+
+@pytest.mark.parametrize(
+    ("first", "savepoint", "from_"),
+    [
+        ("FINISHED", "s3://bucket/savepoint-1", "s3://bucket/savepoint-1"),
+        ("FINISHED", "", "s3://bucket/given"),
+        ("FAILED", "s3://bucket/savepoint-1", "s3://bucket/given"),
+        ("RUNNING", "s3://bucket/savepoint-1", "s3://bucket/savepoint-1"),
+    ],
+)
+async def test_next_attempt_resumes_where_an_earlier_one_was_stopped(
+    flink: FlinkRest, server: HttpServer, tmp_path: Path, first: str, savepoint: str, from_: str
+) -> None:
+    flink.jobs, flink.savepoint, flink.stale = {FIRST: first}, savepoint, 2
+    how: dict[str, Any] = {"cancel": "stop_with_savepoint", "savepoint": "s3://bucket/given"}
+    done = await Attempt(tmp_path, source_of(server), attempt=2, resume=True, **how).ran()
+    assert done.code == 0
+    assert flink.body["savepointPath"] == from_
 
 
 async def test_attempt_that_cannot_end_an_earlier_ones_job_is_not_settled(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ def params(**fields: Any) -> FlinkParams:
         ({"savepoint": "savepoint-1"}, "path or URL that the cluster can reach"),
         ({"savepoint_folder": "s3://bucket"}, "is for cancel: stop_with_savepoint"),
         ({"allow_non_restored_state": True}, "is for a savepoint"),
+        ({"resume": True}, "resume is for cancel: stop_with_savepoint"),
         ({"cancel": "kill"}, "'stop_with_savepoint'"),
         ({"wait": "ever"}, "'running'"),
         ({"conf": {"Nonsense!": "1"}}, "no Flink setting"),

@@ -1,8 +1,10 @@
 """A session cluster, by the REST API of its job manager."""
 
+import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,19 @@ from shoal.worker.types.flink.failures import cause, errors_of, is_of_the_jar, r
 from shoal.worker.types.http.wire.exchange import tls_context
 
 ANSWER_S = 20.0  # for each piece of an answer; the start of a program has no limit but the task's
+COPY_S = 15.0  # how old a copy may be of which Flink tells; 3 s unless it is set otherwise
+LOOK_S = 0.5
 _LARGEST = 64 << 20  # bytes of an answer
 # What a program runs in while the job manager starts it for its REST API.
 _STARTS_PROGRAM = ("DetachedApplicationRunner", "JarRunHandler")
 _IN_MAIN = "PackagedProgram.callMainMethod"
+# A machine that is gone without a word is noticed after a minute, also while a program starts.
+_KEEPALIVE = [
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+]
 TERMINAL = frozenset({"FINISHED", "FAILED", "CANCELED"})
 
 
@@ -43,11 +54,15 @@ async def connected(source: DataSource) -> AsyncIterator["Cluster"]:
         base_url=_url(source),
         auth=httpx.BasicAuth(source.user, source.password) if source.user else None,
         headers=_headers(source),
-        verify=_tls(source),
+        transport=httpx.AsyncHTTPTransport(
+            verify=_tls(source),
+            trust_env=False,
+            # One that somebody has closed meanwhile leaves open whether a request was carried out.
+            limits=httpx.Limits(max_keepalive_connections=0),
+            socket_options=_KEEPALIVE,
+        ),
         trust_env=False,
         follow_redirects=False,
-        # One that somebody has closed meanwhile would leave open whether a request was carried out.
-        limits=httpx.Limits(max_keepalive_connections=0),
         timeout=httpx.Timeout(ANSWER_S, connect=float(source.options.get("connect_timeout", 10))),
     ) as client:
         yield Cluster(client, source)
@@ -149,6 +164,15 @@ class Cluster:
         seconds (``web.refresh-interval``): ``state`` says of which moment.
         """
         return await self._ask("GET", f"/jobs/{job}")
+
+    async def until_told(self, job: str, status: str) -> None:
+        """Return when that copy is one of the job's end, or after ``COPY_S``."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(COPY_S):
+                while True:
+                    if (await self.details(job)).get("state") == status:
+                        return
+                    await asyncio.sleep(LOOK_S)
 
     async def trace(self, job: str) -> str:
         """Return the stack trace of what a job failed of last; empty if it has none."""

@@ -12,11 +12,10 @@ from shoal.worker.types.flink.cluster import TERMINAL, Cluster, Refused, Unreach
 from shoal.worker.types.flink.failures import cause
 from shoal.worker.types.flink.params import FlinkParams
 
-LOOK_S = 0.5
+LOOK_S = 0.5  # between two looks at a job
 #: How long a cluster may be out of reach, or know nothing of the job, while its job manager is
 #: started anew or another one takes over.
 PATIENCE_S = 60.0
-COPY_S = 15.0  # how old a copy may be of which Flink tells; 3 s unless it is set otherwise
 MOST_ACCUMULATORS = 256 * 1024  # bytes of JSON
 _LONGEST_TRACE = 100  # lines in the log
 _NUMBERS = {"IntCounter": int, "LongCounter": int, "DoubleCounter": float}
@@ -40,7 +39,8 @@ class Following:
                 return
             if status in TERMINAL:
                 self.is_over = True
-                await self._until_told(status)
+                with suppress(Unreachable, Refused):
+                    await self._cluster.until_told(self._job, status)
                 await self._end(status)
                 return
             await asyncio.sleep(LOOK_S)
@@ -95,15 +95,6 @@ class Following:
         return running + finished == total
 
     # -- the end ---------------------------------------------------------------------------------
-
-    async def _until_told(self, status: str) -> None:
-        """Return when Flink's copy of the job is one of its end, or after ``COPY_S``."""
-        with suppress(TimeoutError, Unreachable, Refused):
-            async with asyncio.timeout(COPY_S):
-                while True:
-                    if (await self._cluster.details(self._job)).get("state") == status:
-                        return
-                    await asyncio.sleep(LOOK_S)
 
     async def _end(self, status: str) -> None:
         if status == "CANCELED":

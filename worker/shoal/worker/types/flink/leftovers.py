@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.flink.cluster import TERMINAL, Cluster, Refused
-from shoal.worker.types.flink.naming import attempt_of_jar, attempt_of_job
+from shoal.worker.types.flink.naming import attempt_of_jar, attempt_of_job, job_id
 from shoal.worker.types.flink.params import FlinkParams
 
 LOOK_S = 0.2
@@ -34,6 +34,21 @@ async def end(
             await end_job(cluster, job, params, log, SAVEPOINT_S)
 
 
+async def savepoint_of(cluster: Cluster, tag: str, before: int) -> str:
+    """Return the savepoint with which the newest attempt before this one stopped; empty: none.
+
+    Only of a job that has finished so: another one may have gone on behind its savepoint.
+    """
+    states = await cluster.jobs()
+    for attempt in range(before - 1, 0, -1):
+        job = job_id(tag, attempt)
+        if states.get(job) == "FINISHED":
+            await cluster.until_told(job, "FINISHED")
+            if found := await cluster.last_savepoint(job):
+                return found
+    return ""
+
+
 async def delete_jars(cluster: Cluster, tag: str, up_to: int) -> None:
     """Delete the jars that the attempts 1 to ``up_to`` have uploaded."""
     for jar, name in (await cluster.jars()).items():
@@ -52,6 +67,8 @@ async def end_job(
 
     A savepoint that fails, or takes longer than ``savepoint_s`` (None: no limit), is done without.
     """
+    if await cluster.status(job) in (*TERMINAL, None):
+        return
     if params.cancel == "stop_with_savepoint":
         try:
             async with asyncio.timeout(savepoint_s):

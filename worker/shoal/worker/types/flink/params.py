@@ -100,6 +100,10 @@ class FlinkParams(TaskParams):
     savepoint_folder: Location = Field(
         default="", description="Where stop_with_savepoint puts it. Empty: the cluster's folder."
     )
+    resume: bool = Field(
+        default=False,
+        description="Another attempt starts from the savepoint with which an earlier one stopped.",
+    )
     conf: Annotated[dict[str, Line], CommandLine()] = Field(
         default_factory=dict, description="Further settings of the job."
     )
@@ -123,6 +127,8 @@ class FlinkParams(TaskParams):
     def _fits_together(self) -> Self:
         if self.savepoint_folder and self.cancel != "stop_with_savepoint":
             raise ValueError("savepoint_folder is for cancel: stop_with_savepoint")
-        if self.allow_non_restored_state and not self.savepoint:
-            raise ValueError("allow_non_restored_state is for a savepoint")
+        if self.resume and self.cancel != "stop_with_savepoint":
+            raise ValueError("resume is for cancel: stop_with_savepoint, whose savepoint it takes")
+        if self.allow_non_restored_state and not (self.savepoint or self.resume):
+            raise ValueError("allow_non_restored_state is for a savepoint, or resume")
         return self

@@ -12,9 +12,9 @@ from typing import Any
 
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.child.work import Work
-from shoal.worker.types.flink.cluster import Cluster, Refused, connected
+from shoal.worker.types.flink.cluster import Cluster, Refused, Unreachable, connected
 from shoal.worker.types.flink.following import Following
-from shoal.worker.types.flink.leftovers import delete_jars, end, end_job
+from shoal.worker.types.flink.leftovers import delete_jars, end, end_job, savepoint_of
 from shoal.worker.types.flink.naming import jar_name, job_id
 from shoal.worker.types.flink.params import FlinkParams
 from shoal.worker.types.program import placeholders_left
@@ -47,14 +47,17 @@ async def _run(work: Work[FlinkParams], cluster: Cluster) -> None:
     job = job_id(work.tag, work.attempt)
     is_submitted = False
     try:
-        await _submit(work, cluster, job)
+        await _submit(work, cluster, job, await _savepoint(work, cluster))
         is_submitted = True
+        is_clean = await _clean(work, cluster)
         following = Following(work, cluster, job)
         try:
             await following.follow()
         finally:
             if following.is_over:
                 work.settled()
+        if not is_clean:
+            await _clean(work, cluster)
     except asyncio.CancelledError:
         if is_submitted:
             await end_job(cluster, job, work.params, work.log, None)
@@ -64,8 +67,17 @@ async def _run(work: Work[FlinkParams], cluster: Cluster) -> None:
         raise
 
 
-async def _submit(work: Work[FlinkParams], cluster: Cluster, job: str) -> None:
-    """Upload the jar, start its program, and delete the jar again, which nobody needs then."""
+async def _savepoint(work: Work[FlinkParams], cluster: Cluster) -> str:
+    """Return what the job is to start from; empty: from nothing."""
+    if not work.params.resume or work.attempt == 1:
+        return work.params.savepoint
+    found = await savepoint_of(cluster, work.tag, work.attempt)
+    work.log(f"shoal: resuming from {found}" if found else "shoal: no savepoint to resume from")
+    return found or work.params.savepoint
+
+
+async def _submit(work: Work[FlinkParams], cluster: Cluster, job: str, savepoint: str) -> None:
+    """Upload the jar, and start its program."""
     try:
         jar = await cluster.upload(Path(work.params.jar), jar_name(work.tag, work.attempt))
     except OSError as error:
@@ -73,7 +85,7 @@ async def _submit(work: Work[FlinkParams], cluster: Cluster, job: str) -> None:
         raise WorkFailed(text, permanent=True) from error
     work.log(f"shoal: submitting Flink job {job}")
     try:
-        await cluster.run(jar, _request(work.params, job))
+        await cluster.run(jar, _request(work.params, job, savepoint))
     except Refused as refused:
         # It may have a job all the same: a program that fails behind its execute().
         for line in refused.trace.splitlines()[:100]:
@@ -82,17 +94,29 @@ async def _submit(work: Work[FlinkParams], cluster: Cluster, job: str) -> None:
         work.settled()
         raise
     work.log(f"shoal: {cluster.page(job)}")
-    await delete_jars(cluster, work.tag, work.attempt)
 
 
-def _request(params: FlinkParams, job: str) -> dict[str, Any]:
+async def _clean(work: Work[FlinkParams], cluster: Cluster) -> bool:
+    """Delete the jar, which nobody needs once the job is there; return whether it is gone.
+
+    A good job is not given up for it.
+    """
+    try:
+        await delete_jars(cluster, work.tag, work.attempt)
+    except (Unreachable, Refused) as error:
+        work.log(f"shoal: the uploaded jar could not be deleted: {error}")
+        return False
+    return True
+
+
+def _request(params: FlinkParams, job: str, savepoint: str) -> dict[str, Any]:
     body: dict[str, Any] = {"jobId": job, "programArgsList": list(params.arguments)}
     if params.main_class:
         body["entryClass"] = params.main_class
     if params.parallelism is not None:
         body["parallelism"] = params.parallelism
-    if params.savepoint:
-        body["savepointPath"] = params.savepoint
+    if savepoint:
+        body["savepointPath"] = savepoint
         body["allowNonRestoredState"] = params.allow_non_restored_state
     if params.conf:
         body["flinkConfiguration"] = dict(params.conf)
