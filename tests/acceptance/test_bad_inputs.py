@@ -51,7 +51,8 @@ def sources(rest: Rest, postgresql: Served, tmp_path: Path) -> Iterator[None]:
 
 def _put(rest: Rest, name: str, source: DataSource, **changed: Any) -> None:
     fields = {**asdict(source), "kind": source.kind.value, **changed}
-    body = {key: value for key, value in fields.items() if key not in ("name", "version")}
+    own = ("name", "version")
+    body = {key: value for key, value in fields.items() if key not in own and value != ""}
     answer = rest.http.put(f"/projects/default/data-sources/{name}", json=body)
     assert answer.status_code in (200, 201), answer.text
 

@@ -70,6 +70,7 @@ class FlinkRest:
     trace: str = FAILURE
     accumulators: list[dict[str, Any]] = field(default_factory=list)
     savepoint: str = ""
+    busy: int = 0  # how many requests to delete a jar are refused
     stale: int = 0  # how many looks at a job's details show it as it was before
     on_run: Callable[[str], Awaitable[None]] | None = None  # called with the job's id
     on_clear: Callable[[], object] | None = None  # called when no program is being started any more
@@ -123,6 +124,9 @@ class FlinkRest:
                 return 200, {"filename": f"/upload/0b-{name}", "status": "success"}
             case ["POST", jar, "run"] if jar in self.jars:
                 return await self._run(json.loads(body))
+            case ["DELETE", _] if self.busy > 0:
+                self.busy -= 1
+                return 503, {"errors": ["busy"]}
             case ["DELETE", jar] if jar in self.jars:
                 del self.jars[jar]
                 return 200, {}

@@ -76,6 +76,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("tests/unit/worker/flink/test_naming.py::test_they_tell_the_attempt_of_their_own_task",),
     ),
     mutation(
+        "a Flink job resumes from a savepoint behind which it went on",
+        Promise.SENT_ONCE,
+        f"{_FLINK}/leftovers.py",
+        ('if states.get(job) == "FINISHED":', "if job in states:"),
+        (f"{_TESTS}::test_next_attempt_resumes_where_an_earlier_one_was_stopped",),
+    ),
+    mutation(
         "a Flink password is sent without TLS",
         Promise.SECRETS_STAY,
         f"{_FLINK}/cluster.py",

@@ -119,6 +119,16 @@ async def test_failed_job_gives_its_root_exception(
     assert "at Jobs$Failing.map" in done.log
 
 
+async def test_jar_that_cannot_be_deleted_at_once_costs_no_job_its_life(
+    flink: FlinkRest, server: HttpServer, tmp_path: Path
+) -> None:
+    flink.busy = 1
+    done = await Attempt(tmp_path, source_of(server)).ran()
+    assert done.code == 0
+    assert "the uploaded jar could not be deleted" in done.log
+    assert flink.jars == {}
+
+
 async def test_large_accumulators_are_no_output(
     flink: FlinkRest, server: HttpServer, tmp_path: Path
 ) -> None:
