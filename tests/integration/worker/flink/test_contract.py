@@ -360,7 +360,7 @@ async def test_token_is_sent_to_a_server_whose_certificate_is_verified(tmp_path:
         options: dict[str, Option] = {"tls": "verify-full", "path": "/flows"}
         source = source_of(server, password="sesame", options=options)
         done = await Attempt(tmp_path / "a", source).ran()
-        assert (done.code, flink.authorization) == (65, "")  # of whom nobody knows who it is
+        assert (done.code, flink.authorization) == (65, "")  # nobody knows who it is
         assert "its certificate is not trusted" in done.reason
         assert server.received == []
         options["ca_certificate"] = identity.ca.read_text()

@@ -1,7 +1,7 @@
 """By which ids and names everything of a task is known in its cluster.
 
 Both are made of the task's tag and the number of the attempt, before anything is submitted. So
-whoever looks for what an attempt has left needs no record of it, and Flink refuses a job that is
+what an attempt has left is found without a record of it, and Flink refuses a job that is
 submitted a second time.
 """
 
