@@ -6,6 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shoal.worker.types.spark.command import find_spark
+
+# One that is there; what is in it does not matter.
+_SOME_JAR = str(next((find_spark() / "jars").glob("commons-lang3-*.jar")))
+
 
 @dataclass(frozen=True)
 class Bad:
@@ -53,6 +58,11 @@ def _ssh(mistake: str, source: str, script: str = "true") -> Bad:
 
 _ORDERS = {"data_source": "warehouse", "sql": "select count(*) from orders"}
 
+
+def _flink(mistake: str, source: str, **params: Any) -> Bad:
+    return Bad("FLINK", mistake, {"data_source": source, "jar": "/no/job.jar", **params})
+
+
 #: Refused when the workflow is published.
 REFUSED: Sequence[Bad] = (
     Bad("SHEL", "a type that is none", {"script": "true"}),
@@ -70,6 +80,8 @@ REFUSED: Sequence[Bad] = (
     Bad("WAIT_SQL", "a condition that is none", {**_ORDERS, "until": "value >"}),
     Bad("SPARK", "too little memory", {"script": "x", "driver_memory": "64m"}),
     Bad("SPARK", "a setting that loads code", {"script": "x", "conf": {"spark.plugins": "a.B"}}),
+    _flink("a setting that loads code", "flows", conf={"pipeline.jars": "/jobs/x.jar"}),
+    _flink("a savepoint nobody finds", "flows", savepoint="savepoint-1"),
 )
 
 #: Published, and seen when the task runs.
@@ -104,6 +116,8 @@ RUN: Sequence[Bad] = (
     _ssh("a user who may not", "refused_host"),
     _ssh("an exit status", "farm", "exit 3"),
     Bad("MR", "a JAR file that is not there", {"jar": "/no/job.jar"}),
+    _flink("a JAR file that is not there", "closed_flink"),
+    _flink("a cluster that does not answer", "closed_flink", jar=_SOME_JAR),
     Bad("SPARK", "a syntax error", {"script": "print(", "master": "local[1]"}),
     Bad("SPARK", "a file that is not there", {"application": "/no/job.py", "master": "local[1]"}),
 )

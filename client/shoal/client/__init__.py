@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from shoal.client.sdk.python_task import python_task as python_task
     from shoal.client.sdk.schedules import Schedule as Schedule
     from shoal.client.sdk.services import DataQuality as DataQuality
+    from shoal.client.sdk.services import Flink as Flink
     from shoal.client.sdk.services import Http as Http
     from shoal.client.sdk.services import Procedure as Procedure
     from shoal.client.sdk.services import Sql as Sql
@@ -57,6 +58,7 @@ __all__ = [
     "DataQuality",
     "Definition",
     "Dependent",
+    "Flink",
     "Http",
     "Map",
     "MapReduce",
@@ -93,6 +95,7 @@ _HOMES = {
     "DataQuality": "sdk.services",
     "Definition": "sources.definitions",
     "Dependent": "sdk.logic",
+    "Flink": "sdk.services",
     "Http": "sdk.services",
     "Map": "sdk.logic",
     "MapReduce": "sdk.tasks",

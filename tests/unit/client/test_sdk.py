@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from shoal.client import (
     AuthoringError,
     DataQuality,
+    Flink,
     Http,
     MapReduce,
     Parameter,
@@ -203,7 +204,8 @@ def test_tasks_that_speak_to_services() -> None:
         Http("ask", url="https://example.org", deadline="30s", timeout="10m")
         Ssh("far", data_source="farm", script="true", interpreter="bash")
         Procedure("close", data_source="lake", procedure="sales.close", arguments={"n": 3})
-    load, check, ask, far, close = w.spec().tasks
+        Flink("join", data_source="flows", jar="/jobs/j.jar", arguments=["a"], wait="running")
+    load, check, ask, far, close, join = w.spec().tasks
     assert load.params == {
         "data_source": "lake",
         "sql": "SELECT ${a}",
@@ -213,6 +215,13 @@ def test_tasks_that_speak_to_services() -> None:
     assert (check.type, check.params["on_failure"], check.retries) == ("DATA_QUALITY", "warn", 2)
     assert (ask.params["timeout"], ask.timeout) == ("30s", 600)
     assert far.params == {"data_source": "farm", "script": "true", "interpreter": "bash"}
+    assert join.type == "FLINK"
+    assert join.params == {
+        "data_source": "flows",
+        "jar": "/jobs/j.jar",
+        "arguments": ["a"],
+        "wait": "running",
+    }
     assert close.type == "PROCEDURE"
     assert close.params == {"data_source": "lake", "name": "sales.close", "arguments": {"n": 3}}
     with pytest.raises(AuthoringError, match="exactly one of sql and sql_file"):

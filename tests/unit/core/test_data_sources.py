@@ -91,6 +91,7 @@ DANGEROUS = {
     "clickhouse": ["verify", "proxy_path"],
     "spark": ["spark.driver.extraJavaOptions"],
     "ssh": ["known_hosts", "proxy_command", "agent_forwarding", "config"],
+    "flink": ["verify", "proxy", "headers", "rest.address"],
 }
 
 
@@ -213,6 +214,10 @@ def test_password_is_for_what_asks_for_one() -> None:
     assert "a file of the worker" in (password_problem(source(kind="duckdb")) or "")
     trino = source(kind="trino", options={"http_scheme": "http"})
     assert "http_scheme=https" in (password_problem(trino) or "")
+    flink = source(kind="flink", database="", user="")
+    assert "tls=verify-full" in (password_problem(flink) or "")
+    safe = source(kind="flink", database="", user="", options={"tls": "verify-full"})
+    assert password_problem(safe) is None
     assert secret_of("${secret.db}") == "db"
     assert secret_of("x${secret.db}") is None
     assert secret_of("plain") is None

@@ -1,4 +1,4 @@
-"""The task types that speak to databases and other machines, for the Python SDK."""
+"""The task types that speak to databases, clusters and other machines, for the Python SDK."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack
@@ -244,3 +244,42 @@ class Ssh(Task):
         params = given(data_source=data_source, interpreter=interpreter)
         params |= program(name, "script", script, script_file)
         super().__init__(name, type="SSH", params=params, **options)
+
+
+class Flink(Task):
+    """A job of a jar in a Flink session cluster."""
+
+    @typed
+    def __init__(
+        self,
+        name: str,
+        *,
+        data_source: str,
+        jar: str,
+        main_class: str | None = None,
+        arguments: Sequence[str] = (),
+        parallelism: int | None = None,
+        savepoint: str | None = None,
+        allow_non_restored_state: bool | None = None,
+        wait: Literal["finished", "running"] | None = None,
+        cancel: Literal["cancel", "stop_with_savepoint"] | None = None,
+        savepoint_folder: str | None = None,
+        resume: bool | None = None,
+        conf: Mapping[str, str] | None = None,
+        **options: Unpack[TaskOptions],
+    ) -> None:
+        params = given(
+            data_source=data_source,
+            jar=jar,
+            main_class=main_class,
+            arguments=arguments,
+            parallelism=parallelism,
+            savepoint=savepoint,
+            allow_non_restored_state=allow_non_restored_state,
+            wait=wait,
+            cancel=cancel,
+            savepoint_folder=savepoint_folder,
+            resume=resume,
+            conf=conf,
+        )
+        super().__init__(name, type="FLINK", params=params, **options)

@@ -12,6 +12,7 @@ from shoal.core.data_sources.model import Option, SourceKind
 from shoal.core.data_sources.options import (
     ClickHouseOptions,
     DuckDbOptions,
+    FlinkOptions,
     HiveOptions,
     MysqlOptions,
     Options,
@@ -93,6 +94,14 @@ KINDS: Mapping[SourceKind, KindInfo] = {
         22,
         database=Need.NONE,
         credential="password or private key",
+    ),
+    SourceKind.FLINK: KindInfo(
+        "Flink",
+        FlinkOptions,
+        8081,
+        database=Need.NONE,
+        user=Need.OPTIONAL,
+        credential="password, or token without a user",
     ),
 }
 

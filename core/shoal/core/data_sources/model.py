@@ -27,6 +27,7 @@ class SourceKind(StrEnum):
     HIVE = "hive"
     SPARK = "spark"  # Spark Connect
     SSH = "ssh"
+    FLINK = "flink"
 
 
 @dataclass(frozen=True)

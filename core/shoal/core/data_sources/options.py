@@ -178,6 +178,17 @@ class SshOptions(Options):
     connect_timeout: Seconds = Field(default=10, description="Seconds for signing in.")
 
 
+class FlinkOptions(_ServerOptions):
+    """Options of a Flink session cluster, by its REST API."""
+
+    tls: Literal["disable", "verify-full"] = Field(
+        default="disable", description=_TLS_OR_NOT + " A password or token is sent with TLS only."
+    )
+    path: Annotated[str, Field(pattern=r"^(/[A-Za-z0-9_~.\-]{1,100}){1,10}$")] | None = Field(
+        default=None, description="Where a proxy has the REST API, such as /flink. None: at /."
+    )
+
+
 # The values of TLS options with which a certificate is verified, so that a CA's has a meaning.
 VERIFYING = frozenset({"verify-ca", "verify-full", "https", True})
 TLS_OPTIONS = ("sslmode", "tls", "secure", "http_scheme")

@@ -88,6 +88,8 @@ def password_problem(spec: DataSourceSpec) -> str | None:
         return _not_taken(spec.kind, "password")
     if spec.kind is SourceKind.TRINO and spec.options.get("http_scheme", "https") != "https":
         return "is sent to trino with http_scheme=https only"
+    if spec.kind is SourceKind.FLINK and spec.options.get("tls", "disable") == "disable":
+        return "is sent to flink with tls=verify-full only"
     return None
 
 

@@ -53,6 +53,7 @@ class Process:
         kind: type[ChildType[Any]] = Sql,
         others: Mapping[str, DataSource] | None = None,
         env: Mapping[str, str] | None = None,
+        tag: str = TAG,
     ) -> None:
         make_folder(folder)
         given = kind.Params.model_validate({"data_source": source.name, **params})
@@ -63,7 +64,7 @@ class Process:
             parameters=parameters or {},
             task_instance_id=1,
             attempt=attempt,
-            tag=TAG,
+            tag=tag,
             secrets=secrets or {},
             data_sources={source.name: source, **(others or {})},
             settle=settle,

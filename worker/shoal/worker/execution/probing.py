@@ -31,7 +31,10 @@ PATIENCE_S = 20.0
 AT_ONCE = 2  # probes; more of them wait
 _LONGEST_ANSWER = 2_000  # bytes
 # What tries a data source of a kind; without an entry it is a database.
-_PROBES = {SourceKind.SSH: "shoal.worker.types.ssh.probe:probe"}
+_PROBES = {
+    SourceKind.SSH: "shoal.worker.types.ssh.probe:probe",
+    SourceKind.FLINK: "shoal.worker.types.flink.probe:probe",
+}
 _DATABASE_PROBE = "shoal.worker.types.sql.probe:probe"
 _TASK_TYPE = "shoal.worker.types.sql.probe:Probe"
 

@@ -1,14 +1,14 @@
 """Tasks that look again and again
 
-Revision: 0009, after 0008. Two columns are added; nothing else changes.
+Revision: 0010, after 0009. Two columns are added; nothing else changes.
 """
 
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import TIMESTAMP
 
-revision = "0009"
-down_revision = "0008"
+revision = "0010"
+down_revision = "0009"
 branch_labels = None
 depends_on = None
 
