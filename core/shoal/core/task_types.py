@@ -132,6 +132,8 @@ class TaskContext(Protocol):
     secrets: Mapping[str, str]  # those that the task uses, by name
     data_sources: Mapping[str, DataSource]  # those that the params name, by name
     settings: Mapping[str, str]  # of the worker, what its administrator says to task types
+    environment: str  # that it runs in, as NAME@VERSION; empty: none
+    python: str  # the interpreter of its environment, a path; empty: it has none
 
     async def run_process(
         self,
@@ -168,10 +170,13 @@ class TaskKind(Generic[P]):
     """What all kinds of tasks have.
 
     A failure with one of ``permanent_exit_codes`` would be the same another time: no retry follows.
+    ``uses_environment``: it starts a program of others, so the environment that the workflow names
+    applies (``core.definition.environments``).
     """
 
     Params: ClassVar[type[TaskParams]]
     permanent_exit_codes: ClassVar[frozenset[int]] = frozenset()
+    uses_environment: ClassVar[bool] = False
 
     @classmethod
     def repeats_after_loss(cls, params: Mapping[str, Any]) -> bool:
@@ -189,6 +194,8 @@ class LogicType(TaskKind[P]):
 
 class TaskType(TaskKind[P], ABC):
     """One kind of task. Stateless; one object serves one attempt."""
+
+    uses_environment = True
 
     @abstractmethod
     async def run(self, context: TaskContext, params: P) -> Exit:

@@ -50,12 +50,16 @@ class TaskRequeued:
 
 @dataclass(frozen=True)
 class TaskStarted:
-    """The attempt's process runs, since ``started_at`` by the worker's account (None: now)."""
+    """The attempt's process runs, since ``started_at`` by the worker's account (None: now).
+
+    ``environment``: in which it does, as NAME@VERSION; None: in none.
+    """
 
     task_instance_id: int
     worker: str
     at: datetime
     started_at: datetime | None = None
+    environment: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class TaskEnded:
 
     ``worker`` reports it; None when a master declares the attempt lost. ``started_at`` and
     ``ended_at`` are the worker's account (None: ``at``), for people: nothing is timed by them.
-    ``permanent``: a failure that would be the same another time.
+    ``permanent``: a failure that would be the same another time. ``environment``: see TaskStarted.
     """
 
     task_instance_id: int
@@ -77,6 +81,7 @@ class TaskEnded:
     ended_at: datetime | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)
     permanent: bool = False
+    environment: str | None = None
 
 
 @dataclass(frozen=True)

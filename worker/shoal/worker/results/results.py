@@ -42,6 +42,8 @@ def record_context(
         "task_instance_id": entry.task_instance_id,
         "partition": entry.partition,
     }
+    if attempt.environment:
+        context["environment"] = attempt.environment
     if permanent_exit_codes:
         context["permanent_exit_codes"] = list(permanent_exit_codes)
     return context
@@ -102,6 +104,7 @@ def result(record: ExitRecord) -> tuple[str, pb.Report]:
         at=record.finished_at,
         started_at=record.started_at,
         reason="" if record.outcome is Outcome.SUCCEEDED else reason_for_people(record),
+        environment=context.get("environment", ""),
     )
     if record.exit_code is not None:
         report.exit_code = record.exit_code
