@@ -46,6 +46,7 @@ _TASK = {
     "queued_at": TIME,
     "started_at": TIME,
     "finished_at": None,
+    "environment": "ml@3",
 }
 
 
@@ -128,6 +129,9 @@ class TaskOut(BaseModel):
     queued_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
+    environment: str | None = Field(
+        description="NAME@VERSION of the environment that it runs in; null: none, or not yet."
+    )
 
 
 class TaskDetail(TaskOut):

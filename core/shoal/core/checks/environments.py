@@ -1,6 +1,6 @@
 """What a definition says about environments, checked as people wrote it.
 
-Whether an environment exists, and for whom, is judged where they are stored.
+Whether an environment exists, and for which worker groups, is judged where they are stored.
 """
 
 from collections.abc import Iterator, Mapping

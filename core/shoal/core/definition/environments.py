@@ -56,8 +56,8 @@ class EnvironmentSpec(Strict):
     variables: dict[str, StrictStr] = Field(
         default_factory=dict,
         max_length=MOST_VARIABLES,
-        description="Environment variables, each value as it stands: nothing is rendered. Everybody "
-        "can read them, so they are no place for secrets.",
+        description="Environment variables, each value as it stands: nothing is rendered. "
+        "Everybody can read them, so they are no place for secrets.",
     )
     python: StrictStr = Field(
         default="",
@@ -109,7 +109,6 @@ def _variables(spec: EnvironmentSpec) -> Iterator[Finding]:
     size = sum(len(text.encode("utf-8", "replace")) for text in texts)
     if size > MOST_BYTES:
         yield "variables", f"make {size:,} bytes, at most {MOST_BYTES:,} are allowed"
-
 
 
 def _name_of_variable(name: str, spec: EnvironmentSpec) -> str | None:

@@ -32,11 +32,12 @@ class EnvironmentNotAllowed(ShoalError):
     """A task is to run in an environment that is for other worker groups."""
 
     def __init__(self, name: str, group: str, groups: Iterable[str]) -> None:
-        self.name, self.group = name, group
+        self.name, self.group, groups = name, group, tuple(groups)
+        options = " ".join(f"--group {one}" for one in (*groups, group))
         super().__init__(
             f"the environment {name} is for the worker groups {', '.join(groups)}, the task is for "
-            f"{group}; publish the workflow with another one, or let `shoal environment set {name} "
-            f"--group {group}` allow it"
+            f"{group}; publish the workflow with another one, or let an administrator allow it: "
+            f"`shoal environment set {name} {options}`"
         )
 
 

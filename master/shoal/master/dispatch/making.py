@@ -43,7 +43,8 @@ class PayloadMaker:
         """Return the payload of a stored attempt.
 
         Raises InvalidMacro, UnknownSecret, UnknownDataSource, UnknownResource, UnknownEnvironment
-        and others that say why the task cannot be run; SqlError if the database gives no answer; VaultError, NotOwner.
+        and others that say why the task cannot be run; SqlError if the database gives no answer;
+        VaultError, NotOwner.
         """
         spec, project = run.plan.tasks[attempt.task], run.plan.spec.project
         own = levels(run, attempt.task)

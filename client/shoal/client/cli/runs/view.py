@@ -86,6 +86,8 @@ def tasks_table(
     for line in draw({name: task.get("depends_on", []) for name, task in newest.items()}):
         task = newest[line.task]
         notes = [task["reason"] or bars.get(task["id"]) or children_text(task)]
+        if task["environment"]:
+            notes.append(f"environment {task['environment']}")
         if line.also_after:
             notes.insert(0, f"also after {', '.join(line.also_after)}")
         note = "; ".join(filter(None, notes))

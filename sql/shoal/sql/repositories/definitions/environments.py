@@ -80,7 +80,11 @@ class Environments:
         if after is not None:
             query = query.where(environment.c.name > after)
         return await enough(
-            lambda most: self._connection.rows(query.limit(most)), _environment, _KIND, limit, "name"
+            lambda most: self._connection.rows(query.limit(most)),
+            _environment,
+            _KIND,
+            limit,
+            "name",
         )
 
     async def names(self) -> _NameList:

@@ -55,7 +55,7 @@ def named_environment(payload: pb.Payload, base: Mapping[str, str], group: str) 
         python, folder = str(interpreter), interpreter.parent
         path = variables.get("PATH", base["PATH"])
         variables["PATH"] = os.pathsep.join(filter(None, [str(folder), path]))
-        # Its drivers are Python, too; executors are elsewhere, and have an interpreter of their own.
+        # Spark's drivers are Python, too; executors elsewhere have an interpreter of their own.
         variables.setdefault("PYSPARK_DRIVER_PYTHON", python)
         if (folder.parent / _VIRTUAL).is_file():
             variables["VIRTUAL_ENV"] = str(folder.parent)
@@ -81,7 +81,9 @@ def _interpreter(given: pb.Environment, group: str) -> Path:
     raise EnvironmentUnusable(
         given.name,
         group,
-        f"{found} cannot be run on this worker" if there else f"this worker has no {found}; make "
+        f"{found} cannot be run on this worker"
+        if there
+        else f"this worker has no {found}; make "
         "it on all workers of the group, or name another one with "
         f"`shoal environment set {given.name} --python PATH`",
     )
