@@ -20,7 +20,7 @@ READY_FILE = "environment.ready"  # is there since the setup is over
 _SOURCE = """\
 shoal_setup=$1 shoal_ready=$2 shoal_folder=$PWD; shoal_program=("${@:3}"); set --
 trap 'shoal_code=$?; if [ "$shoal_code" = 0 ]; then shoal_code=1
-echo "shoal: the setup has called exit"; fi; exit "$shoal_code"' EXIT
+echo "the setup has called exit"; fi; exit "$shoal_code"' EXIT
 . "$shoal_setup" </dev/null
 shoal_code=$?
 if [ "$shoal_code" != 0 ]; then exit "$shoal_code"; fi
@@ -42,7 +42,7 @@ class Setup:
     def argv(self, program: Sequence[str]) -> list[str]:
         """Return the command line that sources the setup and then becomes ``program``."""
         files = [str(self.folder / SETUP_FILE), str(self.folder / READY_FILE)]
-        return [self.bash, "--norc", "-c", _SOURCE, "shoal", *files, *program]
+        return [self.bash, "--norc", "-c", _SOURCE, "bash", *files, *program]
 
     def failure(self) -> str | None:
         """Return why the program was not reached, of a process that has failed; None: it was.
