@@ -9,7 +9,7 @@ from httpx import Response
 
 from shoal.api.settings import ApiSettings
 from shoal.runtime.settings import ClusterSettings
-from tests.integration.api.conftest import PREFIX, Api, fields_of, in_process, opened, problem_of
+from tests.integration.api.conftest import PREFIX, Api, in_process, opened, problem_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -2,6 +2,7 @@
 
 import sys
 import venv
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
+from shoal.runtime import plugins
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.execution.environment.setup import READY_FILE, SETUP_FILE
 from tests.integration.worker.agent_kit import (
@@ -226,6 +228,85 @@ async def test_what_the_worker_does_not_have_is_told_with_environment_and_group(
         given = ml(setup="true", variables={"PATH": "/nowhere"})
         _, state, report = await ended(master, "SHELL", {"script": "true"}, given, group="gpu")
         assert "needs bash, which is not in the PATH of this worker" in report.reason
+
+
+async def test_types_that_start_programs_of_others_have_it_and_shoals_own_python_is_not_steered(
+    master: FakeMaster, worker: InProcessWorker, tmp_path: Path
+) -> None:
+    wrong = {"PYTHONHOME": "/no/such", "PYTHONPATH": str(tmp_path), "SPARK_HOME": "/no/such"}
+    given = ml(variables=wrong, setup="export SPARK_HOME=/from/the/setup")
+    params = {"script": "print()", "master": "local"}
+    _, state, report = await ended(master, "SPARK", params, given)
+    assert state == "FAILED"
+    assert "SPARK_HOME=/from/the/setup has no bin/spark-submit" in report.reason
+    (tmp_path / "a.jar").write_text("")
+    params = {"jar": str(tmp_path / "a.jar")}
+    _, state, report = await ended(master, "MR", params, given)
+    assert state == "FAILED"
+    assert "SPARK_HOME=/from/the/setup has no bin/spark-submit" in report.reason
+
+
+async def test_types_that_start_programs_of_others_are_told_by_standard_input(
+    master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
+) -> None:
+    """Which is theirs alone, secrets included: no setup gets to see it."""
+    given = ml(variables={"SPARK_HOME": "/no/such"}, setup="cat; echo read all")
+    params = {"script": "print()", "master": "local"}
+    number, _, report = await ended(master, "SPARK", params, given)
+    assert "SPARK_HOME=/no/such has no bin/spark-submit" in report.reason
+    assert log_text(cluster.data, number).splitlines()[:2] == [NOTE, "read all"]
+
+
+PLUGIN = """
+from pathlib import Path
+from shoal.core.task_types import Settling, TaskParams, TaskType
+
+class Params(TaskParams):
+    notes: str
+
+class Leaves(TaskType[Params]):
+    Params = Params
+
+    async def run(self, context, params):
+        return await context.run_process(["sh", "-c", f"echo begun >>{params.notes}; exit 3"])
+
+    def settling(self, context, params):
+        return Settling(["sh", "-c", f"echo settled by $TOOL >>{params.notes}"])
+"""
+
+
+@pytest.fixture
+def leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Install a type that leaves something running elsewhere, as pip would."""
+    info = tmp_path / "site" / "leaves-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info.parent / "leaves_type.py").write_text(PLUGIN)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: leaves\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[shoal.task_types]\nLEAVES = leaves_type:Leaves\n")
+    monkeypatch.syspath_prepend(info.parent)
+    plugins._installed.cache_clear()
+    yield
+    plugins._installed.cache_clear()
+    plugins.load_task_type.cache_clear()
+
+
+async def test_what_a_program_has_left_is_settled_in_its_environment(
+    leaves: None, master: FakeMaster, worker: InProcessWorker, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes"
+    given = ml(setup="export TOOL=hadoop")
+    _, state, report = await ended(master, "LEAVES", {"notes": str(notes)}, given)
+    assert (state, report.reason) == ("FAILED", "exit code 3")
+    assert notes.read_text() == "begun\nsettled by hadoop\n"
+
+
+async def test_program_that_its_setup_did_not_reach_has_left_nothing(
+    leaves: None, master: FakeMaster, worker: InProcessWorker, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes"
+    _, state, report = await ended(master, "LEAVES", {"notes": str(notes)}, ml(setup="exit 4"))
+    assert (state, report.exit_code) == ("FAILED", 4)
+    assert not notes.exists()
 
 
 async def test_kill_and_timeout_in_the_middle_of_a_setup_end_all_of_it(
