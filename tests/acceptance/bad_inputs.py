@@ -15,10 +15,13 @@ class Bad:
     mistake: str
     params: Mapping[str, Any]
     parameters: Mapping[str, str] | None = None
+    environment: str | None = None
 
     def task(self, number: int) -> dict[str, Any]:
         """Return the task of a workflow."""
+        named = {} if self.environment is None else {"environment": self.environment}
         return {
+            **named,
             "name": f"t{number}",
             "type": self.type,
             "params": dict(self.params),
@@ -65,6 +68,9 @@ REFUSED: Sequence[Bad] = (
     Bad("HTTP", "an address that is none", {"url": "example.org"}),
     Bad("SPARK", "too little memory", {"script": "x", "driver_memory": "64m"}),
     Bad("SPARK", "a setting that loads code", {"script": "x", "conf": {"spark.plugins": "a.B"}}),
+    Bad("PYTHON", "an environment that is not there", {"script": "x"}, environment="no_python"),
+    Bad("PYTHON", "one of other worker groups", {"script": "x"}, environment="of_gpu"),
+    Bad("HTTP", "an environment", {"url": "http://a/"}, environment="no_pythons"),
 )
 
 #: Published, and seen when the task runs.
@@ -74,6 +80,8 @@ RUN: Sequence[Bad] = (
     Bad("SHELL", "a resource that is not there", {"file": "etl/rum.sh"}),
     Bad("PYTHON", "a syntax error", {"script": "print("}),
     Bad("PYTHON", "an exception", {"script": "{}['a']"}),
+    Bad("PYTHON", "an interpreter that is missing", {"script": "x"}, environment="no_pythons"),
+    Bad("SHELL", "a setup that fails", {"script": "true"}, environment="bad_setup"),
     _sql("a data source that is not there", "SELECT 1", "warehose"),
     _sql("a server that does not answer", "SELECT 1", "closed"),
     _sql("a wrong password", "SELECT 1", "refused"),

@@ -129,11 +129,11 @@ def test_task_runs_in_its_own_environment_else_in_the_workflows(
 @pytest.mark.parametrize(
     ("fields", "field", "words"),
     [
-        ({"task": "ml", **SQL}, "tasks[0].environment", "a SQL task starts no program"),
+        ({"task": "ml", **SQL}, "tasks[0].environment", "tasks of the type SQL start no program"),
         (
             {"task": "ml", "kind": "SUB_WORKFLOW", "workflow": "x"},
             "tasks[0].environment",
-            "starts no program",
+            "start no program",
         ),
         ({"default": "none"}, "environment", "is for tasks"),
         ({"task": "a/b"}, "tasks[0].environment", "is no valid name"),

@@ -17,5 +17,5 @@ def environment_findings(task: Mapping[str, Any], kind: type[TaskKind[Any]]) -> 
     if isinstance(named, str) and named != NO_ENVIRONMENT and not kind.uses_environment:
         yield (
             ("environment",),
-            f"a {task.get('type')} task starts no program, so it has no environment; leave it out",
+            f"tasks of the type {task.get('type')} start no program, so they have none; leave it out",
         )
