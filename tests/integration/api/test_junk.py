@@ -63,6 +63,9 @@ async def _made(api: Api, project: str) -> dict[str, Any]:
         assert answer.status_code < 300, answer.text
 
     await api.store(lambda uow: uow.projects.ensure(project, datetime.now(UTC)))
+    # They belong to no project: each has the name of one.
+    answer = await api.client.put(f"{PREFIX}/environments/{project}", json={"setup": "true"})
+    assert answer.status_code == 201, answer.text
     await put("calendars/days", {"days": ["2026-01-01"]})
     await put("concurrency-groups/gpu", {"slots": 1})
     await put("parameters/x", {"value": "1"})
@@ -132,6 +135,7 @@ ROWS: Mapping[Table, tuple[str, str]] = {
     tables.project: ("name", "project"),
     tables.secret: ("project_id", "project"),
     tables.data_source: ("project_id", "project"),
+    tables.environment: ("name", "project"),
     tables.resource: ("project_id", "project"),
     tables.calendar: ("project_id", "project"),
     tables.concurrency_group: ("project_id", "project"),
@@ -210,10 +214,13 @@ def paths(api: Api, which: Mapping[str, Any]) -> dict[str, str]:
         for path, methods in describe(create_app(api.services))["paths"].items()
         if "get" in methods and not any(part in path for part in OTHER)
     ]
-    return {
-        path: path.format(**which, name=NAMED.get((path.split("/") + [""] * 6)[5], ""))
-        for path in found
-    }
+    return {path: path.format(**which, name=_name(path, which)) for path in found}
+
+
+def _name(path: str, which: Mapping[str, Any]) -> str:
+    if "/environments/" in path:
+        return str(which["project"])
+    return NAMED.get((path.split("/") + [""] * 6)[5], "")
 
 
 def lists_good(answer: httpx.Response, made: Stock) -> bool:

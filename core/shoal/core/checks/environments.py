@@ -15,7 +15,5 @@ def environment_findings(task: Mapping[str, Any], kind: type[TaskKind[Any]]) -> 
     """Check the environment that a task names; ``kind`` is its type."""
     named = task.get("environment")
     if isinstance(named, str) and named != NO_ENVIRONMENT and not kind.uses_environment:
-        yield (
-            ("environment",),
-            f"tasks of the type {task.get('type')} start no program, so they have none; leave it out",
-        )
+        text = f"tasks of the type {task.get('type')} start no program, so they have none"
+        yield ("environment",), f"{text}; leave it out"
