@@ -20,10 +20,13 @@ class Bad:
     mistake: str
     params: Mapping[str, Any]
     parameters: Mapping[str, str] | None = None
+    environment: str | None = None
 
     def task(self, number: int) -> dict[str, Any]:
         """Return the task of a workflow."""
+        named = {} if self.environment is None else {"environment": self.environment}
         return {
+            **named,
             "name": f"t{number}",
             "type": self.type,
             "params": dict(self.params),
@@ -82,6 +85,9 @@ REFUSED: Sequence[Bad] = (
     Bad("SPARK", "a setting that loads code", {"script": "x", "conf": {"spark.plugins": "a.B"}}),
     _flink("a setting that loads code", "flows", conf={"pipeline.jars": "/jobs/x.jar"}),
     _flink("a savepoint nobody finds", "flows", savepoint="savepoint-1"),
+    Bad("PYTHON", "an environment that is not there", {"script": "x"}, environment="no_python"),
+    Bad("PYTHON", "one of other worker groups", {"script": "x"}, environment="of_gpu"),
+    Bad("HTTP", "an environment", {"url": "http://a/"}, environment="no_pythons"),
 )
 
 #: Published, and seen when the task runs.
@@ -91,6 +97,8 @@ RUN: Sequence[Bad] = (
     Bad("SHELL", "a resource that is not there", {"file": "etl/rum.sh"}),
     Bad("PYTHON", "a syntax error", {"script": "print("}),
     Bad("PYTHON", "an exception", {"script": "{}['a']"}),
+    Bad("PYTHON", "an interpreter that is missing", {"script": "x"}, environment="no_pythons"),
+    Bad("SHELL", "a setup that fails", {"script": "true"}, environment="bad_setup"),
     _sql("a data source that is not there", "SELECT 1", "warehose"),
     _sql("a server that does not answer", "SELECT 1", "closed"),
     _sql("a wrong password", "SELECT 1", "refused"),

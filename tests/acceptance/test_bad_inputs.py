@@ -81,7 +81,18 @@ def _run(rest: Rest) -> list[Happened]:
     ]
 
 
-@pytest.mark.usefixtures("sources")
+@pytest.fixture
+def environments(rest: Rest) -> None:
+    """Environments that cannot be used."""
+    for name, body in {
+        "no_pythons": {"python": "/opt/venvs/gone"},
+        "of_gpu": {"worker_groups": ["gpu"]},
+        "bad_setup": {"setup": "echo no licence left; exit 3"},
+    }.items():
+        assert rest.http.put(f"/environments/{name}", json=body).status_code in (200, 201)
+
+
+@pytest.mark.usefixtures("sources", "environments")
 def test_each_mistake_has_a_reason_and_the_page_shows_it(rest: Rest, postgresql: Served) -> None:
     refused = [(bad, _refused(rest, bad)) for bad in REFUSED]
     run = list(zip(RUN, _run(rest), strict=True))

@@ -1,4 +1,4 @@
-"""A task that waits for a file, on a real cluster: it holds no slot, and tells what it waits for."""
+"""A task that waits for a file, on a real cluster: it holds no slot and says what it waits for."""
 
 from pathlib import Path
 

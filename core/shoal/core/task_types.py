@@ -134,6 +134,8 @@ class TaskContext(Protocol):
     secrets: Mapping[str, str]  # those that the task uses, by name
     data_sources: Mapping[str, DataSource]  # those that the params name, by name
     settings: Mapping[str, str]  # of the worker, what its administrator says to task types
+    environment: str  # that it runs in, as NAME@VERSION; empty: none
+    python: str  # the interpreter of its environment, a path; empty: it has none
 
     async def run_process(
         self,
@@ -172,11 +174,14 @@ class TaskKind(Generic[P]):
     A failure with one of ``permanent_exit_codes`` would be the same another time: no retry follows.
     ``not_yet_exit_code`` is none: what the task waits for is not there, and another attempt looks
     later (``docs/semantics.md``, looks). None: tasks of this kind do not look.
+    ``uses_environment``: it starts a program of others, so the environment that the workflow names
+    applies (``core.definition.environments``).
     """
 
     Params: ClassVar[type[TaskParams]]
     permanent_exit_codes: ClassVar[frozenset[int]] = frozenset()
     not_yet_exit_code: ClassVar[int | None] = None
+    uses_environment: ClassVar[bool] = False
 
     @classmethod
     def repeats_after_loss(cls, params: Mapping[str, Any]) -> bool:
@@ -194,6 +199,8 @@ class LogicType(TaskKind[P]):
 
 class TaskType(TaskKind[P], ABC):
     """One kind of task. Stateless; one object serves one attempt."""
+
+    uses_environment = True
 
     @abstractmethod
     async def run(self, context: TaskContext, params: P) -> Exit:

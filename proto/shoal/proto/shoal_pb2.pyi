@@ -287,6 +287,7 @@ class Payload(_message.Message):
     RESOURCES_FIELD_NUMBER: _builtins.int
     LOOKS_FIELD_NUMBER: _builtins.int
     WAITING_SINCE_FIELD_NUMBER: _builtins.int
+    ENVIRONMENT_FIELD_NUMBER: _builtins.int
     workflow_instance_id: _builtins.int
     task_instance_id: _builtins.int
     partition: _builtins.int
@@ -334,6 +335,10 @@ class Payload(_message.Message):
     def resources(self) -> _containers.RepeatedCompositeFieldContainer[Global___Resource]:
         """files that are copied into the attempt's folder"""
 
+    @_builtins.property
+    def environment(self) -> Global___Environment:
+        """of its program; absent: none"""
+
     def __init__(
         self,
         *,
@@ -361,14 +366,71 @@ class Payload(_message.Message):
         resources: _abc.Iterable[Global___Resource] | None = ...,
         looks: _builtins.int = ...,
         waiting_since: _builtins.float = ...,
+        environment: Global___Environment | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["environment", b"environment"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "data_sources", b"data_sources", "epoch", b"epoch", "logical_time", b"logical_time", "looks", b"looks", "outputs_from_log", b"outputs_from_log", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "queued_at", b"queued_at", "resources", b"resources", "secrets", b"secrets", "tag", b"tag", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "undeclared", b"undeclared", "version", b"version", "waiting_since", b"waiting_since", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "data_sources", b"data_sources", "environment", b"environment", "epoch", b"epoch", "logical_time", b"logical_time", "looks", b"looks", "outputs_from_log", b"outputs_from_log", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "queued_at", b"queued_at", "resources", b"resources", "secrets", b"secrets", "tag", b"tag", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "undeclared", b"undeclared", "version", b"version", "waiting_since", b"waiting_since", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Payload: _TypeAlias = Payload  # noqa: Y015
+
+@_typing.final
+class Environment(_message.Message):
+    """What an administrator says a program is to find around it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class VariablesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    NAME_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    VARIABLES_FIELD_NUMBER: _builtins.int
+    PYTHON_FIELD_NUMBER: _builtins.int
+    SETUP_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    version: _builtins.int
+    python: _builtins.str
+    """path of an interpreter or of a virtual environment; empty: none"""
+    setup: _builtins.str
+    """text for bash, sourced before the program; empty: none"""
+    @_builtins.property
+    def variables(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        version: _builtins.int = ...,
+        variables: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        python: _builtins.str = ...,
+        setup: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "python", b"python", "setup", b"setup", "variables", b"variables", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Environment: _TypeAlias = Environment  # noqa: Y015
 
 @_typing.final
 class Resource(_message.Message):
@@ -485,6 +547,7 @@ class Report(_message.Message):
     QUEUED_AT_FIELD_NUMBER: _builtins.int
     PERMANENT_FIELD_NUMBER: _builtins.int
     AGAIN_S_FIELD_NUMBER: _builtins.int
+    ENVIRONMENT_FIELD_NUMBER: _builtins.int
     kind: Global___ReportKind.ValueType
     at: _builtins.float
     started_at: _builtins.float
@@ -496,6 +559,8 @@ class Report(_message.Message):
     """of an attempt that FAILED: it would fail again, do not retry"""
     again_s: _builtins.float
     """of one that is RESCHEDULED: seconds until the next look"""
+    environment: _builtins.str
+    """that it runs in, as NAME@VERSION; empty: none"""
     @_builtins.property
     def attempt(self) -> Global___AttemptRef: ...
     @_builtins.property
@@ -515,10 +580,11 @@ class Report(_message.Message):
         queued_at: _builtins.float = ...,
         permanent: _builtins.bool = ...,
         again_s: _builtins.float = ...,
+        environment: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "attempt", b"attempt", "exit_code", b"exit_code"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "again_s", b"again_s", "at", b"at", "attempt", b"attempt", "exit_code", b"exit_code", "kind", b"kind", "outputs", b"outputs", "permanent", b"permanent", "queued_at", b"queued_at", "reason", b"reason", "started_at", b"started_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "again_s", b"again_s", "at", b"at", "attempt", b"attempt", "environment", b"environment", "exit_code", b"exit_code", "kind", b"kind", "outputs", b"outputs", "permanent", b"permanent", "queued_at", b"queued_at", "reason", b"reason", "started_at", b"started_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__exit_code: _TypeAlias = _typing.Literal["exit_code"]  # noqa: Y015
     _WhichOneofArgType__exit_code: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code"]  # noqa: Y015

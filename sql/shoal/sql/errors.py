@@ -23,6 +23,7 @@
         ├── ConcurrencyGroupInUse workflows still name the group, or tasks hold its slots
         ├── AccountExists         another account or group has the name
         ├── LastAdministrator     nobody could administer the cluster any more
+        ├── EnvironmentInUse      workflows still name the environment
         ├── PasswordOfAnotherServer   a kept password would be sent elsewhere
         ├── ResourceRefused       a file cannot be stored as a resource
         │   ├── PathTaken             a folder has its path, or a file that of one of its folders
@@ -192,6 +193,19 @@ class ConcurrencyGroupInUse(SqlError):
             if workflows
             else f"{attempts} tasks have slots of the concurrency group {project}/{name} or wait "
             "for one; wait for them or stop them, then delete it"
+        )
+
+
+class EnvironmentInUse(SqlError):
+    """The environment cannot be deleted while ``workflows``, PROJECT/NAME, name it."""
+
+    def __init__(self, name: str, workflows: Sequence[str]) -> None:
+        self.name, self.workflows = name, tuple(workflows)
+        listed = ", ".join(workflows[:10])
+        more = f" and {len(workflows) - 10} more" if len(workflows) > 10 else ""
+        super().__init__(
+            f"environment {name} is used by the workflows {listed}{more}; publish them without it, "
+            "then delete it"
         )
 
 

@@ -17,6 +17,7 @@ from shoal.sql.repositories.definitions.backfills import Backfills
 from shoal.sql.repositories.definitions.calendars import Calendars
 from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
 from shoal.sql.repositories.definitions.data_sources import DataSources
+from shoal.sql.repositories.definitions.environments import Environments
 from shoal.sql.repositories.definitions.plans import PlanCache
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.repositories.definitions.resources import Resources
@@ -143,6 +144,10 @@ class UnitOfWork:
         return Resources(self.connection, self.projects)
 
     @cached_property
+    def environments(self) -> Environments:
+        return Environments(self.connection)
+
+    @cached_property
     def cluster(self) -> Cluster:
         return Cluster(self.connection)
 
@@ -198,6 +203,7 @@ class UnitOfWork:
             self.projects,
             self.schedules,
             self.concurrency,
+            self.environments,
             self.events,
         )
 

@@ -46,6 +46,7 @@ class HandWorker:
         *,
         reason: str = "",
         again_s: float = 0.0,
+        environment: str = "",
     ) -> "pb.ReportVerdict.Kind.ValueType":
         """Report one end, to the owner of the partition, and return the verdict."""
         report = pb.Report(
@@ -55,6 +56,7 @@ class HandWorker:
             exit_code=exit_code,
             reason=reason,
             again_s=again_s,
+            environment=environment,
         )
         return (await self._report(claim, report, None)).verdicts[0].kind
 

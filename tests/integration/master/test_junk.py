@@ -18,6 +18,7 @@ from sqlalchemy import Table, text
 
 from shoal.coordination import partition_of
 from shoal.core.data_sources.spec import DataSourceSpec
+from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.quarantine import Kind, QuarantinedItem
 from shoal.core.runs.records import Instance
@@ -273,6 +274,7 @@ SPOILT: Sequence[tuple[Table, Sequence[str]]] = (
     (tables.project, ("parameters",)),
     (tables.secret, ("ciphertext",)),
     (tables.data_source, ("kind", "host", "port", "options", "shared_with", "password")),
+    (tables.environment, ("variables", "python", "setup", "worker_groups", "version")),
     (tables.cluster, ("uid",)),
     (tables.concurrency_group, ("slots",)),
 )
@@ -310,6 +312,7 @@ async def _victims(bench: Bench) -> dict[str, list[dict[str, Any]]]:
         source = DataSourceSpec.model_validate({"kind": "hive", "host": "db"})
         password = StoredPassword("x")
         await uow.data_sources.put("default", "d", source, password, datetime.now(UTC))
+        await uow.environments.put("e", EnvironmentSpec(setup="true"), datetime.now(UTC))
         await uow.calendars.put("default", "c", [], "", datetime.now(UTC))
         await uow.concurrency.put("default", "g", 1, "", datetime.now(UTC))
         await uow.partitions.ensure(PARTITIONS)
@@ -318,7 +321,7 @@ async def _victims(bench: Bench) -> dict[str, list[dict[str, Any]]]:
         schedules = [{"cron": "* * * * * ?", "calendar": "c", "parameters": {"x": "1"}}]
         tasks: dict[str, dict[str, Any]] = {
             "a": {"concurrency_group": "g"} if n % 2 else {},
-            "b": {"depends_on": ["a"]},
+            "b": {"depends_on": ["a"], "environment": "e"},
             "c": {"type": "DEPENDENT", "params": {"when": {"workflow": "w0", "date": "today"}}},
         }
         overlap = {"overlap": "queue"} if n % 3 == 0 else {}
@@ -355,6 +358,7 @@ async def _victims(bench: Bench) -> dict[str, list[dict[str, Any]]]:
         "project": [{"name": "default"}],
         "secret": [{"name": "s"}],
         "data_source": [{"name": "d"}],
+        "environment": [{"name": "e"}],
         "cluster": [{"number": 1}],
         "concurrency_group": [{"name": "g"}],
     }
@@ -374,5 +378,6 @@ async def _lists(bench: Bench) -> None:
         await uow.events.after(0, 1000)
         await uow.concurrency.list()
         await uow.data_sources.list()
+        await uow.environments.list()
         for one in found:
             await uow.tasks.of_instance(one.id)

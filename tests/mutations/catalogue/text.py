@@ -76,7 +76,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "outputs are variables of any name",
         Promise.TEXT_STAYS_TEXT,
         "worker/shoal/worker/execution/context.py",
-        ("taken={*own, *payload.undeclared}", "taken=own"),
+        ("taken={*base, *own, *payload.undeclared}", "taken=own"),
         (f"{_AGENT}::test_value_that_is_not_declared_is_a_variable_with_a_prefix_only",),
     ),
     mutation(

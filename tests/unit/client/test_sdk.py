@@ -106,6 +106,7 @@ def test_all_that_the_model_knows_can_be_said() -> None:
         timezone="Europe/Paris",
         priority="HIGH",
         on_failure="fail_fast",
+        environment="ml",
     ) as w:
         Shell(
             "a",
@@ -121,7 +122,7 @@ def test_all_that_the_model_knows_can_be_said() -> None:
             retry_delay="10s",
             timeout=dt.timedelta(minutes=5),
         )
-        Python("b", script="print()", interpreter="python3")
+        Python("b", script="print()", interpreter="python3", environment="none")
         Spark("c", script="print()", driver_memory="1g", conf={"spark.ui.enabled": "true"})
         Task("d", type="SHELL", script="true", retries=1)
         Task("e", type="SHELL", params={"script": "true"})
@@ -133,6 +134,7 @@ def test_all_that_the_model_knows_can_be_said() -> None:
         "fail_fast",
         "HIGH",
     )
+    assert (spec.environment, a.environment, spec.tasks[1].environment) == ("ml", None, "none")
     assert (a.retries, a.retry_delay, a.timeout, a.worker_group) == (2, 10.0, 300.0, "gpu")
     assert (a.run_when, a.enabled, a.priority.name) == ("all_done", False, "LOW")
     assert spec.parameters["date"].default == "2013-01-01"

@@ -11,7 +11,7 @@ from shoal.core.runs.states import TaskState
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 OTHERS = Attempt(
     "b", 2, TaskState.FAILED, 7, 1, 2, 3, NOW, NOW, "w", "why", 3, NOW, NOW, NOW,
-    SkipCause.BRANCH, True, Termination.KILL, NOW, {"a": "1"}, {"b": 2},
+    SkipCause.BRANCH, True, Termination.KILL, NOW, {"a": "1"}, {"b": 2}, "ml@3",
 )  # fmt: skip
 
 

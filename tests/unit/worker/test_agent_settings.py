@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from shoal.runtime.settings import InvalidSettings, load_settings
-from shoal.worker.execution.environment import (
+from shoal.worker.execution.environment.variables import (
     LONGEST_VALUE,
     MOST_BYTES,
     base_environment,

@@ -291,6 +291,7 @@ def _resources(base: Foundation, tasks: asyncio.TaskGroup) -> ResourceCache:
 def _surroundings(base: Foundation, store: LogStore, resources: ResourceCache) -> Surroundings:
     return Surroundings(
         worker_id=base.worker_id,
+        group=base.settings.group,
         work_root=base.home.folders.work,
         store=store,
         spool=base.spool,

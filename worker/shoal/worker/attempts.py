@@ -50,6 +50,7 @@ class Attempt:
         self.work_dir: Path | None = None
         self.log_path: Path | None = None  # while a process may write to it
         self.result_log: Path | None = None  # of its process, also when that has ended
+        self.environment = ""  # that its program runs in, as NAME@VERSION
         self.masks: list[str] = []  # texts of its secrets that must not be shown
         self.log_dropped = 0  # bytes that the limit has cost it so far
         self.over = asyncio.Event()  # set with END: its log is complete

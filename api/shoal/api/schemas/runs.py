@@ -48,6 +48,7 @@ _TASK = {
     "queued_at": TIME,
     "started_at": TIME,
     "finished_at": None,
+    "environment": "ml@3",
 }
 
 
@@ -137,6 +138,9 @@ class TaskOut(BaseModel):
     queued_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
+    environment: str | None = Field(
+        description="NAME@VERSION of the environment that it runs in; null: none, or not yet."
+    )
 
 
 class TaskDetail(TaskOut):

@@ -31,6 +31,7 @@ from shoal.sql.errors import (
     CalendarInUse,
     ConcurrencyGroupInUse,
     DatabaseUnavailable,
+    EnvironmentInUse,
     IntegrityViolated,
     InvalidValue,
     LastAdministrator,
@@ -115,6 +116,7 @@ _KINDS: Mapping[type[ShoalError], Kind] = {
     ConcurrencyGroupInUse: Kind(
         HTTPStatus.CONFLICT, "concurrency-group-in-use", "The concurrency group is in use"
     ),
+    EnvironmentInUse: Kind(HTTPStatus.CONFLICT, "environment-in-use", "The environment is in use"),
     PasswordOfAnotherServer: Kind(
         HTTPStatus.CONFLICT,
         "password-of-another-server",

@@ -7,7 +7,7 @@ import typer
 from shoal.client.cli.backfills import show as backfills
 from shoal.client.cli.backfills import start as backfill
 from shoal.client.cli.cluster import commands as cluster
-from shoal.client.cli.cluster import purging, status
+from shoal.client.cli.cluster import environments, purging, status
 from shoal.client.cli.exits import EPILOG
 from shoal.client.cli.runs import logs, task, why
 from shoal.client.cli.runs import request as requesting
@@ -59,6 +59,7 @@ def build() -> typer.Typer:
         backfills,
         logs,
         status,
+        environments,
         purging,
         cluster,
     ):

@@ -21,6 +21,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shoal.core.data_sources.spec import DataSourceSpec
+from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.definition.parameters import RESERVED_PATTERN, launch
 from shoal.core.definition.resources import RESOURCES
 from shoal.core.errors import ShoalError
@@ -30,6 +31,7 @@ from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.scope import levels
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.task_types import Exit, SparkConnect, TaskType
+from shoal.master.dispatch.environments import wanted_environment
 from shoal.master.dispatch.payloads import ProjectSecrets, payload
 from shoal.master.dispatch.resources import wanted_resources
 from shoal.master.dispatch.sources import SourceMaker, Wanted, wanted_sources
@@ -37,7 +39,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.plugins import load_task_type
 from shoal.runtime.vault import Vault
 from shoal.sql.repositories.definitions.data_sources import StoredDataSource, StoredPassword
-from shoal.worker.execution.context import AttemptContext, prepare
+from shoal.worker.execution.context import AttemptContext, Prepared, prepare
 from shoal.worker.logs.secret_forms import forms
 from shoal.worker.supervisor.shim.masking import Masker
 from shoal.worker.supervisor.shim.outputs import BadOutput, collect
@@ -78,6 +80,17 @@ class NoResourceGiven(ShoalError):
         super().__init__(
             f"the task uses the resource {reference}{where}; a trial takes it from a folder with "
             "the files of the project: name it with --resources DIR"
+        )
+
+
+class NoEnvironmentGiven(ShoalError):
+    """The task runs in an environment that the caller has not given."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the task runs in the environment {name}, which is the cluster's; a trial takes it "
+            f"from a file: `shoal environment show {name} --json >{name}.json`, then "
+            f"--environment-file {name}.json; or --no-environment"
         )
 
 
@@ -165,11 +178,16 @@ class Trial:
         given: Mapping[str, str],
         environment: Mapping[str, str],
         resources: Path | None = None,
+        around: EnvironmentSpec | None = None,
+        *,
+        no_environment: bool = False,
     ) -> None:
         """``given`` are parameters by name, also those of the project and of tasks upstream.
 
-        ``resources``: a folder that holds the resources of the project by their paths. Raises
-        NotForTrial, InvalidMacro, NoSecretGiven, NoDataSourceGiven, NoResourceGiven.
+        ``resources``: a folder that holds the resources of the project by their paths.
+        ``around``: the environment that the task names; ``no_environment``: do without.
+        Raises NotForTrial, InvalidMacro, NoSecretGiven, NoDataSourceGiven, NoResourceGiven,
+        NoEnvironmentGiven.
         """
         kind = load_task_type(plan.tasks[task].type)
         if not issubclass(kind, TaskType):
@@ -182,6 +200,9 @@ class Trial:
         attempt = Attempt(task, 1, TaskState.CLAIMED, id=1)
         run = _run(plan, attempt, logical_time, given)
         self._payload = _payload(run, attempt, environment)
+        self._group = plan.tasks[task].worker_group
+        if (found := _environment(run, attempt, around, no_environment)) is not None:
+            self._payload.environment.CopyFrom(found)
         self._files = _files(run, attempt, resources)
         passwords = [source.password for source in self._payload.data_sources.values()]
         self._masked = [*self._payload.secrets.values(), *filter(None, passwords)]
@@ -208,7 +229,11 @@ class Trial:
         task types. Cancelling ends the task's processes.
         """
         with tempfile.TemporaryDirectory(prefix="shoal-test-") as folder:
-            prepared = prepare(self._payload, Path(folder) / "task", self._environment, ())
+            place = Path(folder) / "task"
+            try:
+                prepared = prepare(self._payload, place, self._environment, (), self._group)
+            except ShoalError as error:
+                return Tried(1, str(error))
             for path, source in self._files.items():
                 target = prepared.work_dir / RESOURCES / path
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -230,18 +255,21 @@ class Trial:
                 return Tried(1, f"timed out after {timeout_s:g} s")
             except ShoalError as error:
                 return Tried(1, str(error))
-            return self._tried(ended, task_type, prepared.work_dir, prepared.output_file)
+            return self._tried(ended, task_type, prepared)
 
-    def _tried(self, ended: Exit, task_type: TaskType[Any], folder: Path, outputs: Path) -> Tried:
+    def _tried(self, ended: Exit, task_type: TaskType[Any], prepared: Prepared) -> Tried:
         if ended.signal is not None:
             return Tried(128 + ended.signal, f"ended by signal {ended.signal}")
         if ended.code:
-            reason = task_type.failure(folder) or f"exit code {ended.code}"
+            setup = prepared.setup.failure() if prepared.setup is not None else None
+            reason = setup or task_type.failure(prepared.work_dir) or f"exit code {ended.code}"
             is_look = ended.code == task_type.not_yet_exit_code
-            again_s = looks.bounded(task_type.again_s(folder) or 0.0) if is_look else None
+            again_s = (
+                looks.bounded(task_type.again_s(prepared.work_dir) or 0.0) if is_look else None
+            )
             return Tried(ended.code, self._masker.mask(reason), again_s)
         try:
-            found = collect(str(outputs), None, RESERVED_PATTERN)
+            found = collect(str(prepared.output_file), None, RESERVED_PATTERN)
         except (BadOutput, OSError) as error:
             return Tried(1, f"its outputs cannot be used: {error}")
         return Tried(0, outputs={name: self._masker.mask(text) for name, text in found.items()})
@@ -293,6 +321,22 @@ def _payload(run: Run, attempt: Attempt, environment: Mapping[str, str]) -> pb.P
     sources = _GivenSources(run, attempt, own, secrets.vault, {plan.spec.project: secrets})
     found = sources.found(wanted_sources(run, attempt, own), environment)
     return payload(run, attempt, 0, secrets, own, found)
+
+
+def _environment(
+    run: Run, attempt: Attempt, given: EnvironmentSpec | None, none: bool
+) -> pb.Environment | None:
+    """Return what the payload holds. Raises NoEnvironmentGiven, NotForTrial."""
+    name = wanted_environment(run, attempt)
+    if name is None and given is not None:
+        raise NotForTrial("the task runs in no environment: leave out --environment-file")
+    if name is None or none:
+        return None
+    if given is None:
+        raise NoEnvironmentGiven(name)
+    return pb.Environment(
+        name=name, variables=given.variables, python=given.python, setup=given.setup
+    )
 
 
 def _files(run: Run, attempt: Attempt, folder: Path | None) -> dict[str, Path]:

@@ -20,6 +20,7 @@ from shoal.client.rest.commands import CommandCalls
 from shoal.client.rest.concurrency import ConcurrencyCalls
 from shoal.client.rest.connection import PAGE, Connection
 from shoal.client.rest.data_sources import DataSourceCalls
+from shoal.client.rest.environments import EnvironmentCalls
 from shoal.client.rest.paths import part, workflow_path
 from shoal.client.rest.purges import PurgeCalls
 from shoal.client.rest.resources import ResourceCalls
@@ -71,6 +72,7 @@ class ShoalClient(
     ValueCalls,
     DataSourceCalls,
     ConcurrencyCalls,
+    EnvironmentCalls,
     PurgeCalls,
     ResourceCalls,
 ):

@@ -56,6 +56,22 @@ class DataSourceKindJson(TypedDict):
     options_schema: dict[str, Any]
 
 
+class EnvironmentJson(TypedDict):
+    name: str
+    description: str
+    variables: dict[str, str]
+    python: str
+    setup: str
+    worker_groups: list[str]
+    version: int
+    created_at: str
+    updated_at: str
+
+
+class EnvironmentDetailJson(EnvironmentJson):
+    workflows: list[str]
+
+
 class ResourceJson(TypedDict):
     project: str
     path: str
@@ -232,6 +248,7 @@ class TaskInstanceJson(TypedDict):
     queued_at: str | None
     started_at: str | None
     finished_at: str | None
+    environment: str | None
     depends_on: NotRequired[list[str]]  # within an instance
     outputs: NotRequired[dict[str, str]]  # of a single one
     detail: NotRequired[dict[str, Any]]

@@ -31,6 +31,7 @@ class TaskOptions(TypedDict, total=False):
     parameters: Mapping[str, Scalar]
     priority: PriorityName
     worker_group: str
+    environment: str
     concurrency_group: str
     run_when: RunWhenName
     delay: Duration
@@ -58,6 +59,7 @@ class WorkflowOptions(TypedDict, total=False):
     max_active: int
     max_queued: int
     backfill_base: Literal["logical_time", "next_day"]
+    environment: str
 
 
 # Those that a definition has under the same name.

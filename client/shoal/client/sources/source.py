@@ -46,12 +46,14 @@ class Source:
 
 
 def keeps_text(path: ValuePath) -> bool:
-    """Whether a number at ``path`` is kept as it is written: parameters travel as text.
+    """Whether a number at ``path`` is kept as it is written: parameters and variables are texts.
 
     So ``default: 1.10`` or ``007`` means just that, not 1.1 or 7.
     """
     match path:
         case ("parameters", _) | ("parameters", _, "default"):
+            return True
+        case ("variables", _):  # of an environment
             return True
         case ("schedules", _, "parameters", _):
             return True

@@ -23,6 +23,7 @@ class Permission(StrEnum):
     CLUSTER_READ = "cluster.read"  # masters, workers, partitions, queues, quarantine, stores
     PROJECT_CREATE = "project.create"
     HISTORY_PURGE = "history.purge"  # delete the past of all projects
+    ENVIRONMENT_EDIT = "environment.edit"  # what programs find around them
     USER_MANAGE = "user.manage"  # users, groups, their roles, tokens and sessions
 
 
@@ -40,6 +41,7 @@ OF_PLATFORM = frozenset(
         Permission.CLUSTER_READ,
         Permission.PROJECT_CREATE,
         Permission.HISTORY_PURGE,
+        Permission.ENVIRONMENT_EDIT,
         Permission.USER_MANAGE,
     }
 )

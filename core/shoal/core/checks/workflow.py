@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from shoal.core.checks.environments import environment_findings
 from shoal.core.checks.parameters import Path as Path
 from shoal.core.checks.parameters import parameters_findings, params_findings
 from shoal.core.checks.resources import names_findings, resources_findings
@@ -276,6 +277,8 @@ def _check_params(
     except UnknownTaskType as error:
         findings.add((*path, "type"), str(error))
         return
+    for inner, message in environment_findings(task, task_type):
+        findings.add((*path, *inner), message)
     on_worker = issubclass(task_type, TaskType)  # masters render no params
     try:
         task_type.Params.model_validate(dict(params))

@@ -68,7 +68,9 @@ def start(draft: Draft, event: TaskStarted) -> None:
     attempt = draft.newest(event.task_instance_id)
     if attempt is not None and attempt.state is _T.CLAIMED and attempt.worker == event.worker:
         started_at = _account(attempt, event.started_at) or event.at
-        started = draft.signal(attempt.task, TaskSignal.START, started_at=started_at)
+        started = draft.signal(
+            attempt.task, TaskSignal.START, started_at=started_at, environment=event.environment
+        )
         deadlines.remind_of(draft, started)
 
 
@@ -97,6 +99,7 @@ def end(draft: Draft, event: TaskEnded) -> None:
         started_at=_account(attempt, event.started_at) or attempt.started_at,
         finished_at=_account(attempt, event.ended_at) or event.at,
         outputs=event.outputs if signal is TaskSignal.SUCCEED else {},
+        environment=event.environment or attempt.environment,
     )
     if signal is TaskSignal.RESCHEDULE:
         _look_again(draft, attempt.task, event)

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, field_validator, model_validator
 
 from shoal.core.definition import long_json
+from shoal.core.definition.environments import DefaultEnvironment
 from shoal.core.definition.fields import (
     Day,
     Duration,
@@ -106,6 +107,7 @@ class TaskSpec(Strict):
     enabled: StrictBool = True
     priority: Level = Priority.MEDIUM
     worker_group: Name = "default"
+    environment: Name | None = None  # None: the workflow's; "none": no environment
     concurrency_group: Name | None = None
     delay: Duration = 0.0  # between being ready and being queued
     retries: StrictInt = Field(default=0, ge=0, le=100)
@@ -187,6 +189,7 @@ class WorkflowSpec(Strict):
         default=1_000, ge=1, le=100_000
     )  # runs that may wait; more are refused
     backfill_base: BackfillBase = BackfillBase.LOGICAL_TIME
+    environment: DefaultEnvironment | None = None  # of tasks that name none
     schedules: tuple[ScheduleSpec, ...] = ()
     tasks: tuple[TaskSpec, ...] = Field(min_length=1, max_length=MAX_TASKS)
 

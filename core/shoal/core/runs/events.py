@@ -50,12 +50,16 @@ class TaskRequeued:
 
 @dataclass(frozen=True)
 class TaskStarted:
-    """The attempt's process runs, since ``started_at`` by the worker's account (None: now)."""
+    """The attempt's process runs, since ``started_at`` by the worker's account (None: now).
+
+    ``environment``: in which it does, as NAME@VERSION; None: in none.
+    """
 
     task_instance_id: int
     worker: str
     at: datetime
     started_at: datetime | None = None
+    environment: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,7 @@ class TaskEnded:
     ``ended_at`` are the worker's account (None: ``at``), for people: nothing is timed by them.
     ``permanent``: a failure that would be the same another time. ``again_s``: with RESCHEDULE, the
     seconds until the next look; it is kept within ``SHORTEST_S`` and ``LONGEST_S`` of ``looks``.
+    ``environment``: see TaskStarted.
     """
 
     task_instance_id: int
@@ -79,6 +84,7 @@ class TaskEnded:
     outputs: Mapping[str, str] = field(default_factory=dict)
     permanent: bool = False
     again_s: float = 0.0
+    environment: str | None = None
 
 
 @dataclass(frozen=True)

@@ -146,6 +146,7 @@ class TaskInstance:
     warned_at: datetime | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)
     detail: Mapping[str, Any] = field(default_factory=dict)
+    environment: str | None = None
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,7 @@ class Attempt:
     warned_at: datetime | None = None  # when it was found to run longer than its timeout
     outputs: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     detail: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    environment: str | None = None  # that its program ran in, as NAME@VERSION
 
     @property
     def finished(self) -> bool:

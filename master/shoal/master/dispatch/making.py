@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.scope import levels
+from shoal.master.dispatch.environments import environment_of, wanted_environment
 from shoal.master.dispatch.payloads import ProjectSecrets, may_use_secrets, payload
 from shoal.master.dispatch.resources import resources_of, wanted_resources
 from shoal.master.dispatch.sources import (
@@ -41,30 +42,37 @@ class PayloadMaker:
     async def make(self, run: Run, attempt: Attempt) -> pb.Payload:
         """Return the payload of a stored attempt.
 
-        Raises InvalidMacro, UnknownSecret, UnknownDataSource, UnknownResource and others that say
-        why the task cannot be run; SqlError if the database gives no answer; VaultError, NotOwner.
+        Raises InvalidMacro, UnknownSecret, UnknownDataSource, UnknownResource, UnknownEnvironment
+        and others that say why the task cannot be run; SqlError if the database gives no answer;
+        VaultError, NotOwner.
         """
         spec, project = run.plan.tasks[attempt.task], run.plan.spec.project
         own = levels(run, attempt.task)
         wanted = wanted_sources(run, attempt, own)
         named = wanted_resources(run, attempt, own)
         needs_secrets = may_use_secrets(spec, own)
+        around = wanted_environment(run, attempt)
         secrets: dict[str, ProjectSecrets] = {}
         sources: dict[str, pb.DataSource] = {}
         resources: list[pb.Resource] = []
-        if wanted or named or needs_secrets:
+        environment: pb.Environment | None = None
+        if wanted or named or needs_secrets or around:
             async with self._database.unit_of_work(read_only=True) as uow:
                 stored = await _stored(uow, project, wanted) if wanted else {}
                 homes = {one.project for one in stored.values() if uses_secrets(one)}
                 for home in sorted(homes | ({project} if needs_secrets else set())):
                     secrets[home] = await self._secrets(uow, home)
                 resources = await resources_of(uow, run, named) if named else []
+                if around:
+                    environment = await environment_of(uow, run, attempt, around)
             if wanted:
                 maker = SourceMaker(run, attempt, own, self._vault, secrets)
                 sources = maker.make(wanted, stored)
         epoch = self._epoch_of(run.partition)  # after the last pause: it may have changed hands
         made = payload(run, attempt, epoch, secrets.get(project), own, sources, self._cluster)
         made.resources.extend(resources)
+        if environment is not None:
+            made.environment.CopyFrom(environment)
         return made
 
     async def _secrets(self, uow: UnitOfWork, project: str) -> ProjectSecrets:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import grpc
 import structlog
 
+from shoal.core.definition.environments import LONGEST_LABEL
 from shoal.core.errors import ShoalError
 from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskRequeued, TaskStarted
 from shoal.core.runs.run import Attempt, Run
@@ -317,8 +318,9 @@ def _event(
     It happens now: a worker's account of the time is shown to people, and decides nothing.
     """
     ref, now = report.attempt, time.now
+    environment = report.environment[:LONGEST_LABEL] or None
     if report.kind == pb.STARTED:
-        return TaskStarted(ref.task_instance_id, worker, now, time.instant(report.at))
+        return TaskStarted(ref.task_instance_id, worker, now, time.instant(report.at), environment)
     if report.kind == pb.RETURNED:
         return TaskRequeued(ref.task_instance_id, worker, _hold(report.queued_at), now)
     if report.kind not in _ENDS:
@@ -335,6 +337,7 @@ def _event(
         outputs=dict(report.outputs),
         permanent=report.permanent,
         again_s=report.again_s,
+        environment=environment,
     )
 
 

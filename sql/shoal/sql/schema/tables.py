@@ -107,6 +107,23 @@ data_source = Table(
     sqlite_autoincrement=True,
 )
 
+# Of the cluster, not of a project. ``worker_groups``: whose workers have it; none: all.
+environment = Table(
+    "environment",
+    metadata,
+    row_id(),
+    Column("name", Line(100), nullable=False, unique=True),
+    Column("description", Prose, nullable=False),
+    Column("variables", Json(dict, texts=True), nullable=False),
+    Column("python", Prose, nullable=False),
+    Column("setup", Prose, nullable=False),
+    Column("worker_groups", Json(list, texts=True), nullable=False),
+    Column("version", Integer, nullable=False),  # grows with each change
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
 # A version of a file. It is an upload until ``version`` is there; it counts from ``created_at``
 # until ``ended_at``: it has been replaced or deleted then. ``object``: its name in the storage.
 resource = Table(
@@ -405,6 +422,7 @@ task_instance = Table(
     Column("warned_at", UtcDateTime),
     Column("outputs", Json(dict, texts=True)),
     Column("detail", Json(dict)),
+    Column("environment", Line(120)),  # NAME@VERSION
     # Only of tasks that need a slot: PROJECT/NAME of the group, and the place in its line.
     Column("concurrency_group", Line(201)),
     Column("workflow_priority", Integer),

@@ -15,7 +15,9 @@ from shoal.core.errors import ShoalError
 from shoal.core.task_types import Exit, SparkConnect
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.data_sources import from_message
-from shoal.worker.execution.environment import (
+from shoal.worker.execution.environment.named import Named, named_environment
+from shoal.worker.execution.environment.setup import Setup, prepare_setup
+from shoal.worker.execution.environment.variables import (
     base_environment,
     identity,
     parameter_variables,
@@ -44,35 +46,45 @@ class Prepared:
     """The folder and the environment of an attempt, ready for its process.
 
     ``in_file_only`` are the parameters that do not fit into variables, with their sizes in bytes.
+    ``named`` is the environment that the workflow names, ``setup`` what is sourced of it.
     """
 
     work_dir: Path
     output_file: Path  # where the process may write its outputs
     environment: Mapping[str, str]
     in_file_only: Mapping[str, int]
+    named: Named
+    setup: Setup | None
 
 
 def prepare(
-    payload: pb.Payload, work_dir: Path, worker_env: Mapping[str, str], passed: Sequence[str]
+    payload: pb.Payload,
+    work_dir: Path,
+    worker_env: Mapping[str, str],
+    passed: Sequence[str],
+    group: str,
 ) -> Prepared:
     """Make the attempt's folder ``work_dir`` (0700) with its parameters file. Blocks.
 
-    Raises OSError, SecretsTooLarge.
+    ``group`` is the worker's. Raises OSError, SecretsTooLarge, EnvironmentUnusable.
     """
     make_folder(work_dir)  # an old one is of an earlier hold on the same attempt: never reported
     parameters = dict(payload.parameters)
     file, output_file = work_dir / PARAMETERS_FILE, work_dir / OUTPUT_FILE
     write_new(file, json.dumps(parameters, ensure_ascii=False).encode("utf-8"), 0o600)
     base = base_environment(worker_env, work_dir, passed)
-    own = {**base, **identity(payload, file, output_file)}
-    own |= secret_variables(payload.secrets)
-    variables = parameter_variables(parameters, taken={*own, *payload.undeclared})
+    named = named_environment(payload, base, group)
+    own = {**identity(payload, file, output_file), **secret_variables(payload.secrets)}
+    variables = parameter_variables(parameters, taken={*base, *own, *payload.undeclared})
     in_file_only = {
         name: len(value.encode())
         for name, value in sorted(parameters.items())
         if f"SHOAL_PARAM_{name.upper()}" not in variables
     }
-    return Prepared(work_dir, output_file, {**variables, **own}, in_file_only)
+    around = {name: value for name, value in base.items() if name not in named.without}
+    environment = {**around, **named.variables, **variables, **own}
+    setup = prepare_setup(named, work_dir, environment["PATH"], group)
+    return Prepared(work_dir, output_file, environment, in_file_only, named, setup)
 
 
 class AttemptContext:
@@ -96,9 +108,11 @@ class AttemptContext:
             name: from_message(name, source) for name, source in payload.data_sources.items()
         }
         self.settings: Mapping[str, str] = settings
+        self.environment: str = prepared.named.label
+        self.python: str = prepared.named.python
         self.work_dir: Path = prepared.work_dir
         self.parameters: Mapping[str, str] = dict(payload.parameters)
-        self._environment = prepared.environment
+        self._variables, self._setup = prepared.environment, prepared.setup
         self._run, self._spark = run, spark
         self._ran = False
 
@@ -114,7 +128,8 @@ class AttemptContext:
         if self._ran:
             raise ShoalError("a task type may run one process only: its end is the result")
         self._ran = True
-        return await self._run(argv, {**self._environment, **(env or {})}, stdin)
+        whole = argv if self._setup is None else self._setup.argv(argv)
+        return await self._run(whole, {**self._variables, **(env or {})}, stdin)
 
     async def spark_connect(self) -> SparkConnect:
         """See TaskContext."""

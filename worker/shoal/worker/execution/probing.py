@@ -19,7 +19,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.data_sources import from_message
 from shoal.proto.shoal_pb2_grpc import ProbeServiceServicer
 from shoal.worker.execution.attempt import LaunchRequest, Outcome
-from shoal.worker.execution.environment import base_environment
+from shoal.worker.execution.environment.variables import base_environment
 from shoal.worker.execution.launching import Launcher
 from shoal.worker.logs.secret_forms import forms
 from shoal.worker.supervisor.shim.masking import Masker

@@ -29,6 +29,7 @@ from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
 from shoal.worker.execution.cleaning import Cleaner
 from shoal.worker.execution.context import AttemptContext, Prepared, prepare
 from shoal.worker.execution.disk_work import DiskWork
+from shoal.worker.execution.environment.named import environment_of
 from shoal.worker.execution.launching import (
     Launched,
     Launcher,
@@ -45,7 +46,12 @@ from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
 from shoal.worker.intake.requeue import Requeuer
 from shoal.worker.logs.files import LogStore
 from shoal.worker.logs.limit import LogLimit
-from shoal.worker.logs.notes import append_line, in_file_only, resources_used
+from shoal.worker.logs.notes import (
+    append_line,
+    environment_used,
+    in_file_only,
+    resources_used,
+)
 from shoal.worker.logs.secret_forms import forms
 from shoal.worker.results.reporting import Reporter
 from shoal.worker.results.results import (
@@ -76,6 +82,7 @@ class Surroundings:
     """What all attempts of this worker share."""
 
     worker_id: str
+    group: str
     work_root: Path
     store: LogStore
     spool: Spool
@@ -249,11 +256,11 @@ class Runner:
         work_dir = attempt.work_dir = around.work_root / str(attempt.id)
         passwords = [source.password for source in payload.data_sources.values()]
         attempt.masks = forms([*payload.secrets.values(), *filter(None, passwords)])
+        attempt.environment = environment_of(payload)
         with _needing_room(attempt, "make its folder"):
             prepared = await self._prepare(payload, work_dir)
-        if prepared.in_file_only:
-            lines = "\n".join(in_file_only(*each) for each in prepared.in_file_only.items())
-            await asyncio.to_thread(append_line, self._log_path(payload), lines)
+        if lines := list(_notes(prepared)):
+            await asyncio.to_thread(append_line, self._log_path(payload), "\n".join(lines))
         if payload.resources:
             with _needing_room(attempt, "stage its resources"):
                 await self._stage(payload, work_dir)
@@ -262,7 +269,7 @@ class Runner:
             request = self._request(attempt, payload, prepared, argv, env, stdin)
             known = record_context(around.worker_id, attempt, permanent, kind.not_yet_exit_code)
             request = replace(request, context=known)
-            attempt.at_work = AtWork(task_type, context, params, request)
+            attempt.at_work = AtWork(task_type, context, params, request, prepared.setup)
             return await self._run_process(attempt, request)
 
         kind = load_task_type(payload.type)
@@ -277,7 +284,8 @@ class Runner:
 
     def _prepare(self, payload: pb.Payload, work_dir: Path) -> Awaitable[Prepared]:
         around, disk_work = self._around, self._disk_work
-        call = partial(prepare, payload, work_dir, around.worker_env, around.env_pass)
+        given = (around.worker_env, around.env_pass, around.group)
+        call = partial(prepare, payload, work_dir, *given)
         # What an earlier hold left there may be any number of files: too long for the loop.
         return disk_work.run(call) if os.path.lexists(work_dir) else disk_work.run_short(call)
 
@@ -357,7 +365,13 @@ class Runner:
     def _report_start(self, attempt: Attempt) -> None:
         assert attempt.launched is not None
         at = attempt.launched.started_at
-        report = pb.Report(attempt=attempt.ref, kind=pb.STARTED, at=at, started_at=at)
+        report = pb.Report(
+            attempt=attempt.ref,
+            kind=pb.STARTED,
+            at=at,
+            started_at=at,
+            environment=attempt.environment,
+        )
         self._reporter.add(self._around.worker_id, report)
         log.info("task started", task_instance=attempt.id, pid=attempt.launched.pid)
 
@@ -511,6 +525,13 @@ class Runner:
             payload.workflow_instance_id,
             payload.task_instance_id,
         )
+
+
+def _notes(prepared: Prepared) -> Iterator[str]:
+    """Yield the lines with which the log of an attempt begins."""
+    if prepared.named.label:
+        yield environment_used(prepared.named.label)
+    yield from (in_file_only(*each) for each in prepared.in_file_only.items())
 
 
 @contextmanager

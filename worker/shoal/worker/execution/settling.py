@@ -16,6 +16,7 @@ from shoal.core.errors import ShoalError
 from shoal.core.task_types import Settling, TaskContext, TaskType
 from shoal.worker.attempts import Attempt
 from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
+from shoal.worker.execution.environment.setup import Setup
 from shoal.worker.execution.launching import Launcher
 from shoal.worker.logs.last_line import last_line
 from shoal.worker.results.results import is_not_yet
@@ -32,12 +33,13 @@ _RECORD_FILE = "settling.json"
 
 @dataclass(frozen=True)
 class AtWork:
-    """What a task type works with, and the environment of its process."""
+    """What a task type works with, and how its process is started; ``setup``: what comes before."""
 
     task_type: TaskType[Any]
     context: TaskContext
     params: Any
     request: LaunchRequest
+    setup: Setup | None = None
 
 
 class Settler:
@@ -50,14 +52,13 @@ class Settler:
         """Return ``record`` with a reason for people, when nothing of it goes on elsewhere.
 
         The reason is the task type's own, else the exit code and what the program has said last.
+        A program that its setup did not reach has left nothing.
 
         If that cannot be made sure in ``ALL_TRIES_S``, the outcome is FAILED and the reason says
         so: KILLED is for what has ended.
         """
-        reason, settling = await asyncio.to_thread(_of_its_type, work)
+        reason, settling = await asyncio.to_thread(_of_its_type, work, record.reason)
         if record.cause is EndCause.EXITED:
-            if reason is None:
-                reason = await asyncio.to_thread(_said, work.request, record.reason)
             record = replace(record, reason=Masker(attempt.masks).mask(reason))
         if is_not_yet(record):
             again_s = await asyncio.to_thread(work.task_type.again_s, work.request.cwd)
@@ -85,7 +86,7 @@ class Settler:
             if settling is None:
                 return None
             try:
-                why = await self._try(settling, work.request, f"{attempt.id}-settling-{number}")
+                why = await self._try(settling, work, f"{attempt.id}-settling-{number}")
             except ShoalError as error:
                 why = str(error)
             if not why:
@@ -93,13 +94,14 @@ class Settler:
             await asyncio.sleep(PAUSE_S)
         return why
 
-    async def _try(self, settling: Settling, request: LaunchRequest, name: str) -> str:
+    async def _try(self, settling: Settling, work: AtWork, name: str) -> str:
         """Run the program once; return why it failed, an empty text if it did not."""
+        request, argv = work.request, settling.argv
         launched = await self._launcher.launch(
             replace(
                 request,
                 id=name,
-                argv=list(settling.argv),
+                argv=list(argv) if work.setup is None else work.setup.argv(argv),
                 stdin=settling.stdin,
                 record_path=request.cwd / _RECORD_FILE,
                 journaled=False,
@@ -113,9 +115,14 @@ class Settler:
         return "" if record.outcome is Outcome.SUCCEEDED else record.reason
 
 
-def _of_its_type(work: AtWork) -> tuple[str | None, Settling | None]:
+def _of_its_type(work: AtWork, reason: str) -> tuple[str, Settling | None]:
+    """Return why a program has failed, whose end gives ``reason``, and what settles it."""
+    if work.setup is not None and (failure := work.setup.failure()) is not None:
+        return f"{failure}: {_said(work.request, reason)}", None
     task_type = work.task_type
-    return task_type.failure(work.request.cwd), task_type.settling(work.context, work.params)
+    told = task_type.failure(work.request.cwd)
+    reason = _said(work.request, reason) if told is None else told
+    return reason, task_type.settling(work.context, work.params)
 
 
 def _said(request: LaunchRequest, reason: str) -> str:

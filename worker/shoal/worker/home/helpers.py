@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
-from shoal.worker.execution.environment import base_environment
+from shoal.worker.execution.environment.variables import base_environment
 from shoal.worker.execution.launching import Launcher, LaunchFailed
 from shoal.worker.execution.work_files import ANSWER_FILE, make_folder
 from shoal.worker.supervisor.causes import INTERRUPTIONS

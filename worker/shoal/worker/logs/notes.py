@@ -15,6 +15,11 @@ def in_file_only(name: str, size: int) -> str:
     )
 
 
+def environment_used(label: str) -> str:
+    """Return the line about the environment that an attempt runs in, NAME@VERSION."""
+    return f"shoal: environment: {label}"
+
+
 def resources_used(names: Sequence[str]) -> str:
     """Return the line about the resources that an attempt gets, as PATH@VERSION."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""

@@ -45,6 +45,8 @@ def record_context(
         "task_instance_id": entry.task_instance_id,
         "partition": entry.partition,
     }
+    if attempt.environment:
+        context["environment"] = attempt.environment
     if permanent_exit_codes:
         context["permanent_exit_codes"] = list(permanent_exit_codes)
     if not_yet_exit_code is not None:
@@ -107,6 +109,7 @@ def result(record: ExitRecord) -> tuple[str, pb.Report]:
         at=record.finished_at,
         started_at=record.started_at,
         reason="" if record.outcome is Outcome.SUCCEEDED else reason_for_people(record),
+        environment=context.get("environment", ""),
     )
     if is_not_yet(record):
         report.kind, report.again_s = pb.RESCHEDULED, context.get("again_s") or 0.0

@@ -15,7 +15,7 @@ import structlog
 
 from shoal.core.errors import ShoalError
 from shoal.worker.execution.attempt import LaunchRequest
-from shoal.worker.execution.environment import base_environment
+from shoal.worker.execution.environment.variables import base_environment
 from shoal.worker.execution.launching import Launcher
 from shoal.worker.execution.work_files import make_folder
 from shoal.worker.logs.last_line import last_line

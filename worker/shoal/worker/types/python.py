@@ -32,7 +32,8 @@ class PythonParams(TaskParams):
     interpreter: Plain = Field(
         default="",
         description="A Python on the worker: a path, or a name on its PATH such as python3.12. "
-        "Empty: the worker's own Python, with the packages that are installed beside it.",
+        "Empty: that of the environment, else the worker's own Python, with the packages that are "
+        "installed beside it.",
     )
     spark: Literal["", "connect"] = Field(
         default="",
@@ -53,7 +54,7 @@ class Python(TaskType[PythonParams]):
 
     async def run(self, context: TaskContext, params: PythonParams) -> Exit:
         script = program(context.work_dir, "script.py", params.script, params.file)
-        interpreter = params.interpreter or sys.executable
+        interpreter = params.interpreter or context.python or sys.executable
         env: dict[str, str] = {}
         if params.spark:
             env = connect.variables(await context.spark_connect(), context.tag, context.attempt)

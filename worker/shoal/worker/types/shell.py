@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from shoal.core.task_types import Exit, TaskContext, TaskParams, TaskType
-from shoal.worker.execution.environment import parameter_variables
+from shoal.worker.execution.environment.variables import parameter_variables
 from shoal.worker.types.program import (
     Arguments,
     CannotRun,

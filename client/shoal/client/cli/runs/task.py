@@ -40,6 +40,8 @@ def task(
         took = lasted(found["started_at"], found["finished_at"], now)
         head.append(f"  started {clock(found['started_at'], now)}, {took}")
     console.print(head, soft_wrap=True)
+    if found["environment"]:
+        console.print(Text(f"environment {found['environment']}", "dim"), soft_wrap=True)
     if found["reason"]:
         console.print(Text(found["reason"]), soft_wrap=True)
     if found.get("outputs"):

@@ -92,6 +92,8 @@ def tasks_table(
             looks_text(task, now),
             task["reason"] or bars.get(task["id"]) or children_text(task),
         ]
+        if task["environment"]:
+            notes.append(f"environment {task['environment']}")
         if line.also_after:
             notes.insert(0, f"also after {', '.join(line.also_after)}")
         note = "; ".join(filter(None, notes))

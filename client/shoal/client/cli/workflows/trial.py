@@ -14,6 +14,7 @@ from shoal.client.cli.terminal.options import Json
 
 if TYPE_CHECKING:
     from shoal.client.local.trial import Rendered, Trial, Tried
+    from shoal.core.definition.environments import EnvironmentSpec
     from shoal.core.definition.model import WorkflowSpec
 
 
@@ -60,6 +61,18 @@ def try_task(
             help="A folder with the resources of the project, by their paths.",
         ),
     ] = None,
+    environment_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="The environment that the task names, as `shoal environment show --json` has it.",
+        ),
+    ] = None,
+    no_environment: Annotated[
+        bool, typer.Option("--no-environment", help="Run the task without its environment.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run one task here, without a cluster, and show every value that it gets.
@@ -75,7 +88,11 @@ def try_task(
     spec = _workflow(file, workflow, name)
     moment = _moment(date, spec.timezone)
     given = parse_parameters(parameter or ())
-    trial = Trial(Plan.of(spec), name, moment, given, os.environ, resources)
+    around = _environment(environment_file, no_environment)
+    trial = Trial(
+        *(Plan.of(spec), name, moment, given, os.environ, resources, around),
+        no_environment=no_environment,
+    )
     rendered = trial.rendered
     if not as_json:
         _show(rendered, spec, moment)
@@ -113,6 +130,22 @@ def _workflow(file: Path, workflow: str, task: str) -> "WorkflowSpec":
         raise NotFound(f"{file} has no workflow {workflow!r}{Hints().of(workflow, names)}")
     names = [each.name for spec in specs for each in spec.tasks]
     raise NotFound(f"{file} has no task {task!r}{Hints().of(task, names)}")
+
+
+def _environment(file: Path | None, none: bool) -> "EnvironmentSpec | None":
+    from shoal.client.cli.workflows.apply import show_problems
+    from shoal.client.sources.environment_file import read_environment
+    from shoal.core.checks.workflow import InvalidDefinition
+
+    if file is None:
+        return None
+    if none:
+        raise typer.BadParameter("--environment-file and --no-environment exclude each other")
+    try:
+        return read_environment(file)
+    except InvalidDefinition as invalid:
+        show_problems(invalid.problems, "nothing was run")
+        raise typer.Exit(Exit.USAGE) from None
 
 
 def _moment(text: str | None, timezone: str) -> datetime:

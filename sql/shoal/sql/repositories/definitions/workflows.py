@@ -15,6 +15,7 @@ from shoal.core.runs.records import Workflow, WorkflowVersion
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound, OpenInstances
 from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
+from shoal.sql.repositories.definitions.environments import Environments
 from shoal.sql.repositories.definitions.plans import MOST_TASKS_AT_ONCE, PlanCache
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.repositories.definitions.schedules import Schedules
@@ -70,6 +71,7 @@ class Workflows:
         projects: Projects,
         schedules: Schedules,
         groups: ConcurrencyGroups,
+        environments: Environments,
         events: Events,
     ) -> None:
         self._connection = connection
@@ -77,6 +79,7 @@ class Workflows:
         self._projects = projects
         self._schedules = schedules
         self._groups = groups
+        self._environments = environments
         self._events = events
 
     async def publish(self, spec: WorkflowSpec, at: datetime) -> Published:
@@ -84,7 +87,8 @@ class Workflows:
 
         Creates project and workflow as needed and replaces the workflow's schedules. Several
         publishers of one workflow wait for each other. Raises InvalidDefinition for a calendar
-        or a concurrency group that the project does not have.
+        or a concurrency group that the project does not have, and for an environment that does not
+        exist or is not for the worker group of a task.
         """
         if len(spec.tasks) > MOST_TASKS_AT_ONCE:
             text, digest = await asyncio.to_thread(_texts, spec)
@@ -94,6 +98,7 @@ class Workflows:
         if row.deleted_at is None and row.digest == digest:
             return Published(await self.version(row.id, row.version), created=False)
         await self._groups.require(spec)
+        await self._environments.require(spec)
         version = row.version + 1
         await self._connection.execute(
             insert(workflow_version).values(

@@ -34,6 +34,7 @@ def attempt_of(row: Row[Any]) -> Attempt:
         warned_at=row.warned_at,
         outputs=row.outputs or {},
         detail=row.detail or {},
+        environment=row.environment,
     )
 
 
@@ -64,6 +65,7 @@ def changing_values(attempt: Attempt) -> dict[str, Any]:
         "warned_at": attempt.warned_at,
         "outputs": dict(attempt.outputs) or None,
         "detail": dict(attempt.detail) or None,
+        "environment": attempt.environment,
     }
 
 

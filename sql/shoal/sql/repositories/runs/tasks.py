@@ -163,4 +163,5 @@ def _task(row: Row[Any]) -> TaskInstance:
         warned_at=row.warned_at,
         outputs=row.outputs or {},
         detail=row.detail or {},
+        environment=row.environment,
     )

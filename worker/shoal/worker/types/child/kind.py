@@ -30,13 +30,15 @@ class ChildType(TaskType[P]):
 
     work: ClassVar[str]
     settles: ClassVar[bool] = False
+    uses_environment = False  # unless the work starts a program
     permanent_exit_codes = frozenset({ending.PERMANENT})
 
     async def run(self, context: TaskContext, params: P) -> Exit:
         """See TaskType."""
         if any(map(_is_kept_by_worker, context.data_sources.values())):
             await context.spark_connect()
-        return await context.run_process(argv(), stdin=self._request(context, params).to_json())
+        request = self._request(context, params)
+        return await context.run_process(argv(context), stdin=request.to_json())
 
     def failure(self, work_dir: Path) -> str | None:
         """See TaskType."""
@@ -51,7 +53,7 @@ class ChildType(TaskType[P]):
         if not self.settles or ending.is_settled(context.work_dir):
             return None
         request = replace(self._request(context, params), settle=True)
-        return Settling(argv(), request.to_json())
+        return Settling(argv(context), request.to_json())
 
     def _request(self, context: TaskContext, params: P) -> Request:
         return Request(
@@ -73,9 +75,13 @@ class ChildType(TaskType[P]):
         )
 
 
-def argv() -> list[str]:
-    """Return the command line of the process; what it is to do comes by its standard input."""
-    return [sys.executable, "-P", "-u", "-m", "shoal.worker.types.child"]
+def argv(context: TaskContext | None = None) -> list[str]:
+    """Return the command line of the process; what it is to do comes by its standard input.
+
+    In an environment of the task's, what that says to Python is for programs that it starts.
+    """
+    alone = ["-E"] if context is not None and context.environment else []
+    return [sys.executable, *alone, "-P", "-u", "-m", "shoal.worker.types.child"]
 
 
 def _is_kept_by_worker(source: DataSource) -> bool:

@@ -15,3 +15,4 @@ class MapReduce(ChildType[MapReduceParams]):
     permanent_exit_codes = frozenset()  # its exit codes are the program's
     work = "shoal.worker.types.mapreduce.run:run"
     settles = True
+    uses_environment = True

@@ -109,15 +109,16 @@ def environment(
     # Spark's script cuts its options at blanks. The attempt's folder is the current one.
     shown = temporary.name if " " in str(temporary) else str(temporary)
     java = [f"-Djava.io.tmpdir={shown}", *java_options]  # a killed driver leaves nothing elsewhere
+    driver = os.environ.get("PYSPARK_DRIVER_PYTHON") or sys.executable
     env = {
         "SPARK_HOME": str(spark_home),
         "SPARK_LOCAL_DIRS": str(scratch),
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": driver,
         "PYTHONUNBUFFERED": "1",  # the script's prints reach the log as they happen
     }
     if params.master.startswith("local"):
         env["SPARK_LOCAL_IP"] = "127.0.0.1"
-        env["PYSPARK_PYTHON"] = sys.executable  # elsewhere the cluster's own, or the worker's say
+        env["PYSPARK_PYTHON"] = driver  # elsewhere the cluster's own, or the worker's say
     if "SPARK_CONF_DIR" not in os.environ and not (spark_home / "conf").is_dir():
         log4j = work_dir / "log4j2.properties"
         log4j.write_text(LOG4J, encoding="ascii")

@@ -51,4 +51,4 @@ def settling(context: TaskContext, task_type: TaskType[Any], params: TaskParams)
         data_sources={SERVER: source},
         settle=True,
     )
-    return Settling(argv(), request.to_json())
+    return Settling(argv(context), request.to_json())

@@ -15,3 +15,4 @@ class Spark(ChildType[SparkParams]):
     permanent_exit_codes = frozenset()  # its exit codes are the application's
     work = "shoal.worker.types.spark.submit:submit"
     settles = True
+    uses_environment = True

@@ -10,7 +10,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from shoal.worker.execution.environment import parameter_variables, secret_variables
+from shoal.worker.execution.environment.variables import parameter_variables, secret_variables
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.ssh.host import ConnectionLost, Host, described, signed_in

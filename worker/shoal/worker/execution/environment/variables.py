@@ -9,6 +9,8 @@ addresses stay with it. Beside that they get their identity (``SHOAL_…``) and 
   declares nor names. Values above 100 KB, those that do not fit
   into 1 MB together (the smallest go first), and those with a NUL character are in the file only;
 - secrets that the task uses are variables ``SHOAL_SECRET_<name>``, never in the file.
+
+``named`` adds those of the environment that the workflow names.
 """
 
 import os

@@ -1,0 +1,114 @@
+"""Environments: what programs of tasks find around them. They belong to the cluster."""
+
+from typing import Annotated
+
+from fastapi import Body, Path, Response
+
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.environments import EnvironmentDetail, EnvironmentIn, EnvironmentOut
+from shoal.api.services import Shoal
+from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.legible import by_name, legible, shown
+from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
+from shoal.core.definition.environments import findings, name_problem
+from shoal.core.definition.fields import NAME_PATTERN
+from shoal.sql.repositories.definitions.environments import StoredEnvironment
+
+router = strict_router("environments")
+
+NewEnvironment = Annotated[str, Path(pattern=NAME_PATTERN, examples=["ml"])]
+EnvironmentName = Annotated[str, Path(max_length=100, examples=["ml"])]
+
+
+@router.get("/environments", summary="List environments")
+@needs(Permission.SIGNED_IN)
+async def list_environments(
+    shoal: Shoal, limit: Limit = 50, cursor: Cursor = None
+) -> Page[EnvironmentOut]:
+    """All environments by name."""
+    after = decode_cursor("environments", cursor, str)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.environments.list(after[0] if after else None, limit + 1)
+    items, more = page(found, limit)
+    return Page(
+        items=shown("environment", items, _out, by_name),
+        next=encode_cursor("environments", items[-1].name) if more else None,
+    )
+
+
+@router.get("/environments/{name}", summary="Show an environment", responses=documented(404))
+@needs(Permission.SIGNED_IN)
+async def get_environment(
+    shoal: Shoal, caller: Calling, name: EnvironmentName
+) -> EnvironmentDetail:
+    """One environment, and the workflows that name it, as far as the caller may see them."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.environments.get(name)
+        users = await uow.environments.users_of(name, visible=caller.visible)
+    with legible("environment", name):
+        return EnvironmentDetail(**_out(found).model_dump(), workflows=users)
+
+
+@router.put(
+    "/environments/{name}",
+    summary="Make or change an environment",
+    responses={
+        201: {"model": EnvironmentOut, "description": "It is new."},
+        **documented(400, 409, 413, 415),
+    },
+)
+@needs(Permission.ENVIRONMENT_EDIT)
+async def put_environment(
+    shoal: Shoal,
+    name: NewEnvironment,
+    body: Annotated[EnvironmentIn, Body()],
+    response: Response,
+) -> EnvironmentOut:
+    """Replaces everything. Tasks that start from now on have it as it is then.
+
+    A worker group that is taken away fails the tasks that are for it, when they start.
+    """
+    spec = body.spec
+    wrong = [FieldError(field, message) for field, message in findings(spec)]
+    if problem := name_problem(name):
+        wrong.append(FieldError("name", problem))
+    if wrong:
+        raise InvalidRequest(wrong)
+    async with shoal.database.unit_of_work() as uow:
+        stored, is_new = await uow.environments.put(name, spec, shoal.clock())
+        await uow.commit()
+    if is_new:
+        response.status_code = 201
+    return _out(stored)
+
+
+@router.delete(
+    "/environments/{name}",
+    summary="Delete an environment",
+    status_code=204,
+    responses=documented(404, 409),
+)
+@needs(Permission.ENVIRONMENT_EDIT)
+async def delete_environment(shoal: Shoal, name: EnvironmentName) -> None:
+    """Refused while the newest version of a workflow names it; the problem lists them.
+
+    Tasks of older versions that are still run, and name it, fail from now on.
+    """
+    async with shoal.database.unit_of_work() as uow:
+        await uow.environments.delete(name)
+        await uow.commit()
+
+
+def _out(found: StoredEnvironment) -> EnvironmentOut:
+    return EnvironmentOut(
+        name=found.name,
+        **found.spec.model_dump(),
+        version=found.version,
+        created_at=found.created_at,
+        updated_at=found.updated_at,
+    )
