@@ -92,6 +92,7 @@ RUN: Sequence[Bad] = (
     _ssh("a host with another key", "other_host"),
     _ssh("a user who may not", "refused_host"),
     _ssh("an exit status", "farm", "exit 3"),
+    Bad("SSH", "a resource that is not there", {"data_source": "farm", "file": "etl/rum.sh"}),
     Bad("MR", "a JAR file that is not there", {"jar": "/no/job.jar"}),
     Bad("SPARK", "a syntax error", {"script": "print(", "master": "local[1]"}),
     Bad("SPARK", "a file that is not there", {"application": "/no/job.py", "master": "local[1]"}),

@@ -202,8 +202,9 @@ def test_tasks_that_speak_to_services() -> None:
         )
         Http("ask", url="https://example.org", deadline="30s", timeout="10m")
         Ssh("far", data_source="farm", script="true", interpreter="bash")
+        Ssh("kept", data_source="farm", file="etl/far.sh")
         Procedure("close", data_source="lake", procedure="sales.close", arguments={"n": 3})
-    load, check, ask, far, close = w.spec().tasks
+    load, check, ask, far, kept, close = w.spec().tasks
     assert load.params == {
         "data_source": "lake",
         "sql": "SELECT ${a}",
@@ -213,6 +214,7 @@ def test_tasks_that_speak_to_services() -> None:
     assert (check.type, check.params["on_failure"], check.retries) == ("DATA_QUALITY", "warn", 2)
     assert (ask.params["timeout"], ask.timeout) == ("30s", 600)
     assert far.params == {"data_source": "farm", "script": "true", "interpreter": "bash"}
+    assert kept.params == {"data_source": "farm", "file": "etl/far.sh"}
     assert close.type == "PROCEDURE"
     assert close.params == {"data_source": "lake", "name": "sales.close", "arguments": {"n": 3}}
     with pytest.raises(AuthoringError, match="exactly one of sql and sql_file"):
