@@ -14,6 +14,3 @@ class ApiSettings(BaseSettings):
     heartbeat_s: float = Field(default=15.0, gt=0)  # comments on quiet event streams
     subscriber_events: int = Field(default=1000, ge=1)  # unread events of one stream, at most
     shutdown_grace_s: float = Field(default=5.0, gt=0)  # for requests under way at the end
-    # A resource may have so many MiB, and all versions of all resources of a project so many.
-    resource_mb: int = Field(default=1024, ge=1)
-    resource_project_mb: int = Field(default=10_240, ge=1)

@@ -281,6 +281,8 @@ class Payload(_message.Message):
     TAG_FIELD_NUMBER: _builtins.int
     DATA_SOURCES_FIELD_NUMBER: _builtins.int
     RESOURCES_FIELD_NUMBER: _builtins.int
+    PUBLISH_FIELD_NUMBER: _builtins.int
+    LARGEST_PUBLICATION_FIELD_NUMBER: _builtins.int
     workflow_instance_id: _builtins.int
     task_instance_id: _builtins.int
     partition: _builtins.int
@@ -304,6 +306,8 @@ class Payload(_message.Message):
     """lines of the log set outputs as well"""
     tag: _builtins.str
     """of all attempts of this task in this run, and no other's"""
+    largest_publication: _builtins.int
+    """bytes that one of them may have"""
     @_builtins.property
     def parameters(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """all that the task sees, rendered"""
@@ -323,6 +327,10 @@ class Payload(_message.Message):
     @_builtins.property
     def resources(self) -> _containers.RepeatedCompositeFieldContainer[Global___Resource]:
         """files that are copied into the attempt's folder"""
+
+    @_builtins.property
+    def publish(self) -> _containers.RepeatedCompositeFieldContainer[Global___Publication]:
+        """files that it leaves there and hands over"""
 
     def __init__(
         self,
@@ -349,14 +357,75 @@ class Payload(_message.Message):
         tag: _builtins.str = ...,
         data_sources: _abc.Mapping[_builtins.str, Global___DataSource] | None = ...,
         resources: _abc.Iterable[Global___Resource] | None = ...,
+        publish: _abc.Iterable[Global___Publication] | None = ...,
+        largest_publication: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "data_sources", b"data_sources", "epoch", b"epoch", "logical_time", b"logical_time", "outputs_from_log", b"outputs_from_log", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "queued_at", b"queued_at", "resources", b"resources", "secrets", b"secrets", "tag", b"tag", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "undeclared", b"undeclared", "version", b"version", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "data_sources", b"data_sources", "epoch", b"epoch", "largest_publication", b"largest_publication", "logical_time", b"logical_time", "outputs_from_log", b"outputs_from_log", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "publish", b"publish", "queued_at", b"queued_at", "resources", b"resources", "secrets", b"secrets", "tag", b"tag", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "undeclared", b"undeclared", "version", b"version", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Payload: _TypeAlias = Payload  # noqa: Y015
+
+@_typing.final
+class Publication(_message.Message):
+    """A file of an attempt's folder that becomes a resource if the attempt succeeds."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FILE_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    OBJECT_FIELD_NUMBER: _builtins.int
+    file: _builtins.str
+    """where the attempt leaves it, within its folder"""
+    path: _builtins.str
+    """of the resource, within the project"""
+    object: _builtins.str
+    """the name that its content gets in the storage"""
+    def __init__(
+        self,
+        *,
+        file: _builtins.str = ...,
+        path: _builtins.str = ...,
+        object: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["file", b"file", "object", b"object", "path", b"path"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Publication: _TypeAlias = Publication  # noqa: Y015
+
+@_typing.final
+class PublishedFile(_message.Message):
+    """What has been written into the storage for a Publication."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    SHA256_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    sha256: _builtins.str
+    """in hexadecimal"""
+    size: _builtins.int
+    """bytes"""
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        sha256: _builtins.str = ...,
+        size: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["path", b"path", "sha256", b"sha256", "size", b"size"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PublishedFile: _TypeAlias = PublishedFile  # noqa: Y015
 
 @_typing.final
 class Resource(_message.Message):
@@ -472,6 +541,7 @@ class Report(_message.Message):
     OUTPUTS_FIELD_NUMBER: _builtins.int
     QUEUED_AT_FIELD_NUMBER: _builtins.int
     PERMANENT_FIELD_NUMBER: _builtins.int
+    PUBLISHED_FIELD_NUMBER: _builtins.int
     kind: Global___ReportKind.ValueType
     at: _builtins.float
     started_at: _builtins.float
@@ -487,6 +557,10 @@ class Report(_message.Message):
     def outputs(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """of an attempt that SUCCEEDED, for the tasks behind it"""
 
+    @_builtins.property
+    def published(self) -> _containers.RepeatedCompositeFieldContainer[Global___PublishedFile]:
+        """of an attempt that SUCCEEDED: all that its payload names"""
+
     def __init__(
         self,
         *,
@@ -499,10 +573,11 @@ class Report(_message.Message):
         outputs: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         queued_at: _builtins.float = ...,
         permanent: _builtins.bool = ...,
+        published: _abc.Iterable[Global___PublishedFile] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "attempt", b"attempt", "exit_code", b"exit_code"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "at", b"at", "attempt", b"attempt", "exit_code", b"exit_code", "kind", b"kind", "outputs", b"outputs", "permanent", b"permanent", "queued_at", b"queued_at", "reason", b"reason", "started_at", b"started_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "at", b"at", "attempt", b"attempt", "exit_code", b"exit_code", "kind", b"kind", "outputs", b"outputs", "permanent", b"permanent", "published", b"published", "queued_at", b"queued_at", "reason", b"reason", "started_at", b"started_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__exit_code: _TypeAlias = _typing.Literal["exit_code"]  # noqa: Y015
     _WhichOneofArgType__exit_code: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code"]  # noqa: Y015

@@ -39,10 +39,16 @@ class HandWorker:
         return verdicts
 
     async def report(
-        self, claim: Claim, kind: "pb.ReportKind.ValueType", exit_code: int = 0
+        self,
+        claim: Claim,
+        kind: "pb.ReportKind.ValueType",
+        exit_code: int = 0,
+        published: Sequence[pb.PublishedFile] = (),
     ) -> "pb.ReportVerdict.Kind.ValueType":
         """Report one end, to the owner of the partition, and return the verdict."""
-        report = pb.Report(attempt=_ref(claim), kind=kind, at=1.7e9, exit_code=exit_code)
+        report = pb.Report(
+            attempt=_ref(claim), kind=kind, at=1.7e9, exit_code=exit_code, published=published
+        )
         return (await self._report(claim, report, None)).verdicts[0].kind
 
     async def requeue(self, claim: Claim, payload: pb.Payload) -> "pb.ReportVerdict.Kind.ValueType":
