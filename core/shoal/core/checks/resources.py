@@ -47,7 +47,10 @@ def _published_findings(task: Mapping[str, Any], path: Path) -> Iterator[Finding
         if isinstance(file, str) and isinstance(target, str):
             first = before.setdefault(target, file)
             if first != file:
-                yield place, f"becomes {target!r:.120}, as {first!r:.120} does; one of them would be lost"
+                yield (
+                    place,
+                    f"becomes {target!r:.120}, as {first!r:.120} does; one of them would be lost",
+                )
 
 
 def names_findings(model: type[TaskParams], params: Mapping[str, Any]) -> Iterator[Finding]:

@@ -64,7 +64,7 @@ class Publications:
 
         Doing it again is harmless. Raises InvalidMacro, BadPublication, SqlError.
         """
-        named = _rendered(run, attempt, own)
+        named = publications(run, attempt, own)
         names = self._names(run, attempt)
         found = [
             pb.Publication(file=file, path=path, object=name)
@@ -125,8 +125,11 @@ class Publications:
         ]
 
 
-def _rendered(run: Run, attempt: Attempt, own: Levels) -> list[tuple[str, str]]:
-    """Return the files of an attempt and their paths. Raises InvalidMacro, BadPublication."""
+def publications(run: Run, attempt: Attempt, own: Levels) -> list[tuple[str, str]]:
+    """Return the files that an attempt hands over, and the resources that they become.
+
+    Raises InvalidMacro, BadPublication.
+    """
     scope = Scope(run, attempt, _refuse_secret, own)
     found: dict[str, str] = {}
     for file, path in sorted(run.plan.tasks[attempt.task].publish.items()):
