@@ -158,7 +158,8 @@ def test_trial_takes_resources_from_a_folder(here: Shoal) -> None:
 def test_trial_says_what_would_become_a_resource(here: Shoal) -> None:
     Path("p.yaml").write_text(
         "name: p\ntasks:\n"
-        '- name: only\n  type: SHELL\n  params: {script: "mkdir out; ${make:-echo one > out/a}"}\n'
+        "- name: only\n  type: SHELL\n"
+        "  params: {script: 'mkdir out; test \"$none\" || echo one > out/a'}\n"
         '  publish: {out/a: "reports/$[yyyy].csv"}\n'
     )
     done = here("test", "only", "--file", "p.yaml", "--date", "2026-01-31")
