@@ -57,7 +57,10 @@ class Process:
         files: Mapping[str, bytes] | None = None,
     ) -> None:
         """``files``: what the attempt has of its project's resources, by their paths."""
-        make_folder(folder)
+        if settle:
+            folder.mkdir(mode=0o700, exist_ok=True)  # that of the attempt, if it had one
+        else:
+            make_folder(folder)
         for path, content in (files or {}).items():
             file = folder / RESOURCES / path
             file.parent.mkdir(parents=True, exist_ok=True)
