@@ -16,6 +16,7 @@ from tests.mutations.catalogue import (
     keys,
     log_archive,
     master,
+    publishing,
     quality,
     quarantine,
     resources,
@@ -64,5 +65,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     *ssh.MUTATIONS,
     *spark_servers.MUTATIONS,
     *resources.MUTATIONS,
+    *publishing.MUTATIONS,
     *log_archive.MUTATIONS,
 )

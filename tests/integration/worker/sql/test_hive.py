@@ -163,7 +163,7 @@ def test_database_of_the_data_source_is_the_one_in_use(server: Served, tmp_path:
     sales = Served(replace(server.source, database="sales"), server.process, server.pages)
     ended = done(sales, tmp_path / "b", "SELECT current_database() AS d", result="row")
     assert (ended.code, ended.outputs.get("d")) == (0, "sales"), ended.log
-    nowhere = Served(replace(server.source, database="no`such"), server.process, server.pages)
+    nowhere = Served(replace(server.source, database="nowhere"), server.process, server.pages)
     wrong = done(nowhere, tmp_path / "c", "SELECT 1")
     assert (wrong.code, "SCHEMA_NOT_FOUND" in wrong.reason) == (65, True), wrong.reason
 

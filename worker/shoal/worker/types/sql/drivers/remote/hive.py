@@ -22,7 +22,7 @@ from impala._thrift_gen.TCLIService.ttypes import (
     THandleIdentifier,
     TSessionHandle,
 )
-from impala.error import Error, RPCError
+from impala.error import Error
 from thrift.Thrift import TException
 from thrift.transport.TTransport import TTransportException
 
@@ -146,12 +146,7 @@ class HiveBackend:
         text = _said(error)
         if not isinstance(error, Error) or _GONE.search(text):
             return lost(in_commit=in_commit, text=text or type(error).__name__)
-        state = _STATE.search(str(error))
-        if state is not None:
-            passing = state[1].startswith(_PASSING)
-        else:
-            passing = not _LASTING.search(str(error))
-        return StatementFailed(text, Verdict.RETRY if passing else Verdict.PERMANENT)
+        return StatementFailed(text, Verdict.PERMANENT if _lasts(error) else Verdict.RETRY)
 
     def interrupt(self) -> None:
         """See Backend. By a connection of its own: the other one waits for its answer."""
@@ -298,9 +293,14 @@ def _cannot_sign_in(source: DataSource, error: Exception) -> WorkFailed:
             "expects?"
         )
         return cannot_connect(source, advice, permanent=True)
-    if isinstance(error, RPCError) and "not found" in text.lower():
-        return cannot_connect(source, text, permanent=True)
-    return cannot_connect(source, text)
+    return cannot_connect(source, text, permanent=isinstance(error, Error) and _lasts(error))
+
+
+def _lasts(error: Exception) -> bool:
+    """Return whether another attempt would see the same error of the server."""
+    if state := _STATE.search(str(error)):
+        return not state[1].startswith(_PASSING)
+    return _LASTING.search(str(error)) is not None
 
 
 def _said(error: Exception) -> str:
