@@ -123,6 +123,7 @@ RUN: Sequence[Bad] = (
     _ssh("a host with another key", "other_host"),
     _ssh("a user who may not", "refused_host"),
     _ssh("an exit status", "farm", "exit 3"),
+    Bad("SSH", "a resource that is not there", {"data_source": "farm", "file": "etl/rum.sh"}),
     Bad("MR", "a JAR file that is not there", {"jar": "/no/job.jar"}),
     _flink("a JAR file that is not there", "closed_flink"),
     _flink("a cluster that does not answer", "closed_flink", jar=_SOME_JAR),

@@ -8,7 +8,10 @@ from tests.support.waiting import DEADLINE_S
 
 def test_files_are_waited_for_without_a_slot_and_said_to_be(rest: Rest, tmp_path: Path) -> None:
     place = tmp_path / "in" / "orders.csv"
-    wait = {"type": "WAIT_FILE", "params": {"path": str(place.parent / "*.csv"), "every": "1s"}}
+    wait: dict[str, object] = {
+        "type": "WAIT_FILE",
+        "params": {"path": str(place.parent / "*.csv"), "every": "1s"},
+    }
     publish(rest, "waits_for_file", wait)
     run = rest.start("waits_for_file")
     waits = rest.until(

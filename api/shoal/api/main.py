@@ -23,7 +23,7 @@ from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
 from shoal.api.operations.probing import Prober
 from shoal.api.operations.progress import ProgressReader
-from shoal.api.operations.resources import Limits, ResourceFiles
+from shoal.api.operations.resources import ResourceFiles
 from shoal.api.operations.unowned import Unowned
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
@@ -47,7 +47,7 @@ from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.settings import ClusterSettings
-from shoal.runtime.storage import Storage
+from shoal.runtime.storage import Limits, Storage
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.starting import migrate_when_there
@@ -162,7 +162,7 @@ async def open_services(
         logs=LogProxy(database, workers, channels, LogArchive.of(cluster, uid)),
         progress=ProgressReader(workers, channels),
         prober=Prober(workers, channels),
-        resources=ResourceFiles(database, Storage.of(cluster), Limits.of(settings), clock),
+        resources=ResourceFiles(database, Storage.of(cluster), Limits.of(cluster), clock),
         vault=Vault.of(cluster),
         stopping=stopping,
         clock=clock,

@@ -30,9 +30,6 @@ class ApiSettings(BaseSettings):
     session_idle_minutes: float = Field(default=30.0, gt=0)
     session_hours: float = Field(default=12.0, gt=0)
     shutdown_grace_s: float = Field(default=5.0, gt=0)  # for requests under way at the end
-    # A resource may have so many MiB, and all versions of all resources of a project so many.
-    resource_mb: int = Field(default=1024, ge=1)
-    resource_project_mb: int = Field(default=10_240, ge=1)
 
     @property
     def has_tls(self) -> bool:

@@ -24,6 +24,7 @@ from shoal.coordination import (
 )
 from shoal.coordination.cluster import layout
 from shoal.master.background import Background
+from shoal.master.dispatch.publications import Publications
 from shoal.master.dispatch.revoking import Revoker
 from shoal.master.dispatch.rpc import MasterRpc
 from shoal.master.engine.engine import Engine
@@ -53,7 +54,7 @@ from shoal.proto.shoal_pb2_grpc import add_MasterServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.settings import ClusterSettings
-from shoal.runtime.storage import Storage
+from shoal.runtime.storage import Limits, Storage
 from shoal.runtime.vault import Vault
 from shoal.sql import Database
 
@@ -134,6 +135,7 @@ def _engine(
         opened.settings.decide_batch,
         Messenger(opened.partitions),
         listeners,
+        Publications(opened.cluster_uid, Limits.of(opened.cluster)),
         retry_s=2 * opened.settings.scan_interval_s,
     )
 

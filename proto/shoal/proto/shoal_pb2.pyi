@@ -288,6 +288,8 @@ class Payload(_message.Message):
     LOOKS_FIELD_NUMBER: _builtins.int
     WAITING_SINCE_FIELD_NUMBER: _builtins.int
     ENVIRONMENT_FIELD_NUMBER: _builtins.int
+    PUBLISH_FIELD_NUMBER: _builtins.int
+    LARGEST_PUBLICATION_FIELD_NUMBER: _builtins.int
     workflow_instance_id: _builtins.int
     task_instance_id: _builtins.int
     partition: _builtins.int
@@ -315,6 +317,8 @@ class Payload(_message.Message):
     """earlier ones that did not find what the task waits for"""
     waiting_since: _builtins.float
     """when the first of these began; 0: there were none"""
+    largest_publication: _builtins.int
+    """bytes that one of them may have"""
     @_builtins.property
     def parameters(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """all that the task sees, rendered"""
@@ -338,6 +342,10 @@ class Payload(_message.Message):
     @_builtins.property
     def environment(self) -> Global___Environment:
         """of its program; absent: none"""
+
+    @_builtins.property
+    def publish(self) -> _containers.RepeatedCompositeFieldContainer[Global___Publication]:
+        """files that it leaves there and hands over"""
 
     def __init__(
         self,
@@ -367,10 +375,12 @@ class Payload(_message.Message):
         looks: _builtins.int = ...,
         waiting_since: _builtins.float = ...,
         environment: Global___Environment | None = ...,
+        publish: _abc.Iterable[Global___Publication] | None = ...,
+        largest_publication: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["environment", b"environment"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "data_sources", b"data_sources", "environment", b"environment", "epoch", b"epoch", "logical_time", b"logical_time", "looks", b"looks", "outputs_from_log", b"outputs_from_log", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "queued_at", b"queued_at", "resources", b"resources", "secrets", b"secrets", "tag", b"tag", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "undeclared", b"undeclared", "version", b"version", "waiting_since", b"waiting_since", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "data_sources", b"data_sources", "environment", b"environment", "epoch", b"epoch", "largest_publication", b"largest_publication", "logical_time", b"logical_time", "looks", b"looks", "outputs_from_log", b"outputs_from_log", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "publish", b"publish", "queued_at", b"queued_at", "resources", b"resources", "secrets", b"secrets", "tag", b"tag", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "undeclared", b"undeclared", "version", b"version", "waiting_since", b"waiting_since", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -431,6 +441,65 @@ class Environment(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Environment: _TypeAlias = Environment  # noqa: Y015
+
+@_typing.final
+class Publication(_message.Message):
+    """A file of an attempt's folder that becomes a resource if the attempt succeeds."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FILE_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    OBJECT_FIELD_NUMBER: _builtins.int
+    file: _builtins.str
+    """where the attempt leaves it, within its folder"""
+    path: _builtins.str
+    """of the resource, within the project"""
+    object: _builtins.str
+    """the name that its content gets in the storage"""
+    def __init__(
+        self,
+        *,
+        file: _builtins.str = ...,
+        path: _builtins.str = ...,
+        object: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["file", b"file", "object", b"object", "path", b"path"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Publication: _TypeAlias = Publication  # noqa: Y015
+
+@_typing.final
+class PublishedFile(_message.Message):
+    """What has been written into the storage for a Publication."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    SHA256_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    sha256: _builtins.str
+    """in hexadecimal"""
+    size: _builtins.int
+    """bytes"""
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        sha256: _builtins.str = ...,
+        size: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["path", b"path", "sha256", b"sha256", "size", b"size"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PublishedFile: _TypeAlias = PublishedFile  # noqa: Y015
 
 @_typing.final
 class Resource(_message.Message):
@@ -548,6 +617,7 @@ class Report(_message.Message):
     PERMANENT_FIELD_NUMBER: _builtins.int
     AGAIN_S_FIELD_NUMBER: _builtins.int
     ENVIRONMENT_FIELD_NUMBER: _builtins.int
+    PUBLISHED_FIELD_NUMBER: _builtins.int
     kind: Global___ReportKind.ValueType
     at: _builtins.float
     started_at: _builtins.float
@@ -567,6 +637,10 @@ class Report(_message.Message):
     def outputs(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """of an attempt that SUCCEEDED, for the tasks behind it"""
 
+    @_builtins.property
+    def published(self) -> _containers.RepeatedCompositeFieldContainer[Global___PublishedFile]:
+        """of an attempt that SUCCEEDED: all that its payload names"""
+
     def __init__(
         self,
         *,
@@ -581,10 +655,11 @@ class Report(_message.Message):
         permanent: _builtins.bool = ...,
         again_s: _builtins.float = ...,
         environment: _builtins.str = ...,
+        published: _abc.Iterable[Global___PublishedFile] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "attempt", b"attempt", "exit_code", b"exit_code"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "again_s", b"again_s", "at", b"at", "attempt", b"attempt", "environment", b"environment", "exit_code", b"exit_code", "kind", b"kind", "outputs", b"outputs", "permanent", b"permanent", "queued_at", b"queued_at", "reason", b"reason", "started_at", b"started_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "again_s", b"again_s", "at", b"at", "attempt", b"attempt", "environment", b"environment", "exit_code", b"exit_code", "kind", b"kind", "outputs", b"outputs", "permanent", b"permanent", "published", b"published", "queued_at", b"queued_at", "reason", b"reason", "started_at", b"started_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__exit_code: _TypeAlias = _typing.Literal["exit_code"]  # noqa: Y015
     _WhichOneofArgType__exit_code: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code"]  # noqa: Y015

@@ -41,6 +41,9 @@ class ClusterSettings(BaseSettings):
     # Where the contents of resources are: a folder that all machines share, s3://bucket/folder or
     # webhdfs://host:port/folder; empty: below the data folder.
     resources_url: str = Field(default="", pattern=r"^$|^/|^[a-z][a-z0-9+.-]*://\S+$")
+    # A resource may have so many MiB, and all versions of all resources of a project so many.
+    resource_mb: int = Field(default=1024, ge=1)
+    resource_project_mb: int = Field(default=10_240, ge=1)
     # Where finished logs are copied to, so that they outlive their workers: as resources_url;
     # empty: they stay with their workers alone.
     logs_url: str = Field(default="", pattern=r"^$|^/|^[a-z][a-z0-9+.-]*://\S+$")

@@ -4,6 +4,8 @@ fsspec can reach.
 Everything here blocks. Drivers of storages other than a folder are imported at their first use.
 """
 
+import hashlib
+import json
 import os
 import re
 import uuid
@@ -11,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self
 
 from shoal.core.errors import ShoalError
 
@@ -42,6 +44,19 @@ class Purpose:
 RESOURCES = Purpose(
     "resources", "resources_url", re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}/[0-9a-f]{32}")
 )
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be stored, in bytes: of one file, and of all versions of a project's files."""
+
+    file: int
+    project: int
+
+    @classmethod
+    def of(cls, cluster: "ClusterSettings") -> Self:
+        """Return the limits of the settings."""
+        return cls(cluster.resource_mb << 20, cluster.resource_project_mb << 20)
 
 
 class StorageError(ShoalError):
@@ -76,6 +91,15 @@ class Storage:
     def new_name(project: str) -> str:
         """Return a name that no object has."""
         return f"{project}/{uuid.uuid4().hex}"
+
+    @staticmethod
+    def name_for(project: str, cluster: str, task_instance_id: int, number: int) -> str:
+        """Return the name of the object that an attempt writes for its file of this number.
+
+        It is always the same, and nobody else's: ``cluster`` is a name that no other cluster has.
+        """
+        told = json.dumps([cluster, task_instance_id, number]).encode()
+        return f"{project}/{hashlib.sha256(told).hexdigest()[:32]}"
 
     @contextmanager
     def writing(self, name: str) -> Iterator["Writer"]:

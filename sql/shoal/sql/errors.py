@@ -261,7 +261,7 @@ class ProjectFull(ResourceRefused):
         super().__init__(
             f"the resources of project {project} would take {taken >> 20} MiB with all versions, "
             f"{most >> 20} MiB are allowed; delete some, or raise resource_project_mb in the "
-            "section [api]; what is deleted goes after keep_deleted_resources_days"
+            "section [cluster]; what is deleted goes after keep_deleted_resources_days"
         )
 
 

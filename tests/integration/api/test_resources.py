@@ -21,12 +21,13 @@ from tests.integration.api.conftest import (
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-SETTINGS = ApiSettings(port=0, resource_mb=2, resource_project_mb=3)
+SETTINGS = ApiSettings(port=0)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def api(module_cluster: ClusterSettings) -> AsyncIterator[Api]:
-    async with opened(module_cluster, SETTINGS) as services, in_process(services) as it:
+    small = module_cluster.model_copy(update={"resource_mb": 2, "resource_project_mb": 3})
+    async with opened(small, SETTINGS) as services, in_process(services) as it:
         yield it
 
 

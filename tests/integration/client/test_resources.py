@@ -153,3 +153,37 @@ def test_trial_takes_resources_from_a_folder(here: Shoal) -> None:
     assert (missing.status, "name it with --resources DIR" in missing.err) == (1, True)
     wrong = here("test", "only", "--file", "t.yaml", "--resources", "files/conf")
     assert (wrong.status, "has none" in wrong.err) == (1, True)
+
+
+def test_trial_says_what_would_become_a_resource(here: Shoal) -> None:
+    Path("p.yaml").write_text(
+        "name: p\ntasks:\n"
+        "- name: only\n  type: SHELL\n"
+        "  params: {script: 'mkdir out; test \"$none\" || echo one > out/a'}\n"
+        '  publish: {out/a: "reports/$[yyyy].csv"}\n'
+    )
+    done = here("test", "only", "--file", "p.yaml", "--date", "2026-01-31")
+    assert (done.status, "would publish out/a (4 bytes) as reports/2026.csv" in done.err) == (
+        0,
+        True,
+    )
+    none = here("test", "only", "--file", "p.yaml", "-p", "none=true", "--json")
+    assert none.status == 1
+    assert "out/a is not there" in none.json["result"]["reason"]
+
+
+def test_task_publishes_and_the_next_one_of_its_run_reads(here: Shoal) -> None:
+    Path("two.yaml").write_text(
+        "name: two\nproject: made\ntasks:\n"
+        '- name: make\n  type: SHELL\n  params: {script: "echo one > a"}\n'
+        "  publish: {a: reports/a.txt}\n"
+        "- name: read\n  type: SHELL\n  depends_on: make\n  resources: reports/\n"
+        '  params: {script: "test $(cat resources/reports/a.txt) = one"}\n'
+    )
+    assert here("apply", "two.yaml").status == 0
+    done = here("run", "made/two", "--wait")
+    assert done.status == 0, done.err
+    (shown,) = here("resource", "show", "reports/a.txt", "--project", "made", "--json").json
+    assert (shown["version"], shown["size"]) == (1, 4)
+    assert shown["instance_id"]
+    assert here("resource", "get", "reports/a.txt", "-", "--project", "made").out == "one\n"

@@ -47,6 +47,7 @@ class HandWorker:
         reason: str = "",
         again_s: float = 0.0,
         environment: str = "",
+        published: Sequence[pb.PublishedFile] = (),
     ) -> "pb.ReportVerdict.Kind.ValueType":
         """Report one end, to the owner of the partition, and return the verdict."""
         report = pb.Report(
@@ -57,6 +58,7 @@ class HandWorker:
             reason=reason,
             again_s=again_s,
             environment=environment,
+            published=published,
         )
         return (await self._report(claim, report, None)).verdicts[0].kind
 

@@ -18,6 +18,7 @@ from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.dispatch.making import PayloadMaker
 from shoal.master.dispatch.payloads import UnknownSecret
 from shoal.master.dispatch.sources import BadSourceName, UnknownDataSource, WrongKind
+from shoal.master.engine.publishing import NO_NAME
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.vault import Vault, WrongSecretsKey, create_key, password_of_source
 from shoal.sql import Database
@@ -93,7 +94,9 @@ class Site:
         attempt = Attempt("a", 1, id=7)
         attempts = {"a": attempt}
         run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, attempts, NOW, NOW)
-        maker = PayloadMaker(self.database, self.vault, lambda _: 99, cluster)
+        maker = PayloadMaker(
+            self.database, self.vault, lambda _: 99, cluster, NO_NAME, lambda: datetime.now(UTC)
+        )
         return await maker.make(run, attempt)
 
 

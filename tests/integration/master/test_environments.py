@@ -12,6 +12,7 @@ from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.dispatch.environments import EnvironmentNotAllowed, UnknownEnvironment
 from shoal.master.dispatch.making import PayloadMaker
+from shoal.master.engine.publishing import NO_NAME
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.vault import Vault
 from shoal.sql import Database
@@ -43,7 +44,9 @@ async def payload(
     definition = spec({"a": {"type": kind, "params": params, **task}}, environment=default)
     attempts = {"a": Attempt("a", 1, id=7)}
     run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, attempts, NOW, NOW)
-    maker = PayloadMaker(database, Vault(Path("/dev/null")), lambda _: 99, "one")
+    maker = PayloadMaker(
+        database, Vault(Path("/dev/null")), lambda _: 99, "one", NO_NAME, lambda: NOW
+    )
     return await maker.make(run, attempts["a"])
 
 

@@ -19,6 +19,7 @@ from shoal.master.dispatch.resources import (
     TooManyResources,
     UnknownResource,
 )
+from shoal.master.engine.publishing import NO_NAME
 from shoal.master.services import resources as sweeping
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.storage import ObjectMissing, Storage
@@ -64,7 +65,8 @@ async def payload(
     definition = spec({"a": {"type": "SHELL", "params": params, **task}})
     attempt = Attempt("a", 1, id=7)
     run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, {"a": attempt}, START, START)
-    maker = PayloadMaker(database, Vault(Path("/nowhere")), lambda _: 99, "one")
+    vault = Vault(Path("/nowhere"))
+    maker = PayloadMaker(database, vault, lambda _: 99, "one", NO_NAME, lambda: START)
     return await maker.make(run, attempt)
 
 

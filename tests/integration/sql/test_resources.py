@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import text, update
 
 from shoal.sql import Database
 from shoal.sql.errors import (
+    IntegrityViolated,
     NotFound,
     PathTaken,
     ProjectFull,
@@ -19,7 +20,8 @@ from shoal.sql.errors import (
     UploadExpired,
 )
 from shoal.sql.repositories.definitions.resources import StoredResource, Upload
-from tests.integration.sql.given import LATER
+from shoal.sql.schema.tables import workflow_instance
+from tests.integration.sql.given import LATER, created, published
 
 DAY = timedelta(days=1)
 MOST = 1_000
@@ -227,3 +229,38 @@ async def test_row_that_cannot_be_read_is_its_own_matter(database: Database) -> 
             await uow.resources.get("demo", "../etc/passwd")
         with pytest.raises(UnreadableRow):
             await uow.resources.files_at("demo", ["../etc/passwd"], at(2))
+
+
+async def test_uploads_of_a_run_stay_until_it_has_been_over_for_a_day(database: Database) -> None:
+    [run] = await created(database, await published(database))
+    async with database.unit_of_work() as uow:
+        for _ in range(2):  # once, however often it is said
+            await uow.resources.reserve("demo", {"demo/mine": "a"}, run.id, at(0))
+        await uow.resources.reserve("demo", {"demo/purged": "b"}, run.id + 1_000, at(0))
+        await uow.commit()
+    assert await unneeded(database, 900_000) == ["demo/purged"]
+    async with database.unit_of_work() as uow:
+        (mine,) = await uow.resources.reserved("demo", ["demo/mine", "demo/purged"], run.id)
+        assert (mine.path, mine.object) == ("a", "demo/mine")
+        await uow.connection.execute(
+            update(workflow_instance)
+            .where(workflow_instance.c.id == run.id)
+            .values(state="FAILED", finished_at=at(900_000))
+        )
+        await uow.commit()
+    assert await unneeded(database, 900_001 + 86_400) == ["demo/mine", "demo/purged"]
+    assert await unneeded(database, 900_000 + 86_400) == ["demo/purged"]
+    done, is_new = await complete(database, mine, "one", 5)
+    assert (done.instance_id, is_new) == (run.id, True)
+    async with database.unit_of_work(read_only=True) as uow:
+        assert await uow.resources.reserved("demo", ["demo/mine"], run.id) == []
+        assert await uow.resources.made_by(run.id, at(4), 10) == [done]
+        assert await uow.resources.made_by(run.id, at(5), 10) == []
+        assert await uow.resources.made_by(run.id + 1_000, at(4), 10) == []
+
+
+async def test_no_two_versions_share_an_object(database: Database) -> None:
+    async with database.unit_of_work() as uow:
+        await uow.resources.begin("demo", "a", "demo/same", at(0))
+        with pytest.raises(IntegrityViolated):
+            await uow.resources.begin("demo", "b", "demo/same", at(0))

@@ -19,6 +19,7 @@ from tests.mutations.catalogue import (
     log_archive,
     looks,
     master,
+    publishing,
     quality,
     quarantine,
     resources,
@@ -70,5 +71,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     *flink.MUTATIONS,
     *spark_servers.MUTATIONS,
     *resources.MUTATIONS,
+    *publishing.MUTATIONS,
     *log_archive.MUTATIONS,
 )

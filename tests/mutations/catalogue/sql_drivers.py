@@ -39,6 +39,26 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_NEXT}[mariadb]",),
     ),
     mutation(
+        "a value ends its literal at Hive",
+        Promise.TEXT_STAYS_TEXT,
+        f"{_DRIVERS}/remote/literals.py",
+        ("    if _HARMLESS.fullmatch(value):", "    if value is not None:"),
+        ("tests/unit/worker/test_literals.py::test_text_ends_no_literal_and_opens_no_variable",),
+    ),
+    mutation(
+        "an attempt begins beside what an earlier one has left at ClickHouse",
+        Promise.ONE_LIVE_ATTEMPT,
+        f"{_DRIVERS}/remote/clickhouse.py",
+        (
+            "while int(client.command(_RUNNING, parameters=parameters)):",
+            "if int(client.command(_RUNNING, parameters=parameters)):",
+        ),
+        (
+            "tests/unit/worker/test_clickhouse_driver.py::"
+            "test_recorded_settling_ends_what_carries_the_tag_and_waits_for_it",
+        ),
+    ),
+    mutation(
         "a statement begins, or is committed, after the cancellation",
         Promise.KILLED_MEANS_DEAD,
         f"{_DRIVERS}/running.py",

@@ -205,9 +205,10 @@ def test_tasks_that_speak_to_services() -> None:
         )
         Http("ask", url="https://example.org", deadline="30s", timeout="10m")
         Ssh("far", data_source="farm", script="true", interpreter="bash")
+        Ssh("kept", data_source="farm", file="etl/far.sh")
         Procedure("close", data_source="lake", procedure="sales.close", arguments={"n": 3})
         Flink("join", data_source="flows", jar="/jobs/j.jar", arguments=["a"], wait="running")
-    load, check, ask, far, close, join = w.spec().tasks
+    load, check, ask, far, kept, close, join = w.spec().tasks
     assert load.params == {
         "data_source": "lake",
         "sql": "SELECT ${a}",
@@ -224,6 +225,7 @@ def test_tasks_that_speak_to_services() -> None:
         "arguments": ["a"],
         "wait": "running",
     }
+    assert kept.params == {"data_source": "farm", "file": "etl/far.sh"}
     assert close.type == "PROCEDURE"
     assert close.params == {"data_source": "lake", "name": "sales.close", "arguments": {"n": 3}}
     with pytest.raises(AuthoringError, match="exactly one of sql and sql_file"):

@@ -74,6 +74,9 @@ def test_definition_may_name_files_and_folders() -> None:
         params={"file": "etl/run.sh@3"}, resources=["etl/", "conf/a.json", "day/$[yyyyMMdd].csv"]
     )
     assert not problems(params={"file": "etl/${name}.sh"}, resources="etl/lib.sh")
+    assert not problems(
+        params={"script": "true"}, publish={"out/a.csv": "day/$[yyyyMMdd].csv", "${b}": "b"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,6 +96,28 @@ def test_definition_may_name_files_and_folders() -> None:
             "a task that the master runs itself uses no resources",
         ),
         ({"params": {"script": "x"}, "resources": ["a"] * 101}, "resources", "at most 100"),
+        ({"params": {"script": "x"}, "publish": {"../a": "a"}}, "publish.../a", "no path within"),
+        ({"params": {"script": "x"}, "publish": {"/a": "a"}}, "publish./a", "no path within"),
+        ({"params": {"script": "x"}, "publish": {"a": "/a"}}, "publish.a", "no path within"),
+        ({"params": {"script": "x"}, "publish": {"a": "b/"}}, "publish.a", "no path within"),
+        ({"params": {"script": "x"}, "publish": {"a": "b@3"}}, "publish.a", "no path may have"),
+        ({"params": {"script": "x"}, "publish": {"a": "${secret.x}"}}, "publish.a", "secret"),
+        ({"params": {"script": "x"}, "publish": {"a": "$[nonsense(]"}}, "publish.a", ""),
+        (
+            {"params": {"script": "x"}, "publish": {"a": "c", "b": "c"}},
+            "publish.b",
+            "becomes 'c', as 'a' does; one of them would be lost",
+        ),
+        (
+            {"type": "SWITCH", "params": {"cases": []}, "publish": {"a": "a"}},
+            "publish",
+            "a task that the master runs itself makes no files",
+        ),
+        (
+            {"params": {"script": "x"}, "publish": {f"f{n}": f"f{n}" for n in range(101)}},
+            "publish",
+            "at most 100",
+        ),
     ],
 )
 def test_mistake_is_told_where_it_is(task: dict[str, Any], field: str, words: str) -> None:

@@ -46,6 +46,7 @@ from shoal.worker.logs.limit import LogLimit
 from shoal.worker.logs.progress import ProgressService
 from shoal.worker.logs.service import LogService
 from shoal.worker.masters import CALL_TIMEOUT_S, Masters
+from shoal.worker.results.publishing import Publisher
 from shoal.worker.results.reporting import Reporter
 from shoal.worker.results.spool import Spool
 from shoal.worker.settings import WorkerSettings
@@ -126,7 +127,7 @@ class Worker:
         self._resources = _resources(base, tasks)
         self.runner = _runner(
             base,
-            _surroundings(base, parts.store, self._resources),
+            _surroundings(base, parts.store, self._resources, tasks),
             parts,
             tasks,
             self.starting,
@@ -288,7 +289,10 @@ def _resources(base: Foundation, tasks: asyncio.TaskGroup) -> ResourceCache:
     return resources
 
 
-def _surroundings(base: Foundation, store: LogStore, resources: ResourceCache) -> Surroundings:
+def _surroundings(
+    base: Foundation, store: LogStore, resources: ResourceCache, tasks: asyncio.TaskGroup
+) -> Surroundings:
+    helpers = Helpers(base.home.folders.work, base.launcher, os.environ)
     return Surroundings(
         worker_id=base.worker_id,
         group=base.settings.group,
@@ -299,6 +303,7 @@ def _surroundings(base: Foundation, store: LogStore, resources: ResourceCache) -
         env_pass=base.settings.env_pass,
         kill_grace_s=base.settings.kill_grace_s,
         resources=resources,
+        publisher=Publisher(base.resources_url, helpers, base.spool, tasks),
         type_settings={**base.settings.for_task_types(), CLASS_ARCHIVES: _class_archives(base)},
     )
 

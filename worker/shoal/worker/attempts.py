@@ -6,7 +6,7 @@ the kill service read.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,9 @@ class Attempt:
         self.work: asyncio.Task[object] | None = None  # while its task type is at work
         self.at_work: AtWork | None = None  # what its task type works with, since it has a process
         self.work_dir: Path | None = None
+        self.publications: Sequence[pb.Publication] = ()  # what it hands over if it ends well
+        self.largest_publication = 0  # bytes that each of them may have
+        self.publishing: asyncio.Task[object] | None = None  # while they are handed over
         self.log_path: Path | None = None  # while a process may write to it
         self.result_log: Path | None = None  # of its process, also when that has ended
         self.environment = ""  # that its program runs in, as NAME@VERSION
@@ -87,7 +90,12 @@ class Attempt:
             raise AttemptEnded(self.id, self.end_reason)
 
     def cancel_work(self) -> None:
-        """Cancel a task type that has not started its process. Otherwise the process must end."""
+        """Cancel a task type that has not started its process, or what comes after that has ended.
+
+        Otherwise the process must end.
+        """
+        if self.publishing is not None:
+            self.publishing.cancel()
         before_launch = self._state in (AttemptState.PREPARING, AttemptState.CANCELLING)
         if before_launch and self.work is not None:
             self.apply(AttemptEvent.CANCEL)

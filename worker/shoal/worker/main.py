@@ -20,7 +20,7 @@ from shoal.worker.execution.launching import Launcher
 from shoal.worker.home.home import WorkerHome
 from shoal.worker.intake.capacity import fitting_slots, raise_descriptor_limit
 from shoal.worker.results.reporting import Reporter
-from shoal.worker.results.results import result, was_interrupted
+from shoal.worker.results.results import lacks_files, result, was_interrupted
 from shoal.worker.results.spool import Spool
 from shoal.worker.settings import WorkerSettings
 from shoal.worker.supervisor.proctree import become_subreaper
@@ -176,7 +176,7 @@ async def report_leftovers(spool: Spool, reporter: Reporter) -> None:
         except (ValueError, KeyError, TypeError) as error:
             log.warning("spool file is no result", entry=entry.id, error=repr(error))
             continue
-        if was_interrupted(record):
+        if was_interrupted(record) or lacks_files(record):
             with suppress(OSError):  # the next start tries again
                 await asyncio.to_thread(spool.remove, entry.id)
         else:

@@ -8,37 +8,21 @@ import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Self
 
 import structlog
 from starlette.requests import ClientDisconnect
 
-from shoal.api.settings import ApiSettings
 from shoal.api.web.errors import BodyTooLarge, UploadStalled
 from shoal.api.web.middleware import StreamBroken
 from shoal.core.errors import ShoalError
-from shoal.runtime.storage import PIECE, Reader, Storage, Writer
+from shoal.runtime.storage import PIECE, Limits, Reader, Storage, Writer
 from shoal.sql import Database
 from shoal.sql.repositories.definitions.resources import StoredResource, Upload
 
 log = structlog.get_logger()
 
 STALLED_S = 60.0  # without a byte of the file
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What may be stored, in bytes: of one file, and of all versions of a project's files."""
-
-    file: int
-    project: int
-
-    @classmethod
-    def of(cls, settings: ApiSettings) -> Self:
-        """Return the limits of the settings."""
-        return cls(settings.resource_mb << 20, settings.resource_project_mb << 20)
 
 
 class ResourceFiles:
@@ -143,7 +127,7 @@ class ResourceFiles:
     def _too_large(self) -> BodyTooLarge:
         return BodyTooLarge(
             f"a resource may have at most {self._limits.file >> 20} MiB; that is resource_mb in "
-            "the section [api]"
+            "the section [cluster]"
         )
 
 

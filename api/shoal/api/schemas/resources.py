@@ -19,6 +19,7 @@ class ResourceOut(BaseModel):
             "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
             "created_at": TIME,
             "ended_at": None,
+            "instance_id": None,
         }
     )
 
@@ -30,6 +31,9 @@ class ResourceOut(BaseModel):
     created_at: datetime
     ended_at: datetime | None = Field(
         description="Since when it has been replaced or deleted; null: it is the newest version."
+    )
+    instance_id: int | None = Field(
+        description="The workflow instance whose task has made it; null: it was uploaded."
     )
 
 

@@ -33,13 +33,17 @@ from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.task_types import Exit, SparkConnect, TaskType
 from shoal.master.dispatch.environments import wanted_environment
 from shoal.master.dispatch.payloads import ProjectSecrets, payload
+from shoal.master.dispatch.publications import publications
 from shoal.master.dispatch.resources import wanted_resources
 from shoal.master.dispatch.sources import SourceMaker, Wanted, wanted_sources
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.plugins import load_task_type
+from shoal.runtime.settings import ClusterSettings
+from shoal.runtime.storage import Limits
 from shoal.runtime.vault import Vault
 from shoal.sql.repositories.definitions.data_sources import StoredDataSource, StoredPassword
 from shoal.worker.execution.context import AttemptContext, Prepared, prepare
+from shoal.worker.home.storing import Leaving, opened
 from shoal.worker.logs.secret_forms import forms
 from shoal.worker.supervisor.shim.masking import Masker
 from shoal.worker.supervisor.shim.outputs import BadOutput, collect
@@ -120,6 +124,16 @@ class Tried:
     reason: str = ""
     again_s: float | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)
+    files: Sequence["LeftFile"] = ()  # what would become resources
+
+
+@dataclass(frozen=True)
+class LeftFile:
+    """A file that the task has left, and the resource that it would become. ``size``: bytes."""
+
+    file: str
+    path: str
+    size: int
 
 
 class _GivenSecrets(ProjectSecrets):
@@ -204,6 +218,7 @@ class Trial:
         if (found := _environment(run, attempt, around, no_environment)) is not None:
             self._payload.environment.CopyFrom(found)
         self._files = _files(run, attempt, resources)
+        self._publish = publications(run, attempt, levels(run, task))
         passwords = [source.password for source in self._payload.data_sources.values()]
         self._masked = [*self._payload.secrets.values(), *filter(None, passwords)]
         self._masker = Masker(forms(self._masked))
@@ -272,7 +287,12 @@ class Trial:
             found = collect(str(prepared.output_file), None, RESERVED_PATTERN)
         except (BadOutput, OSError) as error:
             return Tried(1, f"its outputs cannot be used: {error}")
-        return Tried(0, outputs={name: self._masker.mask(text) for name, text in found.items()})
+        try:
+            left = [_left(prepared.work_dir, file, path) for file, path in self._publish]
+        except ShoalError as error:
+            return Tried(1, str(error))
+        masked = {name: self._masker.mask(text) for name, text in found.items()}
+        return Tried(0, outputs=masked, files=left)
 
     def _masking(self, on_output: Callable[[bytes], None]) -> Callable[[bytes], None]:
         if not self._masked:
@@ -354,6 +374,12 @@ def _files(run: Run, attempt: Attempt, folder: Path | None) -> dict[str, Path]:
             raise NoResourceGiven(str(reference), folder)
         found |= {one.relative_to(folder).as_posix(): one for one in files}
     return found
+
+
+def _left(folder: Path, file: str, path: str) -> LeftFile:
+    """Return what a worker would hand over. Raises NotUsable."""
+    with opened(folder, Leaving(file, path, ""), Limits.of(ClusterSettings()).file) as found:
+        return LeftFile(file, path, os.fstat(found.fileno()).st_size)
 
 
 def _masked(value: Any, masker: Masker) -> Any:

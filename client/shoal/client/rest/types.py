@@ -80,6 +80,7 @@ class ResourceJson(TypedDict):
     sha256: str
     created_at: str
     ended_at: str | None
+    instance_id: int | None
 
 
 class WorkflowJson(TypedDict):

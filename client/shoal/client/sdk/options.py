@@ -44,6 +44,7 @@ class TaskOptions(TypedDict, total=False):
     timeout_action: Literal["fail", "warn", "both"]
     outputs_from_log: bool
     resources: Sequence[str]
+    publish: Mapping[str, str]
 
 
 class WorkflowOptions(TypedDict, total=False):

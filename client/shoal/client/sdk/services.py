@@ -238,11 +238,12 @@ class Ssh(Task):
         data_source: str,
         script: str | None = None,
         script_file: File | None = None,
+        file: str | None = None,
         interpreter: Literal["sh", "bash"] | None = None,
         **options: Unpack[TaskOptions],
     ) -> None:
-        params = given(data_source=data_source, interpreter=interpreter)
-        params |= program(name, "script", script, script_file)
+        params = given(data_source=data_source, file=file, interpreter=interpreter)
+        params |= program(name, "script", script, script_file, file)
         super().__init__(name, type="SSH", params=params, **options)
 
 

@@ -13,7 +13,12 @@ from shoal.core.task_types import ResourceName, TaskParams, fields_marked
 
 
 def resources_findings(task: Mapping[str, Any], path: Path) -> Iterator[Finding]:
-    """Check the resources that a task names beside its params."""
+    """Check the resources that a task names beside its params, and those that it makes."""
+    yield from _used_findings(task, path)
+    yield from _published_findings(task, path)
+
+
+def _used_findings(task: Mapping[str, Any], path: Path) -> Iterator[Finding]:
     named = task.get("resources")
     named = [named] if isinstance(named, str) else named
     if not isinstance(named, list | tuple) or not named:
@@ -24,6 +29,28 @@ def resources_findings(task: Mapping[str, Any], path: Path) -> Iterator[Finding]
     for index, text in enumerate(named):
         if isinstance(text, str):
             yield from _problems(text, (*path, "resources", index))
+
+
+def _published_findings(task: Mapping[str, Any], path: Path) -> Iterator[Finding]:
+    publish = task.get("publish")
+    if not isinstance(publish, Mapping) or not publish:
+        return
+    kind = task.get("type")
+    if isinstance(kind, str) and is_logic(kind):
+        yield (*path, "publish"), "a task that the master runs itself makes no files"
+    before: dict[str, str] = {}
+    for file, target in publish.items():
+        place = (*path, "publish", str(file))
+        for text in (file, target):
+            if isinstance(text, str):
+                yield from _problems(text, place)
+        if isinstance(file, str) and isinstance(target, str):
+            first = before.setdefault(target, file)
+            if first != file:
+                yield (
+                    place,
+                    f"becomes {target!r:.120}, as {first!r:.120} does; one of them would be lost",
+                )
 
 
 def names_findings(model: type[TaskParams], params: Mapping[str, Any]) -> Iterator[Finding]:

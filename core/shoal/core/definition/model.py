@@ -26,7 +26,12 @@ from shoal.core.definition.fields import (
 )
 from shoal.core.definition.parameters import ParameterSpec
 from shoal.core.definition.priority import Priority
-from shoal.core.definition.resources import MOST_REFERENCES, ResourceReference
+from shoal.core.definition.resources import (
+    MOST_PUBLISHED,
+    MOST_REFERENCES,
+    PlainPath,
+    ResourceReference,
+)
 from shoal.core.timing.cron import expression
 
 # Refused before any graph work: enough for any real workflow, small enough to decide upon.
@@ -124,6 +129,9 @@ class TaskSpec(Strict):
     outputs_from_log: StrictBool = False  # lines ``${setValue(name=value)}`` of its log set outputs
     # Files of the project that are copied into the attempt's folder before it starts.
     resources: tuple[ResourceReference, ...] = Field(default=(), max_length=MOST_REFERENCES)
+    # Files that the attempt leaves in its folder, and the resources that they become when it has
+    # succeeded.
+    publish: dict[PlainPath, PlainPath] = Field(default_factory=dict, max_length=MOST_PUBLISHED)
 
     @field_validator("depends_on", "resources", mode="before")
     @classmethod

@@ -19,6 +19,7 @@ RESOURCES = "resources"
 LONGEST_PATH = 500  # characters, and bytes
 DEEPEST = 20  # parts of a path
 MOST_REFERENCES = 100  # of one task
+MOST_PUBLISHED = 100  # files of one task
 LARGEST_VERSION = 2**31 - 1
 
 _LONGEST_PART = 200  # bytes; file systems have 255, and a copy under way has a longer name
@@ -94,6 +95,14 @@ def _file(text: str) -> str:
     return text
 
 
+def _plain_path(text: str) -> str:
+    if not placeholders.is_open(text) and (problem := path_problem(text)):
+        raise ValueError(problem)
+    return text
+
+
+#: A file in an attempt's own folder, or one that becomes a resource: neither folder nor version.
+PlainPath = Annotated[str, AfterValidator(_plain_path)]
 #: A file or a folder.
 ResourceReference = Annotated[str, AfterValidator(_reference)]
 #: One file.

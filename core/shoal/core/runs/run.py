@@ -33,6 +33,7 @@ class Plan:
     choosers: Mapping[str, tuple[str, ...]]  # by task: those of ``choices`` that choose it or not
     judges: Mapping[str, tuple[str, ...]]  # by task: the CONDITIONS tasks that use its result
     once: frozenset[str] = frozenset()  # tasks that are not run again when their worker is lost
+    publishes: bool = False  # whether a task makes resources
 
     @classmethod
     def of(cls, spec: WorkflowSpec, once: frozenset[str] = frozenset()) -> "Plan":
@@ -49,6 +50,7 @@ class Plan:
             successors_of({chooser: tuple(sorted(names)) for chooser, names in choices.items()}),
             judges_of(spec.tasks),
             once,
+            any(task.publish for task in spec.tasks),
         )
 
 

@@ -4,11 +4,13 @@ Most tasks need nothing else, and cost no statement.
 """
 
 from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
 
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.scope import levels
 from shoal.master.dispatch.environments import environment_of, wanted_environment
 from shoal.master.dispatch.payloads import ProjectSecrets, may_use_secrets, payload
+from shoal.master.dispatch.publications import Publications
 from shoal.master.dispatch.resources import resources_of, wanted_resources
 from shoal.master.dispatch.sources import (
     SourceMaker,
@@ -34,10 +36,17 @@ class PayloadMaker:
     """
 
     def __init__(
-        self, database: Database, vault: Vault, epoch_of: Callable[[int], int], cluster: str
+        self,
+        database: Database,
+        vault: Vault,
+        epoch_of: Callable[[int], int],
+        cluster: str,
+        publications: Publications,
+        clock: Callable[[], datetime],
     ) -> None:
         self._database, self._vault = database, vault
         self._epoch_of, self._cluster = epoch_of, cluster
+        self._publications, self._clock = publications, clock
 
     async def make(self, run: Run, attempt: Attempt) -> pb.Payload:
         """Return the payload of a stored attempt.
@@ -68,11 +77,19 @@ class PayloadMaker:
             if wanted:
                 maker = SourceMaker(run, attempt, own, self._vault, secrets)
                 sources = maker.make(wanted, stored)
+        publish: list[pb.Publication] = []
+        if spec.publish:
+            publish = await self._publications.note(
+                self._database, run, attempt, own, self._clock()
+            )
         epoch = self._epoch_of(run.partition)  # after the last pause: it may have changed hands
         made = payload(run, attempt, epoch, secrets.get(project), own, sources, self._cluster)
         made.resources.extend(resources)
         if environment is not None:
             made.environment.CopyFrom(environment)
+        if publish:
+            made.publish.extend(publish)
+            made.largest_publication = self._publications.largest
         return made
 
     async def _secrets(self, uow: UnitOfWork, project: str) -> ProjectSecrets:

@@ -2,7 +2,7 @@
 
 A task gets the versions that were there when its run started, or when somebody last let the run go
 on: who repairs a file and recovers the run gets the repaired one, and nothing changes under a run
-that goes on by itself.
+that goes on by itself. What tasks of the run itself have made since counts for those behind them.
 """
 
 from collections.abc import Collection, Iterable
@@ -23,6 +23,7 @@ from shoal.sql.repositories.definitions.resources import StoredResource
 
 MOST_FILES = 1_000  # of one task
 
+_MOST_MADE = 5_000  # newest versions that a run has made; older ones count for it no more
 _LONGEST_NAME = 210  # characters that are shown
 
 
@@ -107,13 +108,16 @@ async def resources_of(uow: UnitOfWork, run: Run, wanted: Collection[Wanted]) ->
     references = [one.reference for one in wanted if not one.reference.is_folder]
     paths = {one.path for one in references if one.version is None}
     pins = {(one.path, one.version) for one in references if one.version is not None}
-    newest = {row.path: row for row in await uow.resources.files_at(project, paths, at)}
+    own = await _made(uow, run, at)
+    newest = {row.path: row for row in await uow.resources.files_at(project, paths, at)} | own
     pinned = {(row.path, row.version): row for row in await uow.resources.pinned(project, pins)}
     found: dict[str, StoredResource] = {}
     for one in wanted:
         path, version = one.reference.path, one.reference.version
         if one.reference.is_folder:
-            files = await uow.resources.folder_at(project, path, at, MOST_FILES + 1)
+            below = await uow.resources.folder_at(project, path, at, MOST_FILES + 1)
+            made = {name: row for name, row in own.items() if name.startswith(f"{path}/")}
+            files = list(({row.path: row for row in below} | made).values())
         else:
             file = newest.get(path) if version is None else pinned.get((path, version))
             files = [] if file is None else [file]
@@ -129,6 +133,17 @@ async def resources_of(uow: UnitOfWork, run: Run, wanted: Collection[Wanted]) ->
         if len(found) > MOST_FILES:
             raise TooManyResources(one.field)
     return [_message(found[path]) for path in sorted(found)]
+
+
+async def _made(uow: UnitOfWork, run: Run, since: datetime) -> dict[str, StoredResource]:
+    """Return by path what tasks of a run have made since that time; most make nothing."""
+    if not run.plan.publishes:
+        return {}
+    found: dict[str, StoredResource] = {}
+    for row in await uow.resources.made_by(run.id, since, _MOST_MADE):
+        if row.project == run.plan.spec.project:
+            found.setdefault(row.path, row)  # the newest comes first
+    return found
 
 
 def _message(row: StoredResource) -> pb.Resource:

@@ -15,6 +15,7 @@ from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import TaskSignal, TaskState
 from shoal.master.dispatch.eager_dispatch import behind
 from shoal.master.dispatch.making import PayloadMaker
+from shoal.master.dispatch.publications import BadPublication, Published
 from shoal.master.dispatch.resources import UnusableResource
 from shoal.master.dispatch.worker_time import WorkerTime
 from shoal.master.engine.batch import EagerRequest
@@ -63,7 +64,9 @@ class MasterRpc(MasterServiceServicer):
         self._engine, self._clock = engine, clock
         self._database = database
         self._cluster = cluster
-        self._maker = PayloadMaker(database, vault, engine.epoch_of, cluster)
+        self._maker = PayloadMaker(
+            database, vault, engine.epoch_of, cluster, engine.publications, clock
+        )
 
     async def Fetch(  # noqa: N802 - the name is the contract's
         self,
@@ -133,7 +136,7 @@ class MasterRpc(MasterServiceServicer):
         except ShoalError as error:
             if error.retriable:
                 return _refused(ref, pb.Refusal.RETRY, error)
-            permanent = isinstance(error, UnusableResource)
+            permanent = isinstance(error, UnusableResource | BadPublication)
             return await self._fail_unrenderable(worker, ref, run, str(error), permanent=permanent)
         except Exception as error:
             # An error of this task must not keep the others of the call from their payloads.
@@ -243,7 +246,10 @@ class MasterRpc(MasterServiceServicer):
         if report.kind == pb.KILLED and ref.task_instance_id in self._being_killed:
             assert isinstance(event, TaskEnded)
             event = replace(event, signal=TaskSignal.LOSE)
-        return self._engine.enqueue(ref.partition, ref.workflow_instance_id, event, eager=eager)
+        published = tuple(Published(one.path, one.sha256, one.size) for one in report.published)
+        return self._engine.enqueue(
+            ref.partition, ref.workflow_instance_id, event, eager=eager, published=published
+        )
 
 
 async def _verdict(

@@ -11,6 +11,7 @@ from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command
 from shoal.core.runs.events import Event
 from shoal.core.runs.run import Attempt, AttemptKey, Decision, Run
+from shoal.master.dispatch.publications import Published
 
 T = TypeVar("T")
 
@@ -41,6 +42,8 @@ class Item:
     done: asyncio.Future[Run]  # the run after the event was stored
     command: Command | None = None  # the request behind the event: its outcome is stored too
     eager: EagerRequest | None = None  # of the worker that reports it
+    published: Sequence[Published] = ()  # what the attempt hands over, if it has succeeded by this
+    has_succeeded: bool = False  # it has, as the engine has decided
     failed: bool = False  # nothing of it is to be stored
 
     def answer(self, run: Run) -> None:

@@ -11,6 +11,7 @@ or one run, what is decided for many tasks is decided in a thread, and applied p
 """
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -35,12 +36,14 @@ from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import OPEN_WORKFLOW
 from shoal.master.dispatch.eager_dispatch import taken_by
+from shoal.master.dispatch.publications import Publications, Published
 from shoal.master.engine.action_queue import ActionQueue, Perform
 from shoal.master.engine.batch import Change, EagerRequest, Item
 from shoal.master.engine.held_runs import Clock, HeldRuns
 from shoal.master.engine.inbox import Inbox
 from shoal.master.engine.listeners import Ending, Listeners
 from shoal.master.engine.messages import Messenger
+from shoal.master.engine.publishing import NO_NAME, Refused, note_success, publish
 from shoal.master.engine.yielding import Yielding
 from shoal.master.error_backoff import ErrorBackoff
 from shoal.master.errors import NotOwner, NotStored, Quarantined
@@ -71,6 +74,7 @@ class Engine(HeldRuns):
         batch: int,
         messenger: Messenger | None = None,
         listeners: Listeners | None = None,
+        publications: Publications = NO_NAME,
         *,
         retry_s: float = 10.0,
     ) -> None:
@@ -80,6 +84,7 @@ class Engine(HeldRuns):
         """
         super().__init__(database, clock, listeners or Listeners(), retry_s)
         self._messenger = messenger or Messenger(1)
+        self.publications = publications
         self._batch_size = batch
         self._inbox = Inbox()
         self._actions = ActionQueue(perform, self.epochs, self.quarantine_run, self._passed)
@@ -109,6 +114,7 @@ class Engine(HeldRuns):
         event: Event,
         command: Command | None = None,
         eager: EagerRequest | None = None,
+        published: Sequence[Published] = (),
     ) -> asyncio.Future[Run]:
         """Put an event into the inbox at once; the future ends as ``submit`` does."""
         done: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
@@ -116,7 +122,7 @@ class Engine(HeldRuns):
         if self._over:
             done.set_exception(NotStored(LEAVING))
         else:
-            self._inbox.put(Item(partition, instance_id, event, done, command, eager))
+            self._inbox.put(Item(partition, instance_id, event, done, command, eager, published))
         return done
 
     def wake(self, instance_id: int) -> None:
@@ -185,6 +191,11 @@ class Engine(HeldRuns):
             await self._store(items, changes, refusals)  # fence, save, commit
         except Fenced as error:
             self._on_fenced(items, error)
+            return
+        except Refused as refused:  # of one task: it is decided again, as a failure
+            self._evict(item.instance_id for item in items)
+            refused.become_a_failure()
+            self._inbox.requeue(items)
             return
         except Exception as error:  # noqa: BLE001 - one bad run must not stop all others
             await self._not_stored(items, error)
@@ -315,6 +326,7 @@ class Engine(HeldRuns):
                 continue
             try:
                 decision = await self._decide(item.event, changes, run)
+                note_success(item, run, decision)
                 if isinstance(item.event, TaskEnded) and item.eager is not None:
                     ended = item.event.task_instance_id
                     for taken in taken_by(item.eager, run, ended, decision):
@@ -384,11 +396,14 @@ class Engine(HeldRuns):
             await self._store_outcomes(uow, commands, refusals, now)
             for ending in endings:
                 await ending.write(now)
+            published = await publish(uow, self.publications, items, self.runs, now)
             failpoints.hit("store.before_commit")
             if ends:
                 failpoints.hit("finish.before_commit")
             await uow.commit()
         failpoints.hit("store.after_commit")
+        if published:
+            failpoints.hit("publish.after_commit")
         if ends:
             failpoints.hit("finish.after_commit")
         for ending in endings:

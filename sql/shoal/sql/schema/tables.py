@@ -126,6 +126,7 @@ environment = Table(
 
 # A version of a file. It is an upload until ``version`` is there; it counts from ``created_at``
 # until ``ended_at``: it has been replaced or deleted then. ``object``: its name in the storage.
+# ``instance_id``: the run whose attempt makes it, which may have been purged; None: a person does.
 resource = Table(
     "resource",
     metadata,
@@ -139,6 +140,7 @@ resource = Table(
     Column("size", BigInteger),  # bytes
     Column("created_at", UtcDateTime),
     Column("ended_at", UtcDateTime),
+    Column("instance_id", BigInteger),
     UniqueConstraint("project_id", "path", "version"),
     sqlite_autoincrement=True,
 )
@@ -151,6 +153,14 @@ Index(
     unique=True,
     sqlite_where=IS_CURRENT,
     postgresql_where=IS_CURRENT,
+)
+Index("ix_resource_object", resource.c.object, unique=True)
+IS_OF_RUN = resource.c.instance_id.is_not(None)
+Index(
+    "ix_resource_instance_id",
+    resource.c.instance_id,
+    sqlite_where=IS_OF_RUN,
+    postgresql_where=IS_OF_RUN,
 )
 Index(
     "ix_resource_uploads",

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from shoal.core.data_sources import DataSource
+from shoal.core.definition.resources import RESOURCES
 from shoal.worker.execution.work_files import make_folder
 from shoal.worker.types.child.ending import is_settled, read_reason
 from shoal.worker.types.child.kind import ChildType, argv
@@ -54,8 +55,17 @@ class Process:
         others: Mapping[str, DataSource] | None = None,
         env: Mapping[str, str] | None = None,
         tag: str = TAG,
+        files: Mapping[str, bytes] | None = None,
     ) -> None:
-        make_folder(folder)
+        """``files``: what the attempt has of its project's resources, by their paths."""
+        if settle:
+            folder.mkdir(mode=0o700, exist_ok=True)  # that of the attempt, if it had one
+        else:
+            make_folder(folder)
+        for path, content in (files or {}).items():
+            file = folder / RESOURCES / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
         given = kind.Params.model_validate({"data_source": source.name, **params})
         request = Request(
             work=kind.work,

@@ -13,7 +13,7 @@ from typing import Any
 import asyncssh
 import pytest
 
-from shoal.core.data_sources import DataSource
+from shoal.core.data_sources import DataSource, SourceKind
 from shoal.worker.types.ssh.kind import Ssh
 from tests.integration.drivers.kit import Proxied, wait_until
 from tests.integration.worker.sql.kit import TAG, Ended, Process, ran
@@ -61,7 +61,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield one
 
 
-def done(source: DataSource, folder: Path, script: str, **more: Any) -> Ended:
+def done(source: DataSource, folder: Path, script: str | None, **more: Any) -> Ended:
     params = {"script": script, **more.pop("params", {})}
     return ran(source, params, folder, kind=Ssh, **more)
 
@@ -104,6 +104,41 @@ def test_exit_code_of_the_script(server: Served, tmp_path: Path) -> None:
         server.source, tmp_path / "b", "[[ 1 == 1 ]] && kill -9 $$", params={"interpreter": "bash"}
     )
     assert ended.code == 137
+
+
+def test_program_from_a_resource_gets_parameters_as_variables(
+    server: Served, tmp_path: Path
+) -> None:
+    text = "\ufeff[[ $what == 'a b' ]] || exit 9\necho \"not rendered: \\${what} \\$[yyyy]\"\n"
+    ended = done(
+        server.source,
+        tmp_path / "a",
+        None,
+        params={"file": "etl/far away.sh@3", "interpreter": "bash"},
+        parameters={"what": "a b"},
+        env={"what": "a b"},
+        files={"etl/far away.sh": text.encode()},
+    )
+    assert ended.code == 0, ended.log
+    assert ended.log.splitlines()[-1] == "not rendered: ${what} $[yyyy]"
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"\xff\xfe", "is no text in UTF-8"),
+        (b" \n", "is empty: there is nothing to run"),
+        (b"echo a\0b", "holds the NUL character"),
+    ],
+)
+def test_resource_that_is_no_program_fails_before_anything_runs(
+    tmp_path: Path, content: bytes, problem: str
+) -> None:
+    nobody = DataSource("farm", SourceKind.SSH, host="127.0.0.1", port=1, user="etl")
+    params = {"file": "run.sh"}
+    ended = done(nobody, tmp_path / "a", None, params=params, files={"run.sh": content})
+    assert (ended.code, ended.settled) == (65, True)
+    assert ended.reason.startswith(f"run.sh {problem}")
 
 
 def test_nothing_is_left_in_the_background(server: Served, family: Family, tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ from shoal.worker.logs.notes import (
     resources_used,
 )
 from shoal.worker.logs.secret_forms import forms
+from shoal.worker.results.publishing import Publisher
 from shoal.worker.results.reporting import Reporter
 from shoal.worker.results.results import (
     as_json,
@@ -90,6 +91,7 @@ class Surroundings:
     env_pass: Sequence[str]
     kill_grace_s: float
     resources: ResourceCache
+    publisher: Publisher
     type_settings: Mapping[str, str]  # see TaskContext.settings
 
 
@@ -254,6 +256,8 @@ class Runner:
         around = self._around
         attempt.workflow = f"{payload.project}.{payload.workflow}"
         work_dir = attempt.work_dir = around.work_root / str(attempt.id)
+        attempt.publications = payload.publish
+        attempt.largest_publication = payload.largest_publication
         passwords = [source.password for source in payload.data_sources.values()]
         attempt.masks = forms([*payload.secrets.values(), *filter(None, passwords)])
         attempt.environment = environment_of(payload)
@@ -316,6 +320,7 @@ class Runner:
             output_path=prepared.output_file,
             refused_outputs=RESERVED_PATTERN,
             outputs_from_log=payload.outputs_from_log,
+            journaled=not payload.publish,  # it is stored again when they are handed over
             masks=attempt.masks,
         )
 
@@ -416,6 +421,10 @@ class Runner:
             record = await asyncio.to_thread(with_outputs, record, attempt, self._around.spool)
             if attempt.over.is_set():
                 return
+        handed_over = await self._hand_over(attempt, record)
+        if handed_over is None:
+            return
+        record = handed_over
         failpoints.hit("record.after_exit")
         self._attempts.end(attempt)
         if not record.durable:
@@ -430,6 +439,17 @@ class Runner:
             reason=reason_for_people(record),
             took_s=round(record.finished_at - record.started_at, 3),
         )
+
+    async def _hand_over(self, attempt: Attempt, record: ExitRecord) -> ExitRecord | None:
+        """Return the record when the files of the attempt are handed over; None: it is over."""
+        if attempt.publications and record.outcome is Outcome.SUCCEEDED:
+            record = await self._around.publisher.complete(attempt, record)
+            if attempt.over.is_set():
+                return None
+            if was_interrupted(record):
+                await self._abandon(attempt, record.reason)
+                return None
+        return record
 
     async def _fail(self, attempt: Attempt, payload: pb.Payload, error: BaseException) -> None:
         """The attempt failed before it had a process: say why, in its log, too."""
@@ -456,9 +476,13 @@ class Runner:
         """Store and report the result of an attempt that has no process."""
         if attempt.over.is_set():
             return
-        self._attempts.end(attempt)
         worker_id = self._around.worker_id
         record = without_process(worker_id, attempt, outcome, cause, reason, exit_code)
+        handed_over = await self._hand_over(attempt, record)
+        if handed_over is None:
+            return
+        record = handed_over
+        self._attempts.end(attempt)
         try:
             await asyncio.to_thread(self._around.spool.write, record.id, as_json(record))
         except OSError as error:

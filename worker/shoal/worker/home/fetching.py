@@ -25,7 +25,8 @@ from shoal.worker.supervisor.shim.child import NO_ROOM
 STARVED = 75
 #: Before the name of a file that is not complete.
 UNFINISHED = "."
-_PAUSES_S = (1.0, 3.0, 9.0)  # between tries: a storage may be away for a moment
+#: Between tries: a storage may be away for a moment.
+PAUSES_S = (1.0, 3.0, 9.0)
 _LONGEST_REASON = 2_000
 
 
@@ -92,7 +93,7 @@ def _is_starved(error: BaseException | None) -> bool:
 
 def _fetch(storage: Storage, file: File, folder: Path) -> None:
     """Fetch one file. Raises StorageError, WrongContent, OSError."""
-    for pause_s in (*_PAUSES_S, None):
+    for pause_s in (*PAUSES_S, None):
         try:
             _try_to_fetch(storage, file, folder)
         except ObjectMissing:

@@ -10,14 +10,16 @@ import shutil
 import sys
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from shoal.core.errors import ShoalError
 from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
 from shoal.worker.execution.environment.variables import base_environment
 from shoal.worker.execution.launching import Launcher, LaunchFailed
 from shoal.worker.execution.work_files import ANSWER_FILE, make_folder
-from shoal.worker.supervisor.causes import INTERRUPTIONS
+from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
 
 # Signing in at S3; Hadoop's clients have none of their own.
 _OF_STORAGES = re.compile(r"AWS_[A-Z_]+|HTTPS?_PROXY|NO_PROXY|SSL_CERT_(FILE|DIR)", re.IGNORECASE)
@@ -49,7 +51,8 @@ class Helpers:
     async def run(self, module: str, errand: str, *, name: str, timeout_s: float) -> Ended:
         """Run a module of ours to its end. ``name`` begins that of its folder.
 
-        Raises OSError and LaunchFailed, also where it was interrupted with the whole worker.
+        Cancelled, it is killed. Raises OSError and LaunchFailed, also where it was interrupted with
+        the whole worker.
         """
         folder = self._work / f"{name}-{uuid.uuid4().hex}"
         await asyncio.to_thread(make_folder, folder)
@@ -57,7 +60,7 @@ class Helpers:
         # By this the next worker in this folder knows what a killed one has left.
         own["SHOAL_PARAMETERS"] = str(folder / "parameters.json")
         try:
-            launched = await self._launcher.launch(
+            record = await self._ended(
                 LaunchRequest(
                     id=folder.name,
                     argv=[sys.executable, "-P", "-m", module],
@@ -70,12 +73,23 @@ class Helpers:
                     timeout_s=timeout_s,
                 )
             )
-            record = await launched.wait()
             if record.cause in INTERRUPTIONS:  # it says nothing about what it was to do
                 raise LaunchFailed(folder.name, record.reason, record.cause)
             return Ended(record, await asyncio.to_thread(_answer, folder))
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    async def _ended(self, request: LaunchRequest) -> ExitRecord:
+        """Run a helper to its end. Cancelled, kill it, and return when it is dead."""
+        try:
+            return await (await self._launcher.launch(request)).wait()
+        except asyncio.CancelledError:
+            why, launcher = "not wanted any more", self._launcher
+            with suppress(ShoalError):  # then all that the launcher ran is dead
+                await launcher.kill(request.id, why, 0.0, EndCause.INTERRUPT)
+                if (launched := launcher.running.get(request.id)) is not None:
+                    await launched.wait()  # it writes into its folder until then
+            raise
 
 
 def _answer(folder: Path) -> str:

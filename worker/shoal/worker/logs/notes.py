@@ -1,7 +1,7 @@
 """Lines that the worker itself adds to the log of an attempt."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _MOST_NAMES = 20
@@ -24,6 +24,13 @@ def resources_used(names: Sequence[str]) -> str:
     """Return the line about the resources that an attempt gets, as PATH@VERSION."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return f"shoal: resources: {', '.join(names[:_MOST_NAMES])}{more}"
+
+
+def handed_over(paths: Mapping[str, str]) -> str:
+    """Return the line about files that an attempt hands over: resources' paths by files' names."""
+    names = [file if file == path else f"{file} as {path}" for file, path in sorted(paths.items())]
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"shoal: handed over: {', '.join(names[:_MOST_NAMES])}{more}"
 
 
 def append_line(path: Path, line: str) -> None:

@@ -22,6 +22,8 @@ from shoal.worker.results.spool import Spool
 from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
 from shoal.worker.supervisor.shim.outputs import BadOutput, collect
 
+#: In the context of a record: that the attempt hands files over, and those in the storage by now.
+PUBLISHES, PUBLISHED = "publishes", "published"
 LONGEST_REASON = 2000  # characters: a sentence with the end of an error, for tables and pages
 
 _KINDS = {
@@ -47,6 +49,8 @@ def record_context(
     }
     if attempt.environment:
         context["environment"] = attempt.environment
+    if attempt.publications:
+        context[PUBLISHES] = True
     if permanent_exit_codes:
         context["permanent_exit_codes"] = list(permanent_exit_codes)
     if not_yet_exit_code is not None:
@@ -93,6 +97,15 @@ def was_interrupted(record: ExitRecord) -> bool:
     return record.cause in INTERRUPTIONS
 
 
+def lacks_files(record: ExitRecord) -> bool:
+    """Return whether an attempt ended well, but has not handed over its files.
+
+    They are gone with its folder when its agent has died; that is no result.
+    """
+    is_well, context = record.outcome is Outcome.SUCCEEDED, record.context
+    return is_well and bool(context.get(PUBLISHES)) and PUBLISHED not in context
+
+
 def result(record: ExitRecord) -> tuple[str, pb.Report]:
     """Return the worker id that held the attempt, and its report.
 
@@ -120,6 +133,7 @@ def result(record: ExitRecord) -> tuple[str, pb.Report]:
         )
     if record.outcome is Outcome.SUCCEEDED:
         report.outputs.update(record.outputs)
+        report.published.extend(pb.PublishedFile(**one) for one in context.get(PUBLISHED, ()))
     return str(context["worker_id"]), report
 
 

@@ -102,6 +102,8 @@ def program_text(folder: Path, text: str | None, file: str | None) -> str:
         raise CannotRun(f"{file} is no text in UTF-8: {error}") from None
     if not found.strip():
         raise CannotRun(f"{file} is empty: there is nothing to run")
+    if "\0" in found:
+        raise CannotRun(f"{file} holds the NUL character: no program could receive it")
     return found
 
 

@@ -180,7 +180,7 @@ def show(
     if as_json:
         print_json(found)
     else:
-        _print(found, ["project", "path", "version>", "size>", "changed", "until"])
+        _print(found, ["project", "path", "version>", "size>", "changed", "until", "run"])
 
 
 def _print(found: "list[ResourceJson]", columns: list[str]) -> None:
@@ -199,6 +199,7 @@ def _print(found: "list[ResourceJson]", columns: list[str]) -> None:
         cells += [
             clock(one["created_at"], now),
             clock(one["ended_at"], now) if one["ended_at"] else "",
+            str(one.get("instance_id") or ""),  # an older API does not tell
         ]
         shown.add(*cells[: len(columns)])
     out().print(shown.table(out().width))

@@ -235,4 +235,6 @@ def _conclude(rendered: "Rendered", tried: "Tried | None", as_json: bool) -> Non
     else:
         for name, value in tried.outputs.items():
             say(f"output {name} = {value}")
+        for one in tried.files:
+            say(f"would publish {one.file} ({one.size:,} bytes) as {one.path}")
         say("SUCCEEDED", "green")

@@ -5,7 +5,7 @@ gets its version, and the one before it ends, in one transaction. A version coun
 ``created_at`` until its ``ended_at``.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -37,6 +37,7 @@ from shoal.sql.schema.tables import (
     command,
     project,
     resource,
+    workflow_instance,
 )
 from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
 
@@ -46,7 +47,10 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class StoredResource:
-    """One version of a file. ``ended_at``: since then it has been replaced or deleted."""
+    """One version of a file. ``ended_at``: since then it has been replaced or deleted.
+
+    ``instance_id``: the run that has made it; None: a person has.
+    """
 
     project: str
     path: str
@@ -56,6 +60,7 @@ class StoredResource:
     object: str
     created_at: datetime
     ended_at: datetime | None
+    instance_id: int | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,7 @@ class Unneeded:
 
 _ResourceList = list[StoredResource]
 _UnneededList = list[Unneeded]
+_UploadList = list[Upload]
 _NameList = list[str]
 
 
@@ -99,6 +105,31 @@ class Resources:
         row = await self._connection.first(select(resource.c.id).where(resource.c.object == name))
         assert row is not None
         return Upload(row.id, home, path, name)
+
+    async def reserve(
+        self, home: str, objects: Mapping[str, str], instance_id: int, at: datetime
+    ) -> None:
+        """Note the uploads that an attempt of a run may make: paths by the names of their objects.
+
+        Those that are noted already stay as they are, so it can be repeated. They are kept for as
+        long as the run is open.
+        """
+        owner = await self._projects.ensure(home, at)
+        fields = {"project_id": owner.id, "started_at": at, "instance_id": instance_id}
+        rows = [{**fields, "path": path, "object": name} for name, path in objects.items()]
+        await self._connection.insert_new(resource, ["object"], rows)
+
+    async def reserved(self, home: str, objects: Collection[str], instance_id: int) -> _UploadList:
+        """Return those of these uploads of a run that are noted, and are no versions yet."""
+        query = select(resource).join_from(resource, project)
+        query = query.where(
+            project.c.name == home,
+            resource.c.object.in_(sorted(objects)),
+            resource.c.instance_id == instance_id,
+            IS_UPLOAD,
+        )
+        rows = await self._connection.rows(query.order_by(resource.c.id))
+        return [Upload(row.id, home, row.path, row.object) for row in rows]
 
     async def complete(
         self,
@@ -264,6 +295,19 @@ class Resources:
         rows = await self._connection.rows(query.order_by(resource.c.path).limit(limit))
         return readable(rows, _resource, _KIND)
 
+    async def made_by(self, instance_id: int, since: datetime, limit: int) -> _ResourceList:
+        """Return the versions that tasks of a run have made since that time, the newest first.
+
+        Raises UnreadableRow.
+        """
+        query = _resources().where(
+            resource.c.instance_id == instance_id,
+            resource.c.version.is_not(None),
+            resource.c.created_at > since,
+        )
+        query = query.order_by(resource.c.created_at.desc(), resource.c.id.desc())
+        return readable(await self._connection.rows(query.limit(limit)), _resource, _KIND)
+
     async def pinned(self, home: str, wanted: Collection[tuple[str, int]]) -> _ResourceList:
         """Return those of these versions, (path, number), that there are. Raises UnreadableRow."""
         query = _resources().where(
@@ -292,8 +336,20 @@ class Resources:
         """Return uploads that began before ``uploads``, and versions that ended before ``ended``.
 
         Of a file that there is, the ``newest`` versions stay. ``ended`` None: every version stays.
+        An upload of a run stays until the run has been over since ``uploads``.
         """
-        which = and_(IS_UPLOAD, resource.c.started_at < uploads)
+        may_be_under_way = (
+            exists()
+            .where(
+                workflow_instance.c.id == resource.c.instance_id,
+                or_(
+                    workflow_instance.c.finished_at.is_(None),
+                    workflow_instance.c.finished_at >= uploads,
+                ),
+            )
+            .correlate(resource)
+        )
+        which = and_(IS_UPLOAD, resource.c.started_at < uploads, ~may_be_under_way)
         if ended is not None:
             current = resource.alias("current")
             kept = (
@@ -356,4 +412,5 @@ def _resource(row: Row[Any]) -> StoredResource:
         row.object,
         row.created_at,
         row.ended_at,
+        row.instance_id,
     )

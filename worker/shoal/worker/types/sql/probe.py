@@ -17,6 +17,8 @@ _VERSION = {
     SourceKind.MARIADB: "select concat('MariaDB ', version())",
     SourceKind.ORACLE: "select 'Oracle' from dual",
     SourceKind.TRINO: "select 'Trino'",
+    SourceKind.CLICKHOUSE: "select concat('ClickHouse ', version())",
+    SourceKind.HIVE: "select concat('HiveServer2, version ', version())",
     SourceKind.SQLSERVER: "select @@version",
 }
 

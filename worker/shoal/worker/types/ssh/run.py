@@ -13,6 +13,7 @@ from pathlib import Path
 from shoal.worker.execution.environment.variables import parameter_variables, secret_variables
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.child.work import Work
+from shoal.worker.types.program import CannotRun, program_text
 from shoal.worker.types.ssh.host import ConnectionLost, Host, described, signed_in
 from shoal.worker.types.ssh.params import SshParams
 from shoal.worker.types.ssh.remote import Script
@@ -26,11 +27,12 @@ async def run(work: Work[SshParams]) -> None:
     source = work.data_source(work.params.data_source)
     is_signed_in = False
     try:
+        script = Script(_program(work), work.params.interpreter, _variables(work))
         async with signed_in(source) as host:
             is_signed_in = True
             await host.end(work.tag)  # what an earlier attempt has left
             work.log(f"shoal: {described(source)}: {host.version}")
-            await _run(work, host)
+            await _run(work, host, script)
     except ConnectionLost as lost:
         await _end_elsewhere(work, lost)
         raise
@@ -46,8 +48,14 @@ async def settle(work: Work[SshParams]) -> None:
     work.settled()
 
 
-async def _run(work: Work[SshParams], host: Host) -> None:
-    script = Script(work.params.script, work.params.interpreter, _variables(work))
+def _program(work: Work[SshParams]) -> str:
+    try:
+        return program_text(work.folder, work.params.script, work.params.file)
+    except CannotRun as error:
+        raise WorkFailed(str(error), permanent=True) from None
+
+
+async def _run(work: Work[SshParams], host: Host, script: Script) -> None:
     try:
         code, outputs = await host.run(work.tag, script, work.log)
     except asyncio.CancelledError:

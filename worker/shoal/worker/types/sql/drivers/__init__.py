@@ -32,6 +32,8 @@ _DRIVERS = {
     SourceKind.ORACLE: ("remote.oracle", "oracledb", "oracle"),
     SourceKind.SQLSERVER: ("remote.sqlserver", "pytds", "sqlserver"),
     SourceKind.TRINO: ("remote.trino", "trino", "trino"),
+    SourceKind.CLICKHOUSE: ("remote.clickhouse", "clickhouse_connect", "clickhouse"),
+    SourceKind.HIVE: ("remote.hive", "impala", "hive"),
     SourceKind.SPARK: ("spark", "pyspark", "connect"),
 }
 

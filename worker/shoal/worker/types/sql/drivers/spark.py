@@ -35,6 +35,7 @@ from shoal.worker.types.sql.drivers.names import quoted
 from shoal.worker.types.sql.drivers.remote.authority import authority_file
 from shoal.worker.types.sql.drivers.rows import NoRows, Rows
 from shoal.worker.types.sql.drivers.running import Running
+from shoal.worker.types.sql.drivers.within import within
 from shoal.worker.types.sql.session import Column, Result, Verdict
 
 _PORT = 15002
@@ -67,7 +68,7 @@ def connect(
     client = _client(source, tag, attempt)
     try:
         # The first request: is anybody there?
-        _within(_SIGN_IN_TIMEOUT_S, lambda: client.version)
+        within(_SIGN_IN_TIMEOUT_S, lambda: client.version)
     except (*_ERRORS, TimeoutError) as error:
         raise _cannot_sign_in(source, error) from error
     return SparkSession(client, statement_timeout_s, read_only=read_only)
@@ -153,9 +154,9 @@ class SparkSession:
         """See Session. What is left of the session at the server goes with it."""
         self._finish()
         with suppress(*_ERRORS, TimeoutError):
-            _within(_CLOSE_TIMEOUT_S, self._client.client.release_session)
+            within(_CLOSE_TIMEOUT_S, self._client.client.release_session)
         with suppress(*_ERRORS, TimeoutError):
-            _within(_CLOSE_TIMEOUT_S, self._client.client.close)
+            within(_CLOSE_TIMEOUT_S, self._client.client.close)
 
     def _fetch(self, rows: Iterator[Any], size: int) -> list[tuple[Any, ...]]:
         try:
@@ -226,30 +227,10 @@ def _end(source: DataSource, tag: str, attempt: int) -> None:
     client = _client(source, tag, attempt)
     try:
         # What runs in it is interrupted by that.
-        _within(_SIGN_IN_TIMEOUT_S, client.client.release_session)
+        within(_SIGN_IN_TIMEOUT_S, client.client.release_session)
     except (*_ERRORS, TimeoutError) as error:
         if _CLOSED not in str(error):
             raise _cannot_sign_in(source, error) from error
-
-
-def _within(limit_s: float, call: Callable[[], object]) -> None:
-    """Call it; raise TimeoutError if it takes longer. The client has no deadlines of its own."""
-    failures: list[BaseException] = []
-
-    def attempt() -> None:
-        try:
-            call()
-        except BaseException as error:  # noqa: BLE001 - raised below, in the thread that waits
-            failures.append(error)
-
-    # A daemon: a call that does not come back keeps no process from its end.
-    thread = threading.Thread(target=attempt, name="spark call", daemon=True)
-    thread.start()
-    thread.join(limit_s)
-    if thread.is_alive():
-        raise TimeoutError(f"no answer within {limit_s:g} s")
-    if failures:
-        raise failures[0]
 
 
 def _cannot_sign_in(source: DataSource, error: Exception) -> WorkFailed:

@@ -86,12 +86,13 @@ class OracleBackend:
 
     errors: tuple[type[Exception], ...] = (oracledb.Error,)
     has_transactions = True
+    quote_mark = '"'
 
     def __init__(self, connection: Any, *, read_only: bool) -> None:
         self._connection, self._read_only = connection, read_only
         connection.autocommit = True
 
-    def placeholder(self, number: int) -> str:
+    def placeholder(self, number: int, type_name: str) -> str:
         """See Backend."""
         return f":{number + 1}"
 

@@ -23,9 +23,11 @@ class Backend(Protocol):
     errors: tuple[type[Exception], ...]
     #: Whether several statements can be one transaction.
     has_transactions: bool
+    #: What stands around names.
+    quote_mark: str
 
-    def placeholder(self, number: int) -> str:
-        """Return what stands for a value."""
+    def placeholder(self, number: int, type_name: str) -> str:
+        """Return what stands for a value; see ``Session.placeholder``."""
         ...
 
     def cursor(self) -> Any:
@@ -83,7 +85,7 @@ class RemoteSession:
 
     def placeholder(self, number: int, type_name: str) -> str:
         """See Session."""
-        return self._backend.placeholder(number)
+        return self._backend.placeholder(number, type_name)
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Result:
         """See Session."""
@@ -141,7 +143,7 @@ class RemoteSession:
 
     def quote(self, identifier: str) -> str:
         """See Session."""
-        return quoted(identifier)
+        return quoted(identifier, self._backend.quote_mark)
 
     def implicit_commit(self, statement: str) -> bool:
         """See Session."""

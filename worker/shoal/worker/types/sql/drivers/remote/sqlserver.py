@@ -73,11 +73,12 @@ class SqlServerBackend:
 
     errors: tuple[type[Exception], ...] = (pytds.Error, OSError)
     has_transactions = True
+    quote_mark = '"'
 
     def __init__(self, opened: socket.socket, connection: Any) -> None:
         self._socket, self._connection = opened, connection
 
-    def placeholder(self, number: int) -> str:
+    def placeholder(self, number: int, type_name: str) -> str:
         """See Backend."""
         return "%s"
 

@@ -62,13 +62,14 @@ class TrinoBackend:
     """See ``session.Backend``. Each statement is committed by itself: few catalogues can more."""
 
     has_transactions = False
+    quote_mark = '"'
 
     def __init__(self, source: DataSource, tag: str, name: str) -> None:
         self._source, self._tag = source, tag
         self._connection = _connection(source, name)
         self.errors = _ERRORS
 
-    def placeholder(self, number: int) -> str:
+    def placeholder(self, number: int, type_name: str) -> str:
         """See Backend."""
         return "?"
 
