@@ -35,7 +35,14 @@ _BY_HTTP_STATUS = {
 
 def exit_status(error: ShoalError) -> Exit:
     """Return the status that an error ends the program with."""
-    from shoal.client.errors import ApiProblem, ApiUnreachable, NoCluster, NotADay, NotFound
+    from shoal.client.errors import (
+        ApiProblem,
+        ApiUnreachable,
+        NoCluster,
+        NotADay,
+        NotEncrypted,
+        NotFound,
+    )
 
     match error:
         case ApiProblem():
@@ -44,7 +51,7 @@ def exit_status(error: ShoalError) -> Exit:
             return Exit.UNREACHABLE
         case NotFound():
             return Exit.NOT_FOUND
-        case NotADay():
+        case NotADay() | NotEncrypted():
             return Exit.USAGE
     from shoal.core.checks.workflow import InvalidDefinition
 
