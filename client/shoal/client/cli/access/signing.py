@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Url = Annotated[
     str | None,
     typer.Argument(
-        metavar="[URL]",
+        metavar="URL",
         help="Address of the API; default: $SHOAL_URL, the latest login, or the local cluster.",
     ),
 ]
@@ -134,7 +134,12 @@ def passwd(
         session.change_password(current, new, keep_tokens=keep_tokens)
         if not keep_tokens and api.login is not None:
             keep_login(logins_file(), _login(session, api.url, TOKEN_DAYS, api.ca))
-    tokens = "your tokens are still good" if keep_tokens else "your other tokens are revoked"
+    if keep_tokens:
+        tokens = "your tokens are still good"
+    elif api.login is None:
+        tokens = "your tokens are revoked, SHOAL_TOKEN too"
+    else:
+        tokens = "your other tokens are revoked"
     say(f"the password of {name} is changed; {tokens}")
 
 
