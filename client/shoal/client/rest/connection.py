@@ -20,6 +20,10 @@ UPLOAD_TIMEOUT_S = 300.0
 HEARTBEAT_S = 15.0  # a stream is never quiet for longer, so twice that means it is dead
 RETRY_PAUSES_S = (0.1, 0.3, 1.0)
 PAGE = 200
+_UNKNOWN_AUTHORITY = (
+    "if its certificate is from a private authority, name the PEM file of that: `shoal login URL "
+    "--ca FILE`, or SHOAL_CA"
+)
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -153,7 +157,8 @@ class Connection:
 
     def _unreachable(self, error: httpx.TransportError) -> ApiUnreachable:
         reason = str(error) or type(error).__name__
-        return ApiUnreachable(self.url, reason, self._hint)
+        is_unknown = "CERTIFICATE_VERIFY_FAILED" in reason
+        return ApiUnreachable(self.url, reason, _UNKNOWN_AUTHORITY if is_unknown else self._hint)
 
     def _problem(self, response: httpx.Response) -> ApiProblem:
         """Return the error that an answer describes, the API's own or a proxy's."""
