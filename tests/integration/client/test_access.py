@@ -153,8 +153,12 @@ def test_roles_say_what_is_missing_and_who_gives_it(
     assert (for_admins.status, "administrators have" in for_admins.err) == (1, True)
     assert admin("member", "set", "runner", "--user", "dan", "--project", "fenced").status == 0
     assert shoal("run", "fenced/guarded").status == 0
+    workflow("guarded", "false", "project: fenced")
+    assert shoal("apply", ".", "--yes").status == 1
+    assert admin("member", "set", "writer", "--user", "dan", "--project", "fenced").status == 0
+    assert shoal("apply", ".", "--yes").status == 0
     listed = admin("member", "list", "--project", "fenced")
-    assert re.search(r"^dan +user +runner", listed.out, re.MULTILINE)
+    assert re.search(r"^dan +user +writer", listed.out, re.MULTILINE)
     gone = admin("member", "remove", "--user", "dan", "--project", "fenced")
     assert gone.err == "dan has no role of its own in the project fenced any more\n"
     assert shoal("run", "fenced/guarded").status == 3
