@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from shoal.client.cli.cluster.commands import _tell_other_place
 from shoal.client.errors import NoCluster
 from shoal.client.find import Source, data_folder, default_folder, find_api
-from shoal.client.logins import Login, keep_login, logins_file
+from shoal.client.logins import Login, forget_login, keep_login, logins_file
 
 STATE = {
     "api": "http://127.0.0.1:9001/",
@@ -154,3 +155,17 @@ def test_an_authority_of_ones_own_is_remembered_or_in_the_environment(home: Path
     keep_login(logins_file(), replace(LOGIN, ca="/etc/ca.pem"))
     assert find_api().ca == Path("/etc/ca.pem")
     assert find_api(environment={"SHOAL_CA": "/other.pem"}).ca == Path("/etc/ca.pem")
+
+
+def test_start_of_a_cluster_says_so_if_commands_go_elsewhere(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make(home / ".shoal")
+    keep_login(logins_file(), LOGIN)
+    _tell_other_place(folder, None)
+    told = "commands without --data speak to https://shoal.example: see `shoal whoami`\n"
+    assert capsys.readouterr().err == told
+    _tell_other_place(folder, folder)
+    forget_login(logins_file(), LOGIN.url)
+    _tell_other_place(folder, None)
+    assert capsys.readouterr().err == ""

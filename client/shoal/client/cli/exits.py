@@ -12,13 +12,13 @@ class Exit(IntEnum):
     FAILED = 1  # the run or the command failed, or was refused
     USAGE = 2  # wrong arguments, or an invalid definition
     NOT_FOUND = 3
-    UNREACHABLE = 4  # no cluster, no answer, or a token it does not accept
+    UNREACHABLE = 4  # no cluster, no answer, or a token or password it does not accept
     INTERRUPTED = 130  # Ctrl-C
 
 
 EPILOG = (
     "Exit status: 0 ok; 1 the run or command failed or was refused; 2 wrong usage or invalid "
-    "definition; 3 not found; 4 cluster unreachable; 130 interrupted."
+    "definition; 3 not found; 4 cluster unreachable or not signed in; 130 interrupted."
 )
 
 _BY_HTTP_STATUS = {
