@@ -16,10 +16,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shoal.client.errors import NoCluster
 from shoal.client.local.state import read_state
-from shoal.client.logins import Login, logins_file, normal, read_logins
+
+if TYPE_CHECKING:
+    from shoal.client.logins import Login
 
 FOLDER = ".shoal"
 # The address of an API that was started on its own, without ``shoal up``.
@@ -46,7 +49,7 @@ class Api:
     url: str  # without a trailing slash
     token: str = field(repr=False)
     data: Path | None = None
-    login: Login | None = None
+    login: "Login | None" = None
     ca: Path | None = None
 
     @property
@@ -111,12 +114,15 @@ def find_api(named: Path | None = None, environment: Mapping[str, str] = os.envi
         return _remote(url, environment)
     folder = default_folder(environment)
     is_chosen = bool(environment.get("SHOAL_DATA")) or not _is_at_home(folder)
-    if not is_chosen and (login := read_logins(logins_file(environment)).current) is not None:
-        return api_of(login, environment)
-    return local_api(folder)
+    if is_chosen:
+        return local_api(folder)
+    from shoal.client.logins import logins_file, read_logins
+
+    login = read_logins(logins_file(environment)).current
+    return local_api(folder) if login is None else api_of(login, environment)
 
 
-def api_of(login: Login, environment: Mapping[str, str] = os.environ) -> Api:
+def api_of(login: "Login", environment: Mapping[str, str] = os.environ) -> Api:
     """Return how to reach the API of a login."""
     ca = Path(login.ca) if login.ca else ca_of(environment)
     return Api(login.url, login.token, login=login, ca=ca)
@@ -146,6 +152,8 @@ def local_api(folder: Path) -> Api:
 
 
 def _remote(url: str, environment: Mapping[str, str]) -> Api:
+    from shoal.client.logins import logins_file, normal, read_logins
+
     try:
         where = normal(url)
     except NoCluster as error:

@@ -154,7 +154,7 @@ def test_chosen_tasks_are_run_again_killed_and_forced(here: Shoal) -> None:
     newest = str(again.json["tasks"][1]["id"])
     forced = here("force", newest, "--reason", "loaded by hand", "--wait", "--json")
     assert (forced.status, states(forced)) == (0, ["SUCCEEDED"] * 3)
-    assert forced.json["tasks"][1]["reason"] == "taken for a success by api: loaded by hand"
+    assert forced.json["tasks"][1]["reason"] == "taken for a success by break-glass: loaded by hand"
     ended = here("kill", str(forced.json["tasks"][2]["id"]))
     assert ended.status == 1
     assert "SUCCEEDED" in ended.err
