@@ -13,6 +13,9 @@
     ├── EditorFailed     an editor could not be started, or gave nothing to store
     ├── NotADay          a text that should be a day, or a file of days, is neither
     ├── NoCluster        nothing says where the cluster's API is, or no token opens it
+    │   └── LoginsUnusable  the file with the tokens of `shoal login` cannot be used
+    ├── NotEncrypted     a password would be sent in the clear
+    ├── NotAUser         the token belongs to no person, who alone has a password
     ├── ApiUnreachable   the API does not answer (retriable)
     ├── ApiProblem       the API refused a request; holds its problem document (RFC 9457)
     ├── NotFound         what a command line names does not exist
@@ -119,6 +122,34 @@ class NotADay(ClientError):
 
 class NoCluster(ClientError):
     """The address or the token of the API cannot be found."""
+
+
+class LoginsUnusable(NoCluster):
+    """The file in which ``shoal login`` keeps tokens, or its folder, cannot be used as it is."""
+
+    def __init__(self, path: Path, why: str, cure: str) -> None:
+        self.path = path
+        super().__init__(f"{path} cannot be used: {why}; {cure}")
+
+
+class NotEncrypted(ClientError):
+    """An address at which a password could be read on its way."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(
+            f"{url} is on another machine and not encrypted, so your password could be read on "
+            "its way; use https://, or an SSH tunnel to a port of this machine"
+        )
+
+
+class NotAUser(ClientError):
+    """Something that takes a password, asked for by who has none."""
+
+    def __init__(self, name: str, url: str) -> None:
+        super().__init__(
+            f"you are {name} here, which has no password; sign in as a user with "
+            f"`shoal login {url}`, and set SHOAL_URL={url} if a data folder comes first"
+        )
 
 
 class ApiUnreachable(ClientError):

@@ -1,7 +1,9 @@
 """A real cluster, and the ``shoal`` program in this process."""
 
+import io
 import json
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +53,7 @@ def shoal(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Shoal:
     """Run a command line in this process, in an empty folder."""
-    for name in ("SHOAL_DATA", "SHOAL_URL", "SHOAL_TOKEN"):
+    for name in ("SHOAL_DATA", "SHOAL_URL", "SHOAL_TOKEN", "SHOAL_CA", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -71,6 +73,11 @@ def here(shoal: Shoal, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -
     """The same, with the cluster's data folder as the one to use."""
     monkeypatch.setenv("SHOAL_DATA", str(cluster.data))
     return shoal
+
+
+def type_in(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    """Let this be the standard input of the next command, which is no terminal."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 
 def workflow(name: str, script: str, *more: str) -> None:

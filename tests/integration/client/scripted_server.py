@@ -1,6 +1,7 @@
 """A real HTTP server that answers as a test says, and remembers what it was asked."""
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,6 +9,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from shoal.proto.tls import TlsFiles
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,8 @@ class ScriptedServer:
 
 
 @contextmanager
-def scripted_server() -> Iterator[ScriptedServer]:
-    """Run a server on a free port of this machine."""
+def scripted_server(tls: TlsFiles | None = None) -> Iterator[ScriptedServer]:
+    """Run a server on a free port of this machine, with a certificate for https."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -106,15 +109,20 @@ def scripted_server() -> Iterator[ScriptedServer]:
             self.wfile.write(body)
             self.close_connection = answer.hang_up
 
-        do_GET = do_PUT = do_POST = do_DELETE = _handle  # noqa: N815  names of the base class
+        do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = _handle  # noqa: N815  names of the base class
 
         def log_message(self, *_: Any) -> None:
             """Tests look at ``requests``."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    scheme = "http"
+    if tls is not None:
+        context, scheme = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), "https"
+        context.load_cert_chain(tls.cert, tls.key)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     script = ScriptedServer(
-        f"http://127.0.0.1:{server.server_address[1]}", lambda _request: Answer(200, {})
+        f"{scheme}://127.0.0.1:{server.server_address[1]}", lambda _request: Answer(200, {})
     )
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from shoal.client.local.zookeeper import free_port
-from tests.integration.client.conftest import Shoal
-from tests.integration.client.test_value_commands import type_in
+from tests.integration.client.conftest import Shoal, type_in
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nTm8gcmVhbCBvbmU=\n-----END CERTIFICATE-----\n"
 SERVER = ("--kind", "postgresql", "--host", "db", "--database", "sales", "--user", "etl")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.client.rest.resources import ResourceCalls
+from shoal.client.rest.project.resources import ResourceCalls
 from tests.integration.client.conftest import Shoal, workflow
 
 JOB = 'set -eu\necho "greeting=$(cat resources/conf/greeting.txt)" > "$SHOAL_OUTPUT"\n'

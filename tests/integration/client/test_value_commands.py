@@ -1,17 +1,10 @@
 """``shoal parameter``, ``shoal secret`` and ``shoal task`` on a real cluster."""
 
-import io
 import re
-import sys
 
 import pytest
 
-from tests.integration.client.conftest import Shoal, workflow
-
-
-def type_in(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
-    """Let this be the standard input of the next command, which is no terminal."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+from tests.integration.client.conftest import Shoal, type_in, workflow
 
 
 def test_parameters_of_a_project_reach_its_tasks_and_outputs_are_shown(here: Shoal) -> None:

@@ -2,12 +2,15 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from shoal.client.cli.cluster.commands import _tell_other_place
 from shoal.client.errors import NoCluster
-from shoal.client.find import data_folder, default_folder, find_api
+from shoal.client.find import Source, data_folder, default_folder, find_api
+from shoal.client.logins import Login, forget_login, keep_login, logins_file
 
 STATE = {
     "api": "http://127.0.0.1:9001/",
@@ -22,7 +25,7 @@ STATE = {
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home folder of its own, and none of the variables that lead elsewhere."""
-    for name in ("SHOAL_DATA", "SHOAL_URL", "SHOAL_TOKEN"):
+    for name in ("SHOAL_DATA", "SHOAL_URL", "SHOAL_TOKEN", "SHOAL_CA", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     home = tmp_path / "home"
     home.mkdir()
@@ -86,10 +89,14 @@ def test_a_remote_api_comes_from_the_environment_unless_a_folder_is_named(home: 
 @pytest.mark.parametrize(
     ("environment", "says"),
     [
-        ({"SHOAL_URL": "shoal.example:80", "SHOAL_TOKEN": "t"}, "SHOAL_URL is 'shoal.example:80'"),
+        (
+            {"SHOAL_URL": "shoal.example:80", "SHOAL_TOKEN": "t"},
+            "SHOAL_URL: 'shoal.example:80' is no addr",
+        ),
         ({"SHOAL_URL": "ftp://x", "SHOAL_TOKEN": "t"}, "expected something like https://"),
-        ({"SHOAL_URL": "https://x"}, "SHOAL_TOKEN is not set"),
+        ({"SHOAL_URL": "https://x"}, "SHOAL_TOKEN is not set and you have not signed in there"),
         ({}, "shoal up"),
+        ({}, "shoal login URL"),
     ],
 )
 def test_what_is_missing_is_said(environment: dict[str, str], says: str) -> None:
@@ -103,3 +110,62 @@ def test_an_unreadable_token_is_told_with_its_file(home: Path) -> None:
     (folder / "token").mkdir()
     with pytest.raises(NoCluster, match=r"cannot read the token file .*/token"):
         find_api()
+
+
+LOGIN = Login("https://shoal.example", "ada", "kept", 3, "2027-02-22T10:00:00Z")
+
+
+def test_a_login_comes_before_the_data_folder_at_home(home: Path) -> None:
+    make(home / ".shoal")
+    keep_login(logins_file(), LOGIN)
+    (home / "deep").mkdir()
+    api = find_api()
+    assert (api.url, api.token, api.data, api.login) == (LOGIN.url, "kept", None, LOGIN)
+    assert api.source is Source.LOGIN
+    assert "sign in again with `shoal login https://shoal.example`" in api.refused
+    assert find_api(home / ".shoal").source is Source.DATA_FOLDER
+
+
+def test_a_nearer_or_named_data_folder_comes_before_a_login(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_login(logins_file(), LOGIN)
+    make(home / "project" / ".shoal", "near")
+    monkeypatch.chdir(home / "project")
+    assert find_api().token == "near"
+    monkeypatch.chdir(home)
+    assert find_api().token == "kept"
+    monkeypatch.setenv("SHOAL_DATA", str(make(home / ".shoal", "at home")))
+    assert find_api().token == "at home"
+
+
+def test_the_address_in_the_environment_may_be_that_of_a_login(home: Path) -> None:
+    keep_login(logins_file(), LOGIN)
+    api = find_api(environment={"SHOAL_URL": "https://Shoal.example/"})
+    assert (api.token, api.source) == ("kept", Source.LOGIN)
+    environment = {"SHOAL_URL": "https://shoal.example", "SHOAL_TOKEN": "given"}
+    api = find_api(environment=environment)
+    assert (api.token, api.source) == ("given", Source.ENVIRONMENT)
+    assert api.refused == "SHOAL_TOKEN is wrong, has expired or was revoked"
+
+
+def test_an_authority_of_ones_own_is_remembered_or_in_the_environment(home: Path) -> None:
+    environment = {"SHOAL_URL": "https://x", "SHOAL_TOKEN": "t", "SHOAL_CA": "~/ca.pem"}
+    assert find_api(environment=environment).ca == home / "ca.pem"
+    keep_login(logins_file(), replace(LOGIN, ca="/etc/ca.pem"))
+    assert find_api().ca == Path("/etc/ca.pem")
+    assert find_api(environment={"SHOAL_CA": "/other.pem"}).ca == Path("/etc/ca.pem")
+
+
+def test_start_of_a_cluster_says_so_if_commands_go_elsewhere(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make(home / ".shoal")
+    keep_login(logins_file(), LOGIN)
+    _tell_other_place(folder, None)
+    told = "commands without --data speak to https://shoal.example: see `shoal whoami`\n"
+    assert capsys.readouterr().err == told
+    _tell_other_place(folder, folder)
+    forget_login(logins_file(), LOGIN.url)
+    _tell_other_place(folder, None)
+    assert capsys.readouterr().err == ""

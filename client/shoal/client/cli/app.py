@@ -4,6 +4,16 @@ from typing import Annotated
 
 import typer
 
+from shoal.client.cli.access import (
+    groups,
+    members,
+    service_accounts,
+    sessions,
+    signing,
+    tokens,
+    users,
+    whoami,
+)
 from shoal.client.cli.backfills import show as backfills
 from shoal.client.cli.backfills import start as backfill
 from shoal.client.cli.cluster import commands as cluster
@@ -62,6 +72,14 @@ def build() -> typer.Typer:
         environments,
         purging,
         cluster,
+        signing,
+        whoami,
+        tokens,
+        sessions,
+        members,
+        service_accounts,
+        users,
+        groups,
     ):
         module.register(app)
     return app

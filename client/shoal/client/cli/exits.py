@@ -12,13 +12,13 @@ class Exit(IntEnum):
     FAILED = 1  # the run or the command failed, or was refused
     USAGE = 2  # wrong arguments, or an invalid definition
     NOT_FOUND = 3
-    UNREACHABLE = 4  # no cluster, no answer, or a token it does not accept
+    UNREACHABLE = 4  # no cluster, no answer, or a token or password it does not accept
     INTERRUPTED = 130  # Ctrl-C
 
 
 EPILOG = (
     "Exit status: 0 ok; 1 the run or command failed or was refused; 2 wrong usage or invalid "
-    "definition; 3 not found; 4 cluster unreachable; 130 interrupted."
+    "definition; 3 not found; 4 cluster unreachable or not signed in; 130 interrupted."
 )
 
 _BY_HTTP_STATUS = {
@@ -35,7 +35,14 @@ _BY_HTTP_STATUS = {
 
 def exit_status(error: ShoalError) -> Exit:
     """Return the status that an error ends the program with."""
-    from shoal.client.errors import ApiProblem, ApiUnreachable, NoCluster, NotADay, NotFound
+    from shoal.client.errors import (
+        ApiProblem,
+        ApiUnreachable,
+        NoCluster,
+        NotADay,
+        NotEncrypted,
+        NotFound,
+    )
 
     match error:
         case ApiProblem():
@@ -44,7 +51,7 @@ def exit_status(error: ShoalError) -> Exit:
             return Exit.UNREACHABLE
         case NotFound():
             return Exit.NOT_FOUND
-        case NotADay():
+        case NotADay() | NotEncrypted():
             return Exit.USAGE
     from shoal.core.checks.workflow import InvalidDefinition
 

@@ -14,16 +14,18 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from shoal.client.errors import ApiProblem, ApiUnreachable, LogBroken, NotEnded, NotFound
-from shoal.client.find import Api, find_api
+from shoal.client.find import REFUSED, Api, find_api
+from shoal.client.rest.access.calls import AccessCalls
 from shoal.client.rest.backfills import BackfillCalls
 from shoal.client.rest.commands import CommandCalls
-from shoal.client.rest.concurrency import ConcurrencyCalls
 from shoal.client.rest.connection import PAGE, Connection
-from shoal.client.rest.data_sources import DataSourceCalls
 from shoal.client.rest.environments import EnvironmentCalls
 from shoal.client.rest.paths import part, workflow_path
+from shoal.client.rest.project.concurrency import ConcurrencyCalls
+from shoal.client.rest.project.data_sources import DataSourceCalls
+from shoal.client.rest.project.resources import ResourceCalls
+from shoal.client.rest.project.values import ValueCalls
 from shoal.client.rest.purges import PurgeCalls
-from shoal.client.rest.resources import ResourceCalls
 from shoal.client.rest.schedules import ScheduleCalls
 from shoal.client.rest.sse import Reconnecting
 from shoal.client.rest.types import (
@@ -44,7 +46,6 @@ from shoal.client.rest.types import (
     WorkflowDetailJson,
     WorkflowJson,
 )
-from shoal.client.rest.values import ValueCalls
 from shoal.core.runs.states import FINISHED_WORKFLOW
 
 if TYPE_CHECKING:
@@ -75,12 +76,14 @@ class ShoalClient(
     EnvironmentCalls,
     PurgeCalls,
     ResourceCalls,
+    AccessCalls,
 ):
     """A connection to the API at ``url``, such as http://127.0.0.1:8765.
 
     Raises ApiProblem for every error answer and ApiUnreachable if there is none. Requests that
     may safely be repeated are, a few times within two seconds; commands carry an idempotency key
-    so that they may be. ``hint`` says what to do when nothing answers.
+    so that they may be. ``hint`` says what to do when nothing answers, ``refused`` when the token
+    is not accepted. ``ca`` is a PEM file of the authority that the API's certificate is from.
     """
 
     def __init__(
@@ -90,8 +93,11 @@ class ShoalClient(
         *,
         timeout_s: float = TIMEOUT_S,
         hint: str = "start it with `shoal up`",
+        refused: str = REFUSED,
+        ca: Path | None = None,
     ) -> None:
-        self._connection = Connection(url, token, timeout_s, hint)
+        headers = {"Authorization": f"Bearer {token}"}
+        self._connection = Connection(url, headers, timeout_s, hint, refused=refused, ca=ca)
         self.url = self._connection.url
 
     @classmethod
@@ -102,7 +108,7 @@ class ShoalClient(
     @classmethod
     def of(cls, api: Api) -> Self:
         """Return a client of an API."""
-        return cls(api.url, api.token, hint=api.hint)
+        return cls(api.url, api.token, hint=api.hint, refused=api.refused, ca=api.ca)
 
     def __enter__(self) -> Self:
         return self

@@ -4,13 +4,15 @@ Synchronous; one connection belongs to one thread at a time.
 """
 
 import random
+import ssl
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from shoal.client.errors import TRANSIENT, ApiProblem, ApiUnreachable, FieldProblem
+from shoal.client.errors import TRANSIENT, ApiProblem, ApiUnreachable, FieldProblem, NoCluster
 from shoal.client.rest.lean_httpx import httpx
 
 CONNECT_TIMEOUT_S = 5.0
@@ -18,22 +20,41 @@ UPLOAD_TIMEOUT_S = 300.0
 HEARTBEAT_S = 15.0  # a stream is never quiet for longer, so twice that means it is dead
 RETRY_PAUSES_S = (0.1, 0.3, 1.0)
 PAGE = 200
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_UNKNOWN_AUTHORITY = (
+    "if its certificate is from a private authority, name the PEM file of that: `shoal login URL "
+    "--ca FILE`, or SHOAL_CA"
+)
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class Connection:
-    """Requests below ``url``/api/v1. Every request may be repeated a few times within two
-    seconds, so it must be one that may (commands carry an idempotency key)."""
+    """Requests below ``url``/api/v1, with ``headers`` that say who asks.
 
-    def __init__(self, url: str, token: str, timeout_s: float, hint: str) -> None:
-        self.url, self._hint = url.rstrip("/"), hint
+    A request is repeated a few times within two seconds, so it must be one that may be (commands
+    carry an idempotency key), or say ``repeat=False``. ``hint`` says what to do when nothing
+    answers, ``refused`` when the token is not accepted; None: the API's own words do. ``ca`` is a
+    PEM file of the only authorities whose certificates are trusted.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        timeout_s: float,
+        hint: str,
+        *,
+        refused: str | None,
+        ca: Path | None = None,
+    ) -> None:
+        self.url, self._hint, self._refused = url.rstrip("/"), hint, refused
         self._reached = False
         self._http = httpx.Client(
             base_url=f"{self.url}/api/v1",
-            headers={"Authorization": f"Bearer {token}", "User-Agent": "shoal-client"},
+            headers={**headers, "User-Agent": "shoal-client"},
             timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
             # A proxy for the outside world has no business with our own machine.
-            trust_env=urlsplit(url).hostname not in _LOOPBACK,
+            trust_env=urlsplit(url).hostname not in LOOPBACK,
+            verify=True if ca is None else _trusting(ca),
         )
 
     def close(self) -> None:
@@ -77,11 +98,17 @@ class Connection:
                 return
 
     def request(
-        self, method: str, path: str, query: Mapping[str, Any] | None = None, **rest: Any
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        *,
+        repeat: bool = True,
+        **rest: Any,
     ) -> httpx.Response:
         """Return a successful answer. Raises ApiProblem, ApiUnreachable."""
         params = _query(query)
-        for pause_s in (*RETRY_PAUSES_S, None):
+        for pause_s in (*(RETRY_PAUSES_S if repeat else ()), None):
             try:
                 response = self._http.request(method, path, params=params, **rest)
             except httpx.ConnectError as error:
@@ -130,7 +157,8 @@ class Connection:
 
     def _unreachable(self, error: httpx.TransportError) -> ApiUnreachable:
         reason = str(error) or type(error).__name__
-        return ApiUnreachable(self.url, reason, self._hint)
+        is_unknown = "CERTIFICATE_VERIFY_FAILED" in reason
+        return ApiUnreachable(self.url, reason, _UNKNOWN_AUTHORITY if is_unknown else self._hint)
 
     def _problem(self, response: httpx.Response) -> ApiProblem:
         """Return the error that an answer describes, the API's own or a proxy's."""
@@ -146,12 +174,20 @@ class Connection:
         except (ValueError, AttributeError):
             errors, kind, title = [], "", response.reason_phrase
             detail = f"{response.url} answers {status} {title}; is that a Shoal API?"
-        if status == 401:
-            detail = (
-                f"the API at {self.url} refuses the token: it belongs to another cluster; check "
-                "--data, SHOAL_DATA, SHOAL_URL and SHOAL_TOKEN"
-            )
+        if status == 401 and self._refused is not None:
+            detail = f"the API at {self.url} refuses the token: {self._refused}"
         return ApiProblem(status, kind, title, detail, errors)
+
+
+def _trusting(ca: Path) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except (OSError, ssl.SSLError) as error:
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+        raise NoCluster(
+            f"cannot read the certificates in {ca}: {reason}; expected a PEM file of the API's "
+            "authority"
+        ) from error
 
 
 def _is_health_report(path: str, response: httpx.Response) -> bool:

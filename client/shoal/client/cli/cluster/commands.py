@@ -66,6 +66,7 @@ def up(
         arguments += ["--port", str(port)] if port else []
         state = start_detached(folder, arguments)
         _print_up(state.api, folder, as_json)
+        _tell_other_place(folder, data)
         return
     from shoal.client.local.cluster import LocalCluster
     from shoal.client.local.log_setup import configure_logging
@@ -87,6 +88,7 @@ def up(
     ):
         say(f"ready in {time.monotonic() - started:.1f} s; data in {folder}; Ctrl-C stops it")
         _print_up(cluster.url, folder, as_json)
+        _tell_other_place(folder, data)
         while not stop.is_set:
             cluster.watch()
             time.sleep(_WATCH_S)
@@ -99,6 +101,19 @@ def _print_up(url: str, folder: Path, as_json: bool) -> None:
         print(json.dumps({"api": url, "data": str(folder)}), flush=True)
     else:
         print(url, flush=True)
+
+
+def _tell_other_place(folder: Path, data: Path | None) -> None:
+    """Say so if commands like this one speak to another cluster than the one that is up."""
+    from shoal.client.errors import NoCluster
+    from shoal.client.find import find_api
+
+    try:
+        other = find_api(data)
+    except NoCluster:
+        return  # the next command says what is wrong
+    if other.data != folder:
+        say(f"commands without --data speak to {other.url}: see `shoal whoami`")
 
 
 def down(data: Data = None, as_json: Json = False) -> None:

@@ -12,7 +12,8 @@ Data = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Data folder of the cluster; default: $SHOAL_DATA, the nearest .shoal, or ~/.shoal.",
+        help="Data folder of the cluster; default: $SHOAL_DATA, the nearest .shoal, the "
+        "latest `shoal login`, or ~/.shoal. $SHOAL_URL names an API instead.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")]

@@ -1,0 +1,1 @@
+"""Commands about who may do what: signing in, users, groups, members, service accounts, tokens."""
