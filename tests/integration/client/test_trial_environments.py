@@ -38,6 +38,8 @@ async def test_variables_and_setup_are_those_of_the_file(tmp_path: Path) -> None
 async def test_setup_that_fails_is_named() -> None:
     result, _ = await ended(trial(EnvironmentSpec(setup="exit 3")))
     assert (result.exit_code, result.reason) == (3, "the setup of environment ml@0 failed")
+    result, _ = await ended(trial(EnvironmentSpec(setup="exec true")))
+    assert result.reason == "the setup of environment ml@0 failed: it has become another program"
     result, _ = await ended(trial(EnvironmentSpec(python="/no/such")))
     assert "environment ml: this worker has no /no/such" in result.reason
 

@@ -189,6 +189,18 @@ async def test_setup_that_fails_fails_the_task_and_its_program_never_starts(
     assert report.environment == "ml@3"
 
 
+@pytest.mark.parametrize("setup", ["exec true", "set -n"])
+async def test_success_of_another_program_than_the_tasks_is_none(
+    master: FakeMaster, worker: InProcessWorker, tmp_path: Path, setup: str
+) -> None:
+    params = {"script": f"touch '{tmp_path}/begun'"}
+    _, state, report = await ended(master, "SHELL", params, ml(setup=setup))
+    assert state == "FAILED"
+    words = "the setup of environment ml@3 failed: it has become another program"
+    assert report.reason.startswith(words)
+    assert not (tmp_path / "begun").exists()
+
+
 async def test_program_that_fails_is_not_blamed_on_the_setup(
     master: FakeMaster, worker: InProcessWorker
 ) -> None:

@@ -69,6 +69,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     mutation(
+        "the success of another program than the task's is the task's",
+        Promise.DURABLE_RESULTS,
+        "worker/shoal/worker/execution/settling.py",
+        ("return replace(record, outcome=Outcome.FAILED, reason=NOT_REACHED)", "return record"),
+        (f"{_AGENT}::test_success_of_another_program_than_the_tasks_is_none[exec true]",),
+    ),
+    mutation(
         "a setup reads what is meant for the program",
         Promise.TEXT_STAYS_TEXT,
         _SETUP,

@@ -44,6 +44,7 @@ from shoal.runtime.vault import Vault
 from shoal.sql.repositories.definitions.data_sources import StoredDataSource, StoredPassword
 from shoal.worker.execution.context import AttemptContext, Prepared, prepare
 from shoal.worker.home.storing import Leaving, opened
+from shoal.worker.execution.environment.setup import NOT_REACHED
 from shoal.worker.logs.secret_forms import forms
 from shoal.worker.supervisor.shim.masking import Masker
 from shoal.worker.supervisor.shim.outputs import BadOutput, collect
@@ -275,8 +276,10 @@ class Trial:
     def _tried(self, ended: Exit, task_type: TaskType[Any], prepared: Prepared) -> Tried:
         if ended.signal is not None:
             return Tried(128 + ended.signal, f"ended by signal {ended.signal}")
+        setup = prepared.setup.failure() if prepared.setup is not None else None
+        if setup and not ended.code:
+            return Tried(1, f"{setup}: {NOT_REACHED}")
         if ended.code:
-            setup = prepared.setup.failure() if prepared.setup is not None else None
             reason = setup or task_type.failure(prepared.work_dir) or f"exit code {ended.code}"
             is_look = ended.code == task_type.not_yet_exit_code
             again_s = (

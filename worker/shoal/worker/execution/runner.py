@@ -39,7 +39,7 @@ from shoal.worker.execution.launching import (
     NoRoomToStart,
 )
 from shoal.worker.execution.lifecycle import AttemptEvent, AttemptState
-from shoal.worker.execution.settling import AtWork, Settler
+from shoal.worker.execution.settling import AtWork, Settler, confirmed
 from shoal.worker.execution.starting import Starting
 from shoal.worker.home.resources import ResourceCache
 from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
@@ -413,6 +413,8 @@ class Runner:
             return
         if attempt.type_failure is not None:
             record = replace(record, outcome=Outcome.FAILED, reason=attempt.type_failure)
+        if attempt.at_work is not None:
+            record = await confirmed(record, attempt.at_work)
         if record.outcome is not Outcome.SUCCEEDED and attempt.at_work is not None:
             record = await self._settler.complete(attempt, record, attempt.at_work)
             if attempt.over.is_set():

@@ -16,7 +16,7 @@ from shoal.core.errors import ShoalError
 from shoal.core.task_types import Settling, TaskContext, TaskType
 from shoal.worker.attempts import Attempt
 from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
-from shoal.worker.execution.environment.setup import Setup
+from shoal.worker.execution.environment.setup import NOT_REACHED, Setup
 from shoal.worker.execution.launching import Launcher
 from shoal.worker.logs.last_line import last_line
 from shoal.worker.results.results import is_not_yet
@@ -113,6 +113,15 @@ class Settler:
         )
         record = await launched.wait()
         return "" if record.outcome is Outcome.SUCCEEDED else record.reason
+
+
+async def confirmed(record: ExitRecord, work: AtWork) -> ExitRecord:
+    """Return ``record``, as a failure if the program was not reached: that is no success."""
+    if record.outcome is not Outcome.SUCCEEDED or work.setup is None:
+        return record
+    if await asyncio.to_thread(work.setup.failure) is None:
+        return record
+    return replace(record, outcome=Outcome.FAILED, reason=NOT_REACHED)
 
 
 def _of_its_type(work: AtWork, reason: str) -> tuple[str, Settling | None]:

@@ -14,9 +14,10 @@ from shoal.worker.execution.work_files import write_new
 
 SETUP_FILE = "environment.sh"
 READY_FILE = "environment.ready"  # is there since the setup is over
-# The setup may change the shell in any way but by ``exec``: so nothing is left in positional
-# parameters, nor in the current folder, and leaving the shell is noticed. It reads nothing of what
-# is meant for the program.
+#: Why an attempt has failed whose process has ended well without that file.
+NOT_REACHED = "it has become another program"
+# The setup may change the shell in any way: so nothing is left in positional parameters, nor in the
+# current folder, and leaving the shell is noticed. It reads nothing that is meant for the program.
 _SOURCE = """\
 shoal_setup=$1 shoal_ready=$2 shoal_folder=$PWD; shoal_program=("${@:3}"); set --
 trap 'shoal_code=$?; if [ "$shoal_code" = 0 ]; then shoal_code=1
@@ -45,7 +46,7 @@ class Setup:
         return [self.bash, "--norc", "-c", _SOURCE, "bash", *files, *program]
 
     def failure(self) -> str | None:
-        """Return why the program was not reached, of a process that has failed; None: it was.
+        """Return why the program of a process that is over was not reached; None: it was.
 
         Blocks.
         """
