@@ -166,6 +166,32 @@ def test_roles_say_what_is_missing_and_who_gives_it(
     assert admin("member", "set", "reader", "--project", "fenced").status == 2
 
 
+def test_a_project_lets_the_tasks_of_another_one_run_its_workflows(admin: Shoal) -> None:
+    workflow("inner", "true", "project: giving")
+    assert admin("apply", ".").status == 0
+    Path("inner.yaml").unlink()
+    outer = {"name": "run", "type": "SUB_WORKFLOW", "params": {"workflow": "inner"}}
+    outer["params"]["project"] = "giving"  # type: ignore[index]
+    Path("outer.json").write_text(
+        json.dumps({"name": "outer", "project": "taking", "tasks": [outer]})
+    )
+    refused = admin("apply", ".", "--yes")
+    assert refused.status == 2
+    assert "shoal grant set taking run --project giving" in refused.err
+    given = admin("grant", "set", "taking", "run", "--project", "giving")
+    assert given.err == "project giving lets the tasks of project taking run its workflows\n"
+    assert admin("apply", ".", "--yes").status == 0
+    assert admin("run", "taking/outer", "--wait").status == 0
+    assert re.search(
+        r"^project taking +run", admin("grant", "list", "--project", "giving").out, re.M
+    )
+    assert admin("grant", "remove", "taking", "--project", "giving").status == 0
+    failed = admin("run", "taking/outer", "--wait")
+    assert failed.status == 1
+    assert admin("grant", "list", "--project", "giving", "--json").json == []
+    assert admin("grant", "remove", "taking", "--project", "giving").status == 3
+
+
 def test_groups_give_their_roles_to_who_is_in_them(
     admin: Shoal, shoal: Shoal, login: Login
 ) -> None:

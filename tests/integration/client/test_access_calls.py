@@ -82,6 +82,15 @@ def client(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         (lambda c: c.add_group_member("g", "p/a"), {}, "PUT", "/groups/g/members/p%2Fa", None),
         (lambda c: c.remove_group_member("g", "a"), None, "DELETE", "/groups/g/members/a", None),
         (lambda c: c.members("p"), LIST, "GET", "/projects/p/members", None),
+        (lambda c: c.grants("p"), LIST, "GET", "/projects/p/grants", None),
+        (
+            lambda c: c.put_grant("p", "*", "run"),
+            {},
+            "PUT",
+            "/projects/p/grants/%2A",
+            {"what": "run"},
+        ),
+        (lambda c: c.remove_grant("p", "q"), None, "DELETE", "/projects/p/grants/q", None),
         (
             lambda c: c.put_member("p", "service-account", "q/a", "reader"),
             {},

@@ -17,6 +17,7 @@ MEANINGS = {
     Permission.CLUSTER_READ: "see masters, workers, partitions, queues, sizes: `shoal status`",
     Permission.PROJECT_CREATE: "make projects",
     Permission.HISTORY_PURGE: "delete the past: `shoal purge`",
+    Permission.ENVIRONMENT_EDIT: "make, change and delete environments: `shoal environment`",
     Permission.USER_MANAGE: "keep users and groups, their passwords and tokens",
 }
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from shoal.client.cli.access import (
+    grants,
     groups,
     members,
     service_accounts,
@@ -76,6 +77,7 @@ def build() -> typer.Typer:
         whoami,
         tokens,
         sessions,
+        grants,
         members,
         service_accounts,
         users,

@@ -43,8 +43,8 @@ from shoal.runtime.storage import Limits
 from shoal.runtime.vault import Vault
 from shoal.sql.repositories.definitions.data_sources import StoredDataSource, StoredPassword
 from shoal.worker.execution.context import AttemptContext, Prepared, prepare
-from shoal.worker.home.storing import Leaving, opened
 from shoal.worker.execution.environment.setup import NOT_REACHED
+from shoal.worker.home.storing import Leaving, opened
 from shoal.worker.logs.secret_forms import forms
 from shoal.worker.supervisor.shim.masking import Masker
 from shoal.worker.supervisor.shim.outputs import BadOutput, collect

@@ -1,11 +1,14 @@
 """All calls about who may do what."""
 
 from shoal.client.rest.access.account import AccountCalls
+from shoal.client.rest.access.grants import GrantCalls
 from shoal.client.rest.access.groups import GroupCalls
 from shoal.client.rest.access.members import MemberCalls
 from shoal.client.rest.access.service_accounts import ServiceAccountCalls
 from shoal.client.rest.access.users import UserCalls
 
 
-class AccessCalls(AccountCalls, UserCalls, GroupCalls, MemberCalls, ServiceAccountCalls):
+class AccessCalls(
+    AccountCalls, UserCalls, GroupCalls, MemberCalls, GrantCalls, ServiceAccountCalls
+):
     """The part of ``ShoalClient`` about principals and their rights."""

@@ -70,6 +70,15 @@ class PrincipalGroupJson(TypedDict):
     created_at: str
 
 
+GrantName = Literal["see", "run"]
+
+
+class GrantJson(TypedDict):
+    project: str
+    what: GrantName
+    created_at: str
+
+
 class MemberJson(TypedDict):
     kind: HolderName
     name: str

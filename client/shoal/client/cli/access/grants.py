@@ -1,0 +1,88 @@
+"""``shoal grant``: what the tasks of other projects may do with a project, for its owners."""
+
+from typing import Annotated
+
+import typer
+
+from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json
+from shoal.core.access.grants import EVERY_PROJECT, Grant
+
+group = typer.Typer(
+    name="grant",
+    no_args_is_help=True,
+    help="What the tasks of other projects may do with a project.",
+)
+
+Project = Annotated[
+    str, typer.Option(metavar="PROJECT", help="The project that gives.", show_default=True)
+]
+Taker = Annotated[
+    str, typer.Argument(metavar="TAKER", help="The project whose tasks may; '*': of every one.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to ``app``."""
+    app.add_typer(group, rich_help_panel="Access")
+
+
+@group.command("list")
+def list_grants(
+    project: Project = DEFAULT_PROJECT, data: Data = None, as_json: Json = False
+) -> None:
+    """List what others may do."""
+    from shoal.client.cli.terminal.output import out, print_json, say
+    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.rest.client import ShoalClient
+
+    with ShoalClient.connect(data) as client:
+        found = client.grants(project)
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        say(f"project {project} lets no other one do anything")
+        return
+    shown = Grid(["project", "may"])
+    for one in found:
+        shown.add(_called(one["project"]), one["what"])
+    out().print(shown.table(out().width))
+
+
+@group.command("set")
+def put(
+    taker: Taker,
+    what: Annotated[
+        Grant,
+        typer.Argument(metavar="WHAT", help="see: wait for runs. run: run workflows, too."),
+    ],
+    project: Project = DEFAULT_PROJECT,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Let the tasks of another project do something, instead of what they may now."""
+    from shoal.client.cli.terminal.output import print_json, say
+    from shoal.client.rest.client import ShoalClient
+
+    with ShoalClient.connect(data) as client:
+        stored = client.put_grant(project, taker, what.value)
+    if as_json:
+        print_json(stored)
+        return
+    does = "run its workflows" if what is Grant.RUN else "wait for its runs"
+    say(f"project {project} lets the tasks of {_called(taker)} {does}")
+
+
+@group.command()
+def remove(taker: Taker, project: Project = DEFAULT_PROJECT, data: Data = None) -> None:
+    """Take it back: nothing new is started, what runs goes on."""
+    from shoal.client.cli.terminal.output import say
+    from shoal.client.rest.client import ShoalClient
+
+    with ShoalClient.connect(data) as client:
+        client.remove_grant(project, taker)
+    say(f"project {project} lets the tasks of {_called(taker)} do nothing any more")
+
+
+def _called(taker: str) -> str:
+    return "every project" if taker == EVERY_PROJECT else f"project {taker}"

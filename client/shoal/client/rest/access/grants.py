@@ -1,0 +1,31 @@
+"""Grants of projects over REST: what the tasks of other projects may do with them."""
+
+from typing import cast
+
+from shoal.client.rest.access.types import GrantJson, GrantName
+from shoal.client.rest.connection import Connection
+from shoal.client.rest.paths import part
+
+
+class GrantCalls:
+    """The part of ``ShoalClient`` about grants between projects, for owners of the giving one."""
+
+    _connection: Connection
+
+    def grants(self, project: str) -> list[GrantJson]:
+        """Return what a project lets others do; of ``project`` "*": every project."""
+        path = f"/projects/{part(project)}/grants"
+        return cast("list[GrantJson]", self._connection.get(path)["items"])
+
+    def put_grant(self, project: str, taker: str, what: GrantName) -> GrantJson:
+        """Let the tasks of ``taker`` do something, instead of what they may now."""
+        path = _path(project, taker)
+        return cast(GrantJson, self._connection.json("PUT", path, json={"what": what}))
+
+    def remove_grant(self, project: str, taker: str) -> None:
+        """Let the tasks of ``taker`` do nothing any more."""
+        self._connection.request("DELETE", _path(project, taker))
+
+
+def _path(project: str, taker: str) -> str:
+    return f"/projects/{part(project)}/grants/{part(taker)}"
