@@ -6,20 +6,21 @@ One column of one row is spoilt at a time, and then every route that reads is as
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
+import httpx
+import pytest
 from sqlalchemy import Column, Table, text
 
-from shoal.core.backfill.request import BackfillRequest
-from shoal.core.decide import decide
-from shoal.core.runs.events import Begun
-from shoal.core.runs.run import Run
+from shoal.api.app import create_app
+from shoal.api.web.description import describe
+from shoal.runtime.settings import ClusterSettings
+from shoal.runtime.vault import create_key
 from shoal.sql.errors import SqlError
-from shoal.sql.repositories.definitions.backfill_planning import plan_of
 from shoal.sql.schema import tables
 from shoal.sql.schema.types import Json, Line, Prose, UtcDateTime
 from tests.integration.api.conftest import PREFIX, Api
+from tests.integration.api.stock import stocked
 
 JSONS = ("not json", "17", '{"a":{"b":[null]}}')
 TEXTS = ("JUNK",)
@@ -48,77 +49,7 @@ class Stock:
 
 async def stock(api: Api) -> Stock:
     """Make some rows of every kind, twice."""
-    return Stock(await _made(api, "good"), await _made(api, "bad"))
-
-
-async def _made(api: Api, project: str) -> dict[str, Any]:
-    async def put(path: str, content: Any) -> None:
-        answer = await api.client.put(f"{PREFIX}/projects/{project}/{path}", json=content)
-        assert answer.status_code < 300, answer.text
-
-    await api.store(lambda uow: uow.projects.ensure(project, datetime.now(UTC)))
-    await put("calendars/days", {"days": ["2026-01-01"]})
-    await put("concurrency-groups/gpu", {"slots": 1})
-    await put("parameters/x", {"value": "1"})
-    await put("secrets/s", {"value": "hidden"})
-    source = {"kind": "mariadb", "host": "db", "port": 1, "user": "u", "password": "hidden"}
-    file = f"{PREFIX}/projects/{project}/resource-contents/etl/a.py"
-    assert (await api.client.put(file, content=b"one")).status_code == 201
-    await put("data-sources/wh", {**source, "options": {"charset": "latin1"}})
-    schedule = {"cron": "0 0 6 * * ?", "calendar": "days", "parameters": {"y": "2"}}
-    tasks = [
-        {
-            "name": "fetch",
-            "type": "SHELL",
-            "params": {"script": "true"},
-            "concurrency_group": "gpu",
-        },
-        {"name": "report", "type": "SHELL", "params": {"script": "true"}, "depends_on": ["fetch"]},
-    ]
-    await api.publish("daily", project, schedules=[schedule], tasks=tasks, parameters={"y": "3"})
-    run = await api.started("daily", project, y="4")
-    await _begin(api, run)
-    backfill = await _backfill(api, project)
-    purge = await api.client.post(f"{PREFIX}/purges", json={"dry_run": True, "project": project})
-    assert purge.status_code == 202, purge.text
-    schedules = await api.client.get(f"{PREFIX}/projects/{project}/workflows/daily/schedules")
-    async with api.services.database.unit_of_work(read_only=True) as uow:
-        instance = await uow.instances.get(run.id)
-        attempts = await uow.tasks.of_instance(run.id)
-    return {
-        "project": project,
-        "instance_id": run.id,
-        "task_instance_id": attempts[0].id,
-        "command_id": instance.command_id,
-        "schedule_id": schedules.json()["items"][0]["id"],
-        "backfill_id": backfill,
-        "purge_id": purge.json()["id"],
-        "path": "etl/a.py",
-        "version": 1,
-    }
-
-
-async def _begin(api: Api, run: Run) -> None:
-    """Let its first task wait for a slot, as a master does."""
-    now = datetime.now(UTC)
-    decision = decide(run, Begun(now))
-    run.apply(decision)
-    await api.store(lambda uow: uow.instances.save([(run, decision)], now))
-
-
-async def _backfill(api: Api, project: str) -> int:
-    """Ask for a backfill and create it, as a master does."""
-    body = {"project": project, "workflow": "daily", "from": "2026-01-01", "to": "2026-01-03"}
-    answer = await api.client.post(f"{PREFIX}/backfills", json=body)
-    assert answer.status_code == 202, answer.text
-    now = datetime.now(UTC)
-    async with api.services.database.unit_of_work() as uow:
-        command = await uow.commands.get(answer.json()["command"]["id"])
-        request = BackfillRequest.model_validate(command.detail)
-        created = await uow.backfills.create(command, request, await plan_of(uow, request), now)
-        await uow.commands.done(command.id, None, now)
-        await uow.commit()
-    return created.id
+    return Stock(await stocked(api, "good"), await stocked(api, "bad"))
 
 
 # What each table's row of a workflow goes by, and the name of that in ``Stock``.
@@ -188,16 +119,118 @@ async def spoil(api: Api, column: Column[Any], value: Any, which: Mapping[str, A
 
 
 # What tells of the cluster, its members, their logs and of accounts, not of rows of projects.
-OTHER: tuple[str, ...] = (
-    "/health",
-    "/cluster",
-    "/task-types",
-    "-kinds",
-    "/stores",
-    "/events",
-    "/log",
-    "/me",
-    "/users",
-    "/groups",
-    "/service-accounts",
-)
+OTHER = ("/health", "/cluster", "/task-types", "-kinds", "/stores", "/events", "/log")
+OTHER += ("/me", "/users", "/groups", "/service-accounts")
+NAMED = {
+    "calendars": "days",
+    "concurrency-groups": "gpu",
+    "data-sources": "wh",
+    "workflows": "daily",
+}
+
+
+def paths(api: Api, which: Mapping[str, Any]) -> dict[str, str]:
+    """Return where to ask about what was made, by the route."""
+    found = [
+        path
+        for path, methods in describe(create_app(api.services))["paths"].items()
+        if "get" in methods and not any(part in path for part in OTHER)
+    ]
+    return {
+        path: path.format(**which, name=NAMED.get((path.split("/") + [""] * 6)[5], ""))
+        for path in found
+    }
+
+
+def lists_good(answer: httpx.Response, made: Stock) -> bool:
+    """Whether a list of what all projects have shows the one without junk."""
+    content = answer.json()
+    items = content if isinstance(content, list) else content["items"]
+    good = made.good["project"]
+    return any(good in (one.get("project"), one.get("name")) for one in items)
+
+
+@pytest.mark.parametrize("table", ROWS, ids=lambda table: table.name)
+async def test_junk_in_a_row_is_told_of_and_hides_nothing_else(
+    api: Api, cluster: ClusterSettings, table: Table
+) -> None:
+    create_key(cluster.secrets_key_file)
+    made = await stock(api)
+    bad, good = paths(api, made.bad), paths(api, made.good)
+    written = 0
+    for column in spoilable(table):
+        before = await stored(api, column)
+        for value in values(column):
+            if not await spoil(api, column, value, made.bad):
+                continue
+            written += 1
+            what = f"{column} = {value!r}"
+            for route in asked(bad, table):
+                answer = await api.client.get(bad[route])
+                if "resource-contents" in route and answer.status_code == 503:
+                    assert answer.json()["type"] == "/problems/storage-unavailable", what
+                elif "{" in route and answer.status_code in (409, 422):
+                    document = answer.json()
+                    assert document["type"] in ("/problems/unreadable", "/problems/invalid-request")
+                    assert document["detail"], what
+                elif "{" in route:
+                    # A version that there is not is said to be missing.
+                    assert answer.status_code in (200, 404), f"{what}: {route} {answer.text}"
+                else:
+                    assert answer.status_code == 200, f"{what}: {route} {answer.text}"
+                    assert lists_good(answer, made), f"{what}: {route} {answer.text}"
+            for route in (
+                f"{PREFIX}/instances/{{instance_id}}",
+                f"{PREFIX}/schedules/{{schedule_id}}/preview",
+            ):
+                answer = await api.client.get(good[route])
+                assert answer.status_code == 200, f"{what}: {route} {answer.text}"
+        await restore(api, column, before)
+    assert written > 2
+
+
+def asked(found: Mapping[str, str], table: Table) -> list[str]:
+    """Return the routes that may show something of a table."""
+    is_of_purges = table.name.startswith("purge")
+    return [route for route in found if ("purge" in route) == is_of_purges]
+
+
+async def stored(api: Api, column: Column[Any]) -> list[tuple[Any, ...]]:
+    """Return the keys and the value of each row, as they are stored."""
+    names = ", ".join(f'"{key.name}"' for key in column.table.primary_key)
+    query = text(f'SELECT {names}, "{column.name}" FROM "{column.table.name}"')
+    async with api.services.database.unit_of_work(read_only=True) as uow:
+        return [tuple(row) for row in await uow.connection.execute(query)]
+
+
+async def restore(api: Api, column: Column[Any], before: list[tuple[Any, ...]]) -> None:
+    """Write back what ``stored`` has returned."""
+    keys = [key.name for key in column.table.primary_key]
+    where = " AND ".join(f'"{key}" = :key_{key}' for key in keys)
+    statement = text(f'UPDATE "{column.table.name}" SET "{column.name}" = :value WHERE {where}')
+    async with api.services.database.unit_of_work() as uow:
+        for *of, value in before:
+            named = {f"key_{key}": one for key, one in zip(keys, of, strict=True)}
+            await uow.connection.execute(statement, {"value": value, **named})
+        await uow.commit()
+
+
+@pytest.mark.parametrize("column", ["parameters", "created_at"])
+async def test_page_of_instances_goes_on_behind_rows_that_cannot_be_read(
+    api: Api, column: str
+) -> None:
+    runs = [(await api.run()).id for _ in range(5)]
+    junk = 2**62 if column == "created_at" else "not json"
+    statement = f"UPDATE workflow_instance SET {column} = :junk WHERE id IN (:one, :two)"
+    async with api.services.database.unit_of_work() as uow:
+        named = {"junk": junk, "one": runs[2], "two": runs[3]}
+        await uow.connection.execute(text(statement), named)
+        await uow.commit()
+    seen, query = [], "limit=2"
+    while True:
+        answer = (await api.client.get(f"{PREFIX}/instances?{query}")).json()
+        seen += [one["id"] for one in answer["items"]]
+        if answer["next"] is None:
+            break
+        query = f"limit=2&cursor={answer['next']}"
+    assert seen == [runs[4], runs[1], runs[0]]
