@@ -8,6 +8,7 @@ from fastapi import Body, Path, Query, Response
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
 from shoal.api.operations.diff import diff
+from shoal.api.operations.references import require_references
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.definitions import (
@@ -77,12 +78,13 @@ async def list_workflows(
     response_model=PublishOut,
     responses={
         201: {"model": PublishOut, "description": "A new version was published."},
-        **documented(400, 409, 413, 415),
+        **documented(400, 404, 409, 413, 415),
     },
 )
 @needs(Permission.PROJECT_EDIT)
 async def publish(
     shoal: Shoal,
+    caller: Calling,
     project: ProjectName,
     name: WorkflowName,
     definition: Definition,
@@ -91,9 +93,11 @@ async def publish(
     """Checks the whole definition and reports all problems at once.
 
     A new version is made only if something differs from the newest one. Everything happens in
-    one transaction: version, schedules and event, or nothing.
+    one transaction: version, schedules and event, or nothing. Whoever names workflows of other
+    projects needs `run.operate` there to have them run, and `project.read` to wait for them.
     """
     spec = await _checked(project, name, definition)
+    await require_references(caller, spec)
     async with shoal.database.unit_of_work() as uow:
         done = await uow.workflows.publish(spec, shoal.clock())
         version = done.version
