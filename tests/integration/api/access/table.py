@@ -266,6 +266,16 @@ _BACKFILL = {
     "to": "2026-02-02",
     "parameters": {"y": "1"},
 }
+_ABOUT_INSTANCE: Mapping[str, dict[str, Any]] = {
+    "RERUN": {},
+    "PAUSE": {},
+    "RESUME": {},
+    "STOP": {},
+    "RECOVER": {},
+    "RERUN_TASKS": {"tasks": ["fetch"]},
+    "KILL_TASK": {"task": "fetch"},
+    "FORCE_SUCCESS": {"task": "fetch", "reason": "r"},
+}
 #: In bodies, by the name of the field; the places of a path follow from it.
 PLACES: Mapping[str, Place] = {
     "POST /commands project": Place(
@@ -276,16 +286,7 @@ PLACES: Mapping[str, Place] = {
     ),
     **{
         f"POST /commands {kind} instance_id": Place("instance_id", _command(kind, **more))
-        for kind, more in {
-            "RERUN": {},
-            "PAUSE": {},
-            "RESUME": {},
-            "STOP": {},
-            "RECOVER": {},
-            "RERUN_TASKS": {"tasks": ["fetch"]},
-            "KILL_TASK": {"task": "fetch"},
-            "FORCE_SUCCESS": {"task": "fetch", "reason": "r"},
-        }.items()
+        for kind, more in _ABOUT_INSTANCE.items()
     },
     "POST /commands KILL_TASK task_instance_id": Place("task_instance_id", _of_task("KILL_TASK")),
     "POST /commands FORCE_SUCCESS task_instance_id": Place(
@@ -349,7 +350,8 @@ def places_in_paths() -> Iterator[tuple[str, Place]]:
     for route in NEEDS:
         for name in SUBJECTS:
             if f"{{{name}}}" in route[1]:
-                yield (
-                    f"{route[0]} {route[1]}",
-                    Place(name, lambda own, key, r=route, n=name: ask(r, {**own, n: key})),
-                )
+                yield f"{route[0]} {route[1]}", Place(name, _in_path(route, name))
+
+
+def _in_path(route: Route, name: str) -> Callable[[Made, Any], Ask]:
+    return lambda own, key: ask(route, {**own, name: key})
