@@ -83,9 +83,14 @@ async def _backfill(api: Api, project: str) -> int:
     body = {"project": project, "workflow": "daily", "from": "2026-01-01", "to": "2026-01-03"}
     answer = await api.client.post(f"{PREFIX}/backfills", json=body)
     assert answer.status_code == 202, answer.text
+    return await carried_out(api, answer.json()["command"]["id"])
+
+
+async def carried_out(api: Api, command_id: int) -> int:
+    """Create the backfill that a command asks for, as a master does; return its id."""
     now = datetime.now(UTC)
     async with api.services.database.unit_of_work() as uow:
-        command = await uow.commands.get(answer.json()["command"]["id"])
+        command = await uow.commands.get(command_id)
         request = BackfillRequest.model_validate(command.detail)
         created = await uow.backfills.create(command, request, await plan_of(uow, request), now)
         await uow.commands.done(command.id, None, now)

@@ -307,6 +307,17 @@ PLACES: Mapping[str, Place] = {
             {"cron": "0 0 6 * * ?", "project": key, "calendar": "days"},
         ),
     ),
+    "POST /me/tokens projects": Place(
+        "project", lambda _, key: Ask("POST", "/me/tokens", {**_TOKEN, "projects": [key]})
+    ),
+    "POST /projects/{project}/service-accounts/{name}/tokens projects": Place(
+        "project",
+        lambda own, key: Ask(
+            "POST",
+            f"/projects/{own['project']}/service-accounts/bot/tokens",
+            {**_TOKEN, "projects": [own["project"], key]},
+        ),
+    ),
     "PUT /projects/{project}/workflows/{name} SUB_WORKFLOW": Place(
         "project", _publish("SUB_WORKFLOW", lambda key: {"project": key, "workflow": "daily"})
     ),
@@ -334,8 +345,8 @@ FIELDS: Mapping[str, str] = {
     "POST /schedules/preview calendar": "within the project",
     "POST /purges project": "of the platform",
     "POST /purges workflow": "within the project",
-    "POST /me/tokens projects": "test_tokens.py",
-    "POST /projects/{project}/service-accounts/{name}/tokens projects": "test_tokens.py",
+    "POST /me/tokens projects": "place",
+    "POST /projects/{project}/service-accounts/{name}/tokens projects": "place",
     "PUT /projects/{project}/workflows/{name} project": "equals the path",
     "PUT /projects/{project}/workflows/{name} schedules[].calendar": "within the project",
     "PUT /projects/{project}/workflows/{name} concurrency_group": "within the project",

@@ -4,6 +4,7 @@ A refusal has the status that the table says, changes nothing, and tells nothing
 answered as if it were missing.
 """
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import closing
@@ -13,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 import pytest_asyncio
+from fastapi import FastAPI
 from pydantic import BaseModel
 from sqlalchemy import text
 
@@ -48,7 +50,8 @@ from tests.integration.api.access.table import (
     places_in_paths,
 )
 from tests.integration.api.conftest import PREFIX, Api, in_process, opened
-from tests.integration.api.stock import stocked
+from tests.integration.api.stock import carried_out, stocked
+from tests.support.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -69,6 +72,7 @@ class World:
     file: str  # of the database
     people: list[Person]
     made: Mapping[str, Made]
+    app: FastAPI
     description: dict[str, Any]
 
     async def send(self, person: Person, asked: Ask) -> httpx.Response:
@@ -92,7 +96,8 @@ class World:
 async def world(module_cluster: ClusterSettings) -> AsyncIterator[World]:
     """What all tests of this module look at; none of them changes it."""
     create_key(module_cluster.secrets_key_file)
-    async with opened(module_cluster, ApiSettings(port=0)) as services, in_process(services) as api:
+    settings = ApiSettings(port=0, heartbeat_s=0.2)
+    async with opened(module_cluster, settings) as services, in_process(services) as api:
         await _leave_out_ids(api)
         alpha = await stocked(api, ALPHA, "word-of-alpha")
         await _leave_out_ids(api)
@@ -105,7 +110,8 @@ async def world(module_cluster: ClusterSettings) -> AsyncIterator[World]:
             found = await people(uow, now, ALPHA, BRAVO)
             await uow.commit()
         file = module_cluster.database.removeprefix("sqlite:///")
-        yield World(api, file, found, made, describe(create_app(services)))
+        app = create_app(services)
+        yield World(api, file, found, made, app, describe(app))
 
 
 async def _leave_out_ids(api: Api) -> None:
@@ -437,3 +443,78 @@ async def _not_looked_at_for_long(world: World) -> None:
     world.api.services.identities.changed()
     fresh = replace(world.person("owner-alpha"))
     assert (await world.send(fresh, Ask("GET", "/projects/alpha"))).status_code == 200
+
+
+# -- what is more than a refusal --------------------------------------------------------------
+
+
+async def test_backfill_that_reaches_another_project_needs_that_one_too(world: World) -> None:
+    """Bravo waits for alpha, so a backfill of alpha may run bravo as well."""
+    owner, both = world.person("owner-alpha"), world.person("boss")
+    tasks = [
+        {
+            "name": "wait",
+            "type": "DEPENDENT",
+            "params": {"when": {"project": ALPHA, "workflow": "daily", "date": "today"}},
+        }
+    ]
+    path = f"/projects/{BRAVO}/workflows/behind"
+    answer = await world.send(both, Ask("PUT", path, {"tasks": tasks}))
+    assert answer.status_code == 201, answer.text
+    body = {**ask(("POST", "/backfills"), world.made[ALPHA]).body, "downstream": "all"}
+    for dry_run in ("true", "false"):
+        refused = await world.send(owner, Ask("POST", f"/backfills?dry_run={dry_run}", body))
+        assert refused.status_code == 403, refused.text
+        assert BRAVO not in refused.text
+    accepted = await world.send(both, Ask("POST", "/backfills", body))
+    backfill_id = await carried_out(world.api, accepted.json()["command"]["id"])
+    for request in ("pause", "cancel", "retry"):
+        refused = await world.send(owner, Ask("POST", f"/backfills/{backfill_id}/{request}"))
+        assert refused.status_code == 403, refused.text
+        assert BRAVO not in refused.text
+    runs = Ask("GET", f"/backfills/{backfill_id}/runs")
+    assert BRAVO in (await world.send(both, runs)).text
+    shown = await world.send(owner, runs)
+    assert {one["project"] for one in shown.json()["items"]} == {ALPHA}
+    paused = await world.send(both, Ask("POST", f"/backfills/{backfill_id}/pause"))
+    assert paused.status_code == 202
+
+
+async def test_streams_carry_what_the_caller_sees_and_no_more(world: World) -> None:
+    for person in world.people:
+        if person.is_known:
+            shown = await _streamed(world, person)
+            for project in world.made:
+                assert (f'"project": "{project}"' in shown) is person.sees(project), person.name
+
+
+async def _streamed(world: World, person: Person) -> str:
+    """Return all that has happened, as a stream tells it."""
+    found = bytearray()
+    is_quiet = asyncio.Event()
+
+    async def receive() -> dict[str, Any]:
+        if found:
+            await is_quiet.wait()
+            return {"type": "http.disconnect"}
+        found.extend(b"\n")
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        found.extend(message.get("body", b""))
+        if message["type"] == "http.response.start":
+            assert message["status"] == 200
+        if b": still here" in found:
+            is_quiet.set()
+
+    headers = {"host": "localhost", "last-event-id": "0", **person.headers}
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": f"{PREFIX}/events",
+        "query_string": b"",
+        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+    }
+    async with asyncio.timeout(DEADLINE_S):
+        await world.app(scope, receive, send)
+    return found.decode()
