@@ -22,6 +22,9 @@ class Promise(StrEnum):
     COMMIT_FIRST = "decisions commit before memory changes"
     TEXT_STAYS_TEXT = "what others have written steers no program"
     SECRETS_STAY = "secrets never leave"
+    AUTHORISED = (
+        "objects are authorised through their own project, credentials end when they should"
+    )
     RUNS_STAY = "nothing changes under a run that goes on by itself"
     SENT_ONCE = "what may have been carried out elsewhere is sent again only if that does no harm"
 

@@ -6,7 +6,6 @@ One column of one row is spoilt at a time, and then every route that reads is as
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -15,17 +14,13 @@ from sqlalchemy import Column, Table, text
 
 from shoal.api.app import create_app
 from shoal.api.web.description import describe
-from shoal.core.backfill.request import BackfillRequest
-from shoal.core.decide import decide
-from shoal.core.runs.events import Begun
-from shoal.core.runs.run import Run
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import create_key
 from shoal.sql.errors import SqlError
-from shoal.sql.repositories.definitions.backfill_planning import plan_of
 from shoal.sql.schema import tables
 from shoal.sql.schema.types import Json, Line, Prose, UtcDateTime
 from tests.integration.api.conftest import PREFIX, Api
+from tests.integration.api.stock import stocked
 
 JSONS = ("not json", "17", '{"a":{"b":[null]}}')
 TEXTS = ("JUNK",)
@@ -54,88 +49,15 @@ class Stock:
 
 async def stock(api: Api) -> Stock:
     """Make some rows of every kind, twice."""
-    return Stock(await _made(api, "good"), await _made(api, "bad"))
-
-
-async def _made(api: Api, project: str) -> dict[str, Any]:
-    async def put(path: str, content: Any) -> None:
-        answer = await api.client.put(f"{PREFIX}/projects/{project}/{path}", json=content)
-        assert answer.status_code < 300, answer.text
-
-    await api.store(lambda uow: uow.projects.ensure(project, datetime.now(UTC)))
-    # They belong to no project: each has the name of one.
-    answer = await api.client.put(f"{PREFIX}/environments/{project}", json={"setup": "true"})
-    assert answer.status_code == 201, answer.text
-    await put("calendars/days", {"days": ["2026-01-01"]})
-    await put("concurrency-groups/gpu", {"slots": 1})
-    await put("parameters/x", {"value": "1"})
-    await put("secrets/s", {"value": "hidden"})
-    source = {"kind": "mariadb", "host": "db", "port": 1, "user": "u", "password": "hidden"}
-    file = f"{PREFIX}/projects/{project}/resource-contents/etl/a.py"
-    assert (await api.client.put(file, content=b"one")).status_code == 201
-    await put("data-sources/wh", {**source, "options": {"charset": "latin1"}})
-    schedule = {"cron": "0 0 6 * * ?", "calendar": "days", "parameters": {"y": "2"}}
-    tasks = [
-        {
-            "name": "fetch",
-            "type": "SHELL",
-            "params": {"script": "true"},
-            "concurrency_group": "gpu",
-        },
-        {"name": "report", "type": "SHELL", "params": {"script": "true"}, "depends_on": ["fetch"]},
-    ]
-    await api.publish("daily", project, schedules=[schedule], tasks=tasks, parameters={"y": "3"})
-    run = await api.started("daily", project, y="4")
-    await _begin(api, run)
-    backfill = await _backfill(api, project)
-    purge = await api.client.post(f"{PREFIX}/purges", json={"dry_run": True, "project": project})
-    assert purge.status_code == 202, purge.text
-    schedules = await api.client.get(f"{PREFIX}/projects/{project}/workflows/daily/schedules")
-    async with api.services.database.unit_of_work(read_only=True) as uow:
-        instance = await uow.instances.get(run.id)
-        attempts = await uow.tasks.of_instance(run.id)
-    return {
-        "project": project,
-        "instance_id": run.id,
-        "task_instance_id": attempts[0].id,
-        "command_id": instance.command_id,
-        "schedule_id": schedules.json()["items"][0]["id"],
-        "backfill_id": backfill,
-        "purge_id": purge.json()["id"],
-        "path": "etl/a.py",
-        "version": 1,
-    }
-
-
-async def _begin(api: Api, run: Run) -> None:
-    """Let its first task wait for a slot, as a master does."""
-    now = datetime.now(UTC)
-    decision = decide(run, Begun(now))
-    run.apply(decision)
-    await api.store(lambda uow: uow.instances.save([(run, decision)], now))
-
-
-async def _backfill(api: Api, project: str) -> int:
-    """Ask for a backfill and create it, as a master does."""
-    body = {"project": project, "workflow": "daily", "from": "2026-01-01", "to": "2026-01-03"}
-    answer = await api.client.post(f"{PREFIX}/backfills", json=body)
-    assert answer.status_code == 202, answer.text
-    now = datetime.now(UTC)
-    async with api.services.database.unit_of_work() as uow:
-        command = await uow.commands.get(answer.json()["command"]["id"])
-        request = BackfillRequest.model_validate(command.detail)
-        created = await uow.backfills.create(command, request, await plan_of(uow, request), now)
-        await uow.commands.done(command.id, None, now)
-        await uow.commit()
-    return created.id
+    return Stock(await stocked(api, "good"), await stocked(api, "bad"))
 
 
 # What each table's row of a workflow goes by, and the name of that in ``Stock``.
 ROWS: Mapping[Table, tuple[str, str]] = {
     tables.project: ("name", "project"),
     tables.secret: ("project_id", "project"),
-    tables.data_source: ("project_id", "project"),
     tables.environment: ("name", "project"),
+    tables.data_source: ("project_id", "project"),
     tables.resource: ("project_id", "project"),
     tables.calendar: ("project_id", "project"),
     tables.concurrency_group: ("project_id", "project"),
@@ -206,11 +128,8 @@ OTHER: tuple[str, ...] = (
     "/stores",
     "/events",
     "/log",
-    "/me",
-    "/users",
-    "/groups",
-    "/service-accounts",
 )
+OTHER += ("/me", "/users", "/groups", "/service-accounts")
 NAMED = {
     "calendars": "days",
     "concurrency-groups": "gpu",

@@ -33,8 +33,11 @@ class Attempts:
         self._pairs: OrderedDict[tuple[str, str], _Count] = OrderedDict()
         self._addresses: OrderedDict[str, _Count] = OrderedDict()
 
-    def check(self, name: str, address: str) -> None:
-        """Return if an attempt may be made now. Raises TooManyRequests."""
+    def begin(self, name: str, address: str) -> None:
+        """Return if an attempt may be made now. Raises TooManyRequests.
+
+        It counts as a wrong one until it has succeeded: else many at once would count as none.
+        """
         pair, host = self._pairs.get((name, address)), self._addresses.get(address)
         wait_s = max(
             self._wait_s(pair, self.FREE_OF_PAIR), self._wait_s(host, self.FREE_OF_ADDRESS)
@@ -44,14 +47,14 @@ class Attempts:
                 f"too many wrong passwords from here; try again in {wait_s:.0f} s", wait_s
             )
 
-    def failed(self, name: str, address: str) -> None:
-        """A wrong password was given."""
         self._count(self._pairs, (name, address))
         self._count(self._addresses, address)
 
     def succeeded(self, name: str, address: str) -> None:
         """The right password was given."""
         self._pairs.pop((name, address), None)
+        if (host := self._addresses.get(address)) is not None:
+            host.wrong = max(0, host.wrong - 1)
 
     def _count(self, counts: "OrderedDict[Any, _Count]", key: object) -> None:
         now_s = self._clock_s()

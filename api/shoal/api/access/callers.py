@@ -88,6 +88,11 @@ class Caller:
         if not self.may(permission):
             raise Forbidden(self._lacks(permission))
 
+    def require_own_password(self, permission: Permission) -> None:
+        """Return unless the password has to be changed before anything else. Raises Forbidden."""
+        if self.principal.must_change_password and permission is not Permission.SIGNED_IN:
+            raise Forbidden(self._lacks(permission))
+
     def may(self, permission: Permission, project: int | None = None) -> bool:
         """Say whether the caller has a permission."""
         return judge(self.principal, permission, project) is Verdict.ALLOWED

@@ -50,6 +50,7 @@ def needs(permission: Permission) -> Callable[[Handler], Handler]:
         @functools.wraps(handler)
         async def guarded(**values: Any) -> Any:
             caller: Caller = values.pop(_CALLER)
+            caller.require_own_password(permission)  # lists name nothing that is judged below
             if permission not in OF_PROJECT:
                 caller.require_of_platform(permission)
             for thing, key in _things(values, in_path):

@@ -50,6 +50,7 @@ class Identities:
         self._database, self._clock = database, clock
         self._break_glass = break_glass.encode()
         self._idle = timedelta(seconds=session_idle_s)
+        self._noted_every = min(NOTED_EVERY, self._idle / 10)  # else what is in use seems idle
         self._known: OrderedDict[Credential, SignedIn] = OrderedDict()
         self._version: int | None = None
         self._looked_s = -LOOK_S
@@ -115,7 +116,7 @@ class Identities:
         self._looked_s = now_s  # when it was asked, not when it was answered
 
     async def _read(self, credential: Credential) -> SignedIn | None:
-        now = self._clock()
+        now, version = self._clock(), self._version
         async with self._database.unit_of_work(read_only=True) as uow:
             if credential.is_session:
                 found = await uow.rights.of_session(digest(credential.text), now, now - self._idle)
@@ -124,6 +125,8 @@ class Identities:
         if found is None:
             self._known.pop(credential, None)
             return None
+        if self._version != version:
+            return found  # rights have changed meanwhile: it may be from before, so only this once
         self._known[credential] = found
         if len(self._known) > _MOST_REMEMBERED:
             self._known.popitem(last=False)
@@ -140,9 +143,10 @@ class Identities:
 
     def _note_use(self, credential: Credential, found: SignedIn) -> None:
         now = self._clock()
-        if found.used_at is not None and now - found.used_at < NOTED_EVERY:
+        if found.used_at is not None and now - found.used_at < self._noted_every:
             return
-        self._known[credential] = replace(found, used_at=now)
+        if credential in self._known:
+            self._known[credential] = replace(found, used_at=now)
         self._start(self._store_use(found, now))
 
     async def _store_use(self, found: SignedIn, now: datetime) -> None:

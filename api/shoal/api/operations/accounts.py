@@ -25,12 +25,11 @@ async def signed_in(
     Raises Unauthorized, with the same words whatever is wrong; TooManyRequests.
     """
     key = key_of(name)
-    services.attempts.check(key, address)
+    services.attempts.begin(key, address)
     async with services.database.unit_of_work(read_only=True) as uow:
         found = await uow.principals.password(name)
     hashed = None if found is None or found.is_disabled else found.hash
     if not await services.passwords.matches(hashed, password) or found is None:
-        services.attempts.failed(key, address)
         raise Unauthorized("wrong name or password", headers={"WWW-Authenticate": "Bearer"})
     services.attempts.succeeded(key, address)
     newer = await _rehashed(services.passwords, found, password)

@@ -2,12 +2,12 @@
 
 import secrets
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
 from fastapi import Body, Path, Query, Response
 
-from shoal.api.access.callers import Calling
+from shoal.api.access.callers import Caller, Calling
 from shoal.api.access.guard import needs
 from shoal.api.routes.commands import IdempotencyKey, accept
 from shoal.api.schemas.backfills import (
@@ -21,7 +21,7 @@ from shoal.api.schemas.backfills import (
 from shoal.api.schemas.commands import CommandOut
 from shoal.api.schemas.common import Page
 from shoal.api.services import Shoal
-from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.errors import FieldError, Forbidden, InvalidRequest
 from shoal.api.web.legible import by_id, legible, shown
 from shoal.api.web.paging import (
     MAX_ID,
@@ -91,8 +91,8 @@ async def post_backfill(
         is_new = dry_run or await uow.commands.with_key(key, caller.principal.id) is None
         plan = await _planned(uow, body) if is_new else None
     if plan is not None:
-        for project in {run.project for run in plan.runs}:  # downstream may reach others
-            await caller.require(Permission.RUN_OPERATE, Thing.PROJECT, project)
+        names = {run.project for run in plan.runs}  # downstream may reach others
+        _require_all(caller, {await caller.homes.of(Thing.PROJECT, name) for name in names})
     if dry_run:
         response.status_code = 200
         return BackfillAccepted(plan=_plan_out(plan, with_runs=True), command=None)
@@ -109,6 +109,18 @@ async def post_backfill(
     )
     command = await accept(shoal, new, response)
     return BackfillAccepted(plan=_plan_out(plan, with_runs=False), command=command)
+
+
+def _require_all(caller: Caller, projects: Iterable[int | None]) -> None:
+    """Return if the caller may operate all projects that a backfill reaches. Raises Forbidden.
+
+    The text names none of them: some may be hidden.
+    """
+    if not all(caller.may(Permission.RUN_OPERATE, project) for project in projects):
+        raise Forbidden(
+            f"the backfill runs workflows of other projects, too; {caller.name} needs the "
+            f"permission {Permission.RUN_OPERATE} in all of them"
+        )
 
 
 async def _planned(uow: UnitOfWork, request: BackfillRequest) -> Plan:
@@ -177,6 +189,7 @@ async def get_backfill(shoal: Shoal, backfill_id: BackfillId) -> BackfillOut:
 @needs(Permission.PROJECT_READ)
 async def list_backfill_runs(
     shoal: Shoal,
+    caller: Calling,
     backfill_id: BackfillId,
     state: Annotated[
         list[BackfillRunState] | None, Query(description="Only in one of these; repeatable.")
@@ -189,7 +202,11 @@ async def list_backfill_runs(
     async with shoal.database.unit_of_work(read_only=True) as uow:
         await uow.backfills.get(backfill_id)
         found = await uow.backfills.some_runs(
-            backfill_id, state or (), None if after is None else after[0], limit + 1
+            backfill_id,
+            state or (),
+            None if after is None else after[0],
+            limit + 1,
+            caller.visible,
         )
     items, more = page(found, limit)
     return Page(
@@ -220,6 +237,8 @@ async def post_request(
     """
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.backfills.get(backfill_id)
+        projects = await uow.backfills.project_ids(backfill_id)
+    _require_all(caller, projects)
     new = NewCommand(
         _REQUESTS[request],
         found.partition,

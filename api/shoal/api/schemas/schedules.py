@@ -1,11 +1,13 @@
 """Schedules, their previews, and calendars."""
 
+from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from shoal.api.schemas.common import TIME, PriorityName, Strict, example
+from shoal.core.access.things import Thing
 from shoal.core.definition.fields import Day, Name, WallTime, Zone
 
 OnGap = Literal["shift", "skip"]
@@ -130,6 +132,11 @@ class PreviewIn(Strict):
     project: Name | None = Field(default=None, description="Whose calendar is meant.")
     calendar: Name | None = None
     n: StrictInt = Field(default=10, ge=1, le=500, description="How many lines.")
+
+    def things(self) -> Iterator[tuple[Thing, int | str]]:
+        """Yield whose calendar is meant; without one the preview is about no project."""
+        if self.calendar is not None:
+            yield Thing.PROJECT, self.project or "default"
 
 
 _CALENDAR: dict[str, Any] = {

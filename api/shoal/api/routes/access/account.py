@@ -27,6 +27,7 @@ from shoal.api.web.route import public_router, strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.access.principals import PrincipalKind
 from shoal.sql import UnitOfWork
+from shoal.sql.repositories.access.principals import key_of
 
 public = public_router("account")
 router = strict_router("account")
@@ -115,14 +116,15 @@ async def change_password(
     """Needs the present one. All other sessions end, and all tokens unless they are kept."""
     principal_id = _own(caller)
     address = request.client.host if request.client else ""
-    shoal.attempts.check(caller.name, address)
+    key = key_of(caller.name)
+    shoal.attempts.begin(key, address)
     async with shoal.database.unit_of_work(read_only=True) as uow:
         stored = await uow.principals.password(caller.name)
     current = body.current.get_secret_value()
     hashed = None if stored is None else stored.hash
     if not await shoal.passwords.matches(hashed, current):
-        shoal.attempts.failed(caller.name, address)
         raise InvalidRequest([FieldError("current", "is not the present password")])
+    shoal.attempts.succeeded(key, address)
     new = body.new.get_secret_value()
     if new == current:
         raise InvalidRequest([FieldError("new", "is the present password")])

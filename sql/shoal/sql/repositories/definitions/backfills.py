@@ -170,8 +170,12 @@ class Backfills:
         states: Collection[BackfillRunState] = (),
         after: int | None = None,
         limit: int = 50,
+        visible: Visible = None,
     ) -> _NamedRunList:
-        """Return runs behind the position ``after``, each with its project and workflow."""
+        """Return runs behind the position ``after``, each with its project and workflow.
+
+        A backfill may run workflows of other projects, too: of these only what is visible.
+        """
         r = backfill_run.c
         query = (
             select(
@@ -188,6 +192,8 @@ class Backfills:
             query = query.where(r.state.in_(sorted(states)))
         if after is not None:
             query = query.where(r.position > after)
+        if visible is not None:
+            query = query.where(workflow.c.project_id.in_(sorted(visible)))
         return await enough(
             lambda most: self._connection.rows(query.limit(most)),
             lambda row: (_run(row), row.project, row.workflow),
@@ -201,6 +207,16 @@ class Backfills:
         r = backfill_run.c
         query = select(r.workflow_id).where(r.backfill_id == backfill_id).distinct()
         return {row.workflow_id for row in await self._connection.rows(query)}
+
+    async def project_ids(self, backfill_id: int) -> set[int]:
+        """Return the ids of the projects whose workflows a backfill runs."""
+        query = (
+            select(workflow.c.project_id)
+            .join_from(backfill_run, workflow)
+            .where(backfill_run.c.backfill_id == backfill_id)
+            .distinct()
+        )
+        return {row.project_id for row in await self._connection.rows(query)}
 
     async def counts(
         self, ids: Collection[int], on_unreadable: OnUnreadable = refuse

@@ -1,0 +1,1 @@
+"""Who may do what, seen from outside: every route, every kind of caller, every id."""

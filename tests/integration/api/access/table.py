@@ -1,0 +1,380 @@
+"""What each route needs of its caller, and each place where a request may name a thing.
+
+Written by hand, beside the code and not from it: a route that asks for less than before, or that is
+not here, is noticed.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# -- what each route needs --------------------------------------------------------------------
+
+_ROUTES = """
+public           GET    /health/live
+public           POST   /login
+signed-in        GET    /health
+signed-in        GET    /health/ready
+signed-in        POST   /logout
+signed-in        GET    /me
+signed-in        PUT    /me/password
+signed-in        GET    /me/sessions
+signed-in        DELETE /me/sessions/{session_id}
+signed-in        GET    /me/tokens
+signed-in        POST   /me/tokens
+signed-in        DELETE /me/tokens/{token_id}
+signed-in        GET    /events
+signed-in        GET    /task-types
+signed-in        GET    /data-source-kinds
+signed-in        GET    /environments
+signed-in        GET    /environments/{name}
+environment.edit PUT    /environments/{name}
+environment.edit DELETE /environments/{name}
+user.manage      GET    /users
+user.manage      POST   /users
+user.manage      GET    /users/{name}
+user.manage      PATCH  /users/{name}
+user.manage      POST   /users/{name}/password-reset
+user.manage      GET    /users/{name}/tokens
+user.manage      DELETE /users/{name}/tokens/{token_id}
+user.manage      GET    /groups
+user.manage      POST   /groups
+user.manage      GET    /groups/{name}
+user.manage      PATCH  /groups/{name}
+user.manage      DELETE /groups/{name}
+user.manage      PUT    /groups/{name}/members/{member}
+user.manage      DELETE /groups/{name}/members/{member}
+cluster.read     GET    /cluster
+cluster.read     GET    /stores
+history.purge    POST   /purges
+history.purge    GET    /purges
+history.purge    GET    /purges/{purge_id}
+project.read     GET    /projects/{project}/grants
+project.manage   PUT    /projects/{project}/grants/{taker}
+project.manage   DELETE /projects/{project}/grants/{taker}
+project.read     GET    /projects/{project}/members
+project.manage   PUT    /projects/{project}/members/{kind}/{name}
+project.manage   DELETE /projects/{project}/members/{kind}/{name}
+project.manage   GET    /projects/{project}/service-accounts
+project.manage   POST   /projects/{project}/service-accounts
+project.manage   DELETE /projects/{project}/service-accounts/{name}
+project.manage   GET    /projects/{project}/service-accounts/{name}/tokens
+project.manage   POST   /projects/{project}/service-accounts/{name}/tokens
+project.manage   DELETE /projects/{project}/service-accounts/{name}/tokens/{token_id}
+project.read     GET    /projects
+project.read     GET    /projects/{project}
+project.manage   PUT    /projects/{project}
+project.read     GET    /projects/{project}/parameters
+project.edit     PUT    /projects/{project}/parameters/{name}
+project.edit     DELETE /projects/{project}/parameters/{name}
+project.read     GET    /projects/{project}/secrets
+connection.edit  PUT    /projects/{project}/secrets/{name}
+connection.edit  DELETE /projects/{project}/secrets/{name}
+project.read     GET    /projects/{project}/data-sources
+project.read     GET    /projects/{project}/data-sources/{name}
+connection.edit  PUT    /projects/{project}/data-sources/{name}
+connection.edit  DELETE /projects/{project}/data-sources/{name}
+connection.edit  POST   /projects/{project}/data-sources/{name}/test
+project.read     GET    /projects/{project}/resources
+project.read     GET    /projects/{project}/resources/{path}
+project.edit     DELETE /projects/{project}/resources/{path}
+project.read     GET    /projects/{project}/resource-versions/{path}
+project.read     GET    /projects/{project}/resource-contents/{path}
+project.edit     PUT    /projects/{project}/resource-contents/{path}
+project.read     GET    /workflows
+project.edit     PUT    /projects/{project}/workflows/{name}
+project.read     GET    /projects/{project}/workflows/{name}
+project.edit     DELETE /projects/{project}/workflows/{name}
+project.read     GET    /projects/{project}/workflows/{name}/versions
+project.read     GET    /projects/{project}/workflows/{name}/versions/{version}
+project.read     GET    /projects/{project}/workflows/{name}/schedules
+project.read     GET    /schedules
+project.read     GET    /schedules/{schedule_id}/preview
+project.read     POST   /schedules/preview
+project.read     GET    /projects/{project}/calendars
+project.read     GET    /projects/{project}/calendars/{name}
+project.edit     PUT    /projects/{project}/calendars/{name}
+project.edit     DELETE /projects/{project}/calendars/{name}
+project.read     GET    /projects/{project}/concurrency-groups
+project.read     GET    /projects/{project}/concurrency-groups/{name}
+project.edit     PUT    /projects/{project}/concurrency-groups/{name}
+project.edit     DELETE /projects/{project}/concurrency-groups/{name}
+run.operate      POST   /commands
+project.read     GET    /commands/{command_id}
+run.operate      POST   /backfills
+project.read     GET    /backfills
+project.read     GET    /backfills/{backfill_id}
+project.read     GET    /backfills/{backfill_id}/runs
+run.operate      POST   /backfills/{backfill_id}/{request}
+project.read     GET    /instances
+project.read     GET    /instances/{instance_id}
+project.read     GET    /instances/{instance_id}/progress
+project.read     GET    /instances/{instance_id}/why
+project.read     GET    /task-instances
+project.read     GET    /task-instances/{task_instance_id}
+project.read     GET    /task-instances/{task_instance_id}/why
+project.read     GET    /task-instances/{task_instance_id}/log
+project.read     GET    /task-instances/{task_instance_id}/log/raw
+project.read     GET    /task-instances/{task_instance_id}/log/follow
+"""
+
+Route = tuple[str, str]  # method, path below the prefix
+NEEDS: Mapping[Route, str] = {
+    (method, path): permission
+    for permission, method, path in map(str.split, _ROUTES.strip().splitlines())
+}
+PLATFORM = frozenset(
+    {"user.manage", "cluster.read", "history.purge", "project.create", "environment.edit"}
+)
+HOLDS: Mapping[str, frozenset[str]] = {
+    "reader": frozenset({"project.read"}),
+    "runner": frozenset({"project.read", "run.operate"}),
+    "writer": frozenset({"project.read", "run.operate", "project.edit", "connection.edit"}),
+    "owner": frozenset(
+        {"project.read", "run.operate", "project.edit", "connection.edit", "project.manage"}
+    ),
+}
+# Lists of what all projects have: who asks sees those of its own.
+LISTS = ("/projects", "/workflows", "/schedules", "/instances", "/task-instances", "/backfills")
+STREAMS = ("/events", "/task-instances/{task_instance_id}/log/follow")
+
+# -- how to ask for a thing of a project ------------------------------------------------------
+
+Made = Mapping[str, Any]  # what the things of a project are called
+NAMES = {
+    "parameters": "x",
+    "secrets": "s",
+    "data-sources": "wh",
+    "workflows": "daily",
+    "calendars": "days",
+    "concurrency-groups": "gpu",
+    "service-accounts": "bot",
+    "members": "someone",
+    "users": "someone",
+    "groups": "crew",
+    "environments": "lab",
+}
+_SOURCE = {"kind": "mariadb", "host": "db", "port": 1, "user": "u", "password": "p"}
+_TOKEN = {"name": "t", "days": 1}
+_TASKS = [{"name": "fetch", "type": "SHELL", "params": {"script": "true"}}]
+BODIES: Mapping[Route, Callable[[Made], Any]] = {
+    ("POST", "/login"): lambda _: {"name": "nobody", "password": "wrong"},
+    ("PUT", "/me/password"): lambda _: {"current": "wrong", "new": "much better words"},
+    ("POST", "/me/tokens"): lambda _: _TOKEN,
+    ("POST", "/users"): lambda _: {"name": "evil", "is_admin": True},
+    ("PATCH", "/users/{name}"): lambda _: {"is_admin": True},
+    ("POST", "/groups"): lambda _: {"name": "evil"},
+    ("PATCH", "/groups/{name}"): lambda _: {"description": "d"},
+    ("POST", "/purges"): lambda made: {"project": made["project"]},
+    ("PUT", "/environments/{name}"): lambda _: {"setup": "true"},
+    ("PUT", "/projects/{project}/grants/{taker}"): lambda _: {"what": "run"},
+    ("PUT", "/projects/{project}/members/{kind}/{name}"): lambda _: {"role": "owner"},
+    ("POST", "/projects/{project}/service-accounts"): lambda _: {"name": "evil", "role": "owner"},
+    ("POST", "/projects/{project}/service-accounts/{name}/tokens"): lambda _: _TOKEN,
+    ("PUT", "/projects/{project}"): lambda _: {"description": "d"},
+    ("PUT", "/projects/{project}/parameters/{name}"): lambda _: {"value": "v"},
+    ("PUT", "/projects/{project}/secrets/{name}"): lambda _: {"value": "v"},
+    ("PUT", "/projects/{project}/data-sources/{name}"): lambda _: _SOURCE,
+    ("POST", "/projects/{project}/data-sources/{name}/test"): lambda _: {},
+    ("PUT", "/projects/{project}/resource-contents/{path}"): lambda _: b"bytes",
+    ("PUT", "/projects/{project}/workflows/{name}"): lambda _: {"tasks": _TASKS},
+    ("POST", "/schedules/preview"): lambda made: {
+        "cron": "0 0 6 * * ?",
+        "project": made["project"],
+        "calendar": "days",
+    },
+    ("PUT", "/projects/{project}/calendars/{name}"): lambda _: {"days": ["2026-01-02"]},
+    ("PUT", "/projects/{project}/concurrency-groups/{name}"): lambda _: {"slots": 2},
+    ("POST", "/commands"): lambda made: {
+        "type": "START",
+        "project": made["project"],
+        "workflow": "daily",
+        "parameters": {"y": "1"},
+    },
+    ("POST", "/backfills"): lambda made: {
+        "project": made["project"],
+        "workflow": "daily",
+        "from": "2026-02-01",
+        "to": "2026-02-02",
+        "parameters": {"y": "1"},
+    },
+}
+#: Parameters of paths that say which project a request is about.
+SUBJECTS = (
+    "project",
+    "instance_id",
+    "task_instance_id",
+    "command_id",
+    "schedule_id",
+    "backfill_id",
+)
+#: Routes whose body says it.
+SUBJECT_IN_BODY = {("POST", "/schedules/preview"), ("POST", "/commands"), ("POST", "/backfills")}
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request."""
+
+    method: str
+    path: str
+    body: Any = None
+
+
+def ask(route: Route, made: Made) -> Ask:
+    """Return a good request about the things of a project."""
+    method, path = route
+    parts = path.split("/")
+    collection = parts[3] if path.startswith("/projects/{project}/") else parts[1]
+    given = {**made, "name": NAMES.get(collection, ""), "kind": "user", "request": "pause"}
+    body = BODIES[route](made) if route in BODIES else None
+    return Ask(method, path.format(**given, member="someone", taker="other"), body)
+
+
+def is_about_project(route: Route) -> bool:
+    """Say whether a request to this route names a thing of a project."""
+    return route in SUBJECT_IN_BODY or any(f"{{{name}}}" in route[1] for name in SUBJECTS)
+
+
+# -- each place where a request may name a thing of another project ---------------------------
+
+
+@dataclass(frozen=True)
+class Place:
+    """One place of a request. ``ask`` puts a key there, in a request that is good otherwise.
+
+    ``key``: of what ``stocked`` has made. ``missing``: a key that nothing has.
+    """
+
+    key: str
+    ask: Callable[[Made, Any], Ask]
+
+
+MISSING_ID = 899_999_999
+MISSING_NAME = "nowhere"
+
+
+def _command(kind: str, **more: Any) -> Callable[[Made, Any], Ask]:
+    return lambda _, key: Ask("POST", "/commands", {"type": kind, "instance_id": key, **more})
+
+
+def _of_task(kind: str, **more: Any) -> Callable[[Made, Any], Ask]:
+    return lambda _, key: Ask("POST", "/commands", {"type": kind, "task_instance_id": key, **more})
+
+
+def _task(kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    return {"tasks": [{"name": "other", "type": kind, "params": params}]}
+
+
+def _publish(kind: str, params: Callable[[Any], Mapping[str, Any]]) -> Callable[[Made, Any], Ask]:
+    return lambda own, key: Ask(
+        "PUT", f"/projects/{own['project']}/workflows/new", _task(kind, params(key))
+    )
+
+
+_BACKFILL = {
+    "workflow": "daily",
+    "from": "2026-02-01",
+    "to": "2026-02-02",
+    "parameters": {"y": "1"},
+}
+_ABOUT_INSTANCE: Mapping[str, dict[str, Any]] = {
+    "RERUN": {},
+    "PAUSE": {},
+    "RESUME": {},
+    "STOP": {},
+    "RECOVER": {},
+    "RERUN_TASKS": {"tasks": ["fetch"]},
+    "KILL_TASK": {"task": "fetch"},
+    "FORCE_SUCCESS": {"task": "fetch", "reason": "r"},
+}
+#: In bodies, by the name of the field; the places of a path follow from it.
+PLACES: Mapping[str, Place] = {
+    "POST /commands project": Place(
+        "project",
+        lambda _, key: Ask(
+            "POST", "/commands", {"type": "START", "project": key, "workflow": "daily"}
+        ),
+    ),
+    **{
+        f"POST /commands {kind} instance_id": Place("instance_id", _command(kind, **more))
+        for kind, more in _ABOUT_INSTANCE.items()
+    },
+    "POST /commands KILL_TASK task_instance_id": Place("task_instance_id", _of_task("KILL_TASK")),
+    "POST /commands FORCE_SUCCESS task_instance_id": Place(
+        "task_instance_id", _of_task("FORCE_SUCCESS", reason="r")
+    ),
+    "POST /backfills project": Place(
+        "project", lambda _, key: Ask("POST", "/backfills", {**_BACKFILL, "project": key})
+    ),
+    "POST /backfills?dry_run=true project": Place(
+        "project",
+        lambda _, key: Ask("POST", "/backfills?dry_run=true", {**_BACKFILL, "project": key}),
+    ),
+    "POST /schedules/preview project": Place(
+        "project",
+        lambda _, key: Ask(
+            "POST",
+            "/schedules/preview",
+            {"cron": "0 0 6 * * ?", "project": key, "calendar": "days"},
+        ),
+    ),
+    "POST /me/tokens projects": Place(
+        "project", lambda _, key: Ask("POST", "/me/tokens", {**_TOKEN, "projects": [key]})
+    ),
+    "POST /projects/{project}/service-accounts/{name}/tokens projects": Place(
+        "project",
+        lambda own, key: Ask(
+            "POST",
+            f"/projects/{own['project']}/service-accounts/bot/tokens",
+            {**_TOKEN, "projects": [own["project"], key]},
+        ),
+    ),
+    "PUT /projects/{project}/workflows/{name} SUB_WORKFLOW": Place(
+        "project", _publish("SUB_WORKFLOW", lambda key: {"project": key, "workflow": "daily"})
+    ),
+    "PUT /projects/{project}/workflows/{name} MAP": Place(
+        "project",
+        _publish("MAP", lambda key: {"project": key, "workflow": "daily", "items": ["1"]}),
+    ),
+    "PUT /projects/{project}/workflows/{name} DEPENDENT": Place(
+        "project",
+        _publish(
+            "DEPENDENT",
+            lambda key: {"when": {"all": [{"project": key, "workflow": "daily", "date": "today"}]}},
+        ),
+    ),
+}
+#: Fields of bodies that may name a thing, and why no ``Place`` is needed where there is none.
+FIELDS: Mapping[str, str] = {
+    "POST /commands project": "place",
+    "POST /commands workflow": "within the project",
+    "POST /commands instance_id": "place",
+    "POST /commands task_instance_id": "place",
+    "POST /backfills project": "place",
+    "POST /backfills workflow": "within the project",
+    "POST /schedules/preview project": "place",
+    "POST /schedules/preview calendar": "within the project",
+    "POST /purges project": "of the platform",
+    "POST /purges workflow": "within the project",
+    "POST /me/tokens projects": "place",
+    "POST /projects/{project}/service-accounts/{name}/tokens projects": "place",
+    "PUT /projects/{project}/workflows/{name} project": "equals the path",
+    "PUT /projects/{project}/workflows/{name} schedules[].calendar": "within the project",
+    "PUT /projects/{project}/workflows/{name} concurrency_group": "within the project",
+    "PUT /projects/{project}/data-sources/{name} shared_with": "gives, takes nothing",
+}
+#: Parameters of queries that may name a thing: they filter what is visible.
+QUERIES = frozenset({"project", "workflow", "worker", "instance_id"})
+
+
+def places_in_paths() -> Iterator[tuple[str, Place]]:
+    """Yield the place of each path that names a thing by a key of its own."""
+    for route in NEEDS:
+        for name in SUBJECTS:
+            if f"{{{name}}}" in route[1]:
+                yield f"{route[0]} {route[1]}", Place(name, _in_path(route, name))
+
+
+def _in_path(route: Route, name: str) -> Callable[[Made, Any], Ask]:
+    return lambda own, key: ask(route, {**own, name: key})

@@ -1,0 +1,101 @@
+"""Some rows of every kind in a project, for tests that look at all routes."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from shoal.core.backfill.request import BackfillRequest
+from shoal.core.decide import decide
+from shoal.core.runs.events import Begun
+from shoal.core.runs.run import Run
+from shoal.sql.repositories.definitions.backfill_planning import plan_of
+from tests.integration.api.conftest import PREFIX, Api
+
+
+async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any]:
+    """Make some rows of every kind in a project; return what they are called.
+
+    ``word`` stands wherever people write what they like. Needs the key of secrets.
+    """
+
+    async def put(path: str, content: Any) -> None:
+        answer = await api.client.put(f"{PREFIX}/projects/{project}/{path}", json=content)
+        assert answer.status_code < 300, answer.text
+
+    await api.store(lambda uow: uow.projects.ensure(project, datetime.now(UTC)))
+    # They belong to no project: each has the name of one.
+    answer = await api.client.put(f"{PREFIX}/environments/{project}", json={"setup": "true"})
+    assert answer.status_code == 201, answer.text
+    await put("calendars/days", {"days": ["2026-01-01"], "description": word})
+    await put("concurrency-groups/gpu", {"slots": 1, "description": word})
+    await put("parameters/x", {"value": word})
+    await put("secrets/s", {"value": word})
+    source = {"kind": "mariadb", "host": "db", "port": 1, "user": word, "password": word}
+    file = f"{PREFIX}/projects/{project}/resource-contents/etl/a.py"
+    assert (await api.client.put(file, content=word.encode())).status_code == 201
+    await put("data-sources/wh", {**source, "options": {"charset": "latin1"}})
+    schedule = {"cron": "0 0 6 * * ?", "calendar": "days", "parameters": {"y": word}}
+    tasks = [
+        {
+            "name": "fetch",
+            "type": "SHELL",
+            "params": {"script": "true"},
+            "concurrency_group": "gpu",
+        },
+        {"name": "report", "type": "SHELL", "params": {"script": "true"}, "depends_on": ["fetch"]},
+    ]
+    await api.publish(
+        "daily",
+        project,
+        schedules=[schedule],
+        tasks=tasks,
+        parameters={"y": word},
+        description=word,
+    )
+    run = await api.started("daily", project, y=word)
+    await _begin(api, run)
+    backfill = await _backfill(api, project)
+    purge = await api.client.post(f"{PREFIX}/purges", json={"dry_run": True, "project": project})
+    assert purge.status_code == 202, purge.text
+    schedules = await api.client.get(f"{PREFIX}/projects/{project}/workflows/daily/schedules")
+    async with api.services.database.unit_of_work(read_only=True) as uow:
+        instance = await uow.instances.get(run.id)
+        attempts = await uow.tasks.of_instance(run.id)
+    return {
+        "project": project,
+        "instance_id": run.id,
+        "task_instance_id": attempts[0].id,
+        "command_id": instance.command_id,
+        "schedule_id": schedules.json()["items"][0]["id"],
+        "backfill_id": backfill,
+        "purge_id": purge.json()["id"],
+        "path": "etl/a.py",
+        "version": 1,
+    }
+
+
+async def _begin(api: Api, run: Run) -> None:
+    """Let its first task wait for a slot, as a master does."""
+    now = datetime.now(UTC)
+    decision = decide(run, Begun(now))
+    run.apply(decision)
+    await api.store(lambda uow: uow.instances.save([(run, decision)], now))
+
+
+async def _backfill(api: Api, project: str) -> int:
+    """Ask for a backfill and create it, as a master does."""
+    body = {"project": project, "workflow": "daily", "from": "2026-01-01", "to": "2026-01-03"}
+    answer = await api.client.post(f"{PREFIX}/backfills", json=body)
+    assert answer.status_code == 202, answer.text
+    return await carried_out(api, answer.json()["command"]["id"])
+
+
+async def carried_out(api: Api, command_id: int) -> int:
+    """Create the backfill that a command asks for, as a master does; return its id."""
+    now = datetime.now(UTC)
+    async with api.services.database.unit_of_work() as uow:
+        command = await uow.commands.get(command_id)
+        request = BackfillRequest.model_validate(command.detail)
+        created = await uow.backfills.create(command, request, await plan_of(uow, request), now)
+        await uow.commands.done(command.id, None, now)
+        await uow.commit()
+    return created.id

@@ -1,0 +1,1 @@
+"""The API's parts that need no server."""
