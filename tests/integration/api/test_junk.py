@@ -119,7 +119,15 @@ async def spoil(api: Api, column: Column[Any], value: Any, which: Mapping[str, A
 
 
 # What tells of the cluster, its members, their logs and of accounts, not of rows of projects.
-OTHER = ("/health", "/cluster", "/task-types", "-kinds", "/stores", "/events", "/log")
+OTHER: tuple[str, ...] = (
+    "/health",
+    "/cluster",
+    "/task-types",
+    "-kinds",
+    "/stores",
+    "/events",
+    "/log",
+)
 OTHER += ("/me", "/users", "/groups", "/service-accounts")
 NAMED = {
     "calendars": "days",
