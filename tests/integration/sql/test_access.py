@@ -19,9 +19,9 @@ HOUR = timedelta(hours=1)
 USER = PrincipalKind.USER
 
 
-async def _account(database: Database, name: str, **more: Any) -> int:
+async def _account(database: Database, name: str, *, is_admin: Any = False) -> int:
     async with database.unit_of_work() as uow:
-        made = await uow.principals.add(NewAccount(USER, name, **more), NOW)
+        made = await uow.principals.add(NewAccount(USER, name, is_admin=is_admin), NOW)
         await uow.commit()
     return made.id
 

@@ -1,6 +1,7 @@
 """Every mutation. A new safety check gets one here, and a test that notices its loss."""
 
 from tests.mutations.catalogue import (
+    access,
     admission,
     backfills,
     children,
@@ -40,6 +41,7 @@ from tests.mutations.catalogue import (
 from tests.mutations.mutation import Mutation
 
 MUTATIONS: tuple[Mutation, ...] = (
+    *access.MUTATIONS,
     *database.MUTATIONS,
     *coordination.MUTATIONS,
     *claims.MUTATIONS,

@@ -1,0 +1,330 @@
+"""Who may do what: each check of a caller, a credential or a page, taken out by itself."""
+
+from tests.mutations.mutation import Mutation, Promise, mutation
+
+_API = "api/shoal/api"
+_ACCESS = f"{_API}/access"
+_SQL = "sql/shoal/sql/repositories"
+_TESTS = "tests/integration/api/access"
+_MATRIX = f"{_TESTS}/test_matrix.py::"
+_REFUSALS = (_MATRIX + "test_refusals_have_the_right_status_and_change_and_tell_nothing",)
+_LISTS = (_MATRIX + "test_lists_show_what_the_caller_sees_and_no_more",)
+_SWAPS = (_MATRIX + "test_id_of_another_project_is_answered_as_one_that_nothing_has",)
+_BACKFILL = (_MATRIX + "test_backfill_that_reaches_another_project_needs_that_one_too",)
+_STREAMS = (_MATRIX + "test_streams_carry_what_the_caller_sees_and_no_more",)
+_OF_OTHERS = (_MATRIX + "test_credentials_of_others_are_as_good_as_missing",)
+_LOGIN = f"{_TESTS}/test_login.py::"
+_IDENTITIES = f"{_TESTS}/test_identities.py::"
+_JUDGE = "tests/unit/core/test_access.py::"
+_BOTH = "tests/integration/sql/test_access.py::"
+
+
+def _lost(name: str, file: str, change: tuple[str, str], killers: tuple[str, ...]) -> Mutation:
+    return mutation(name, Promise.AUTHORISED, file, change, killers)
+
+
+def _blind(name: str, module: str, change: tuple[str, str], path: str) -> Mutation:
+    """A list shows what all projects have."""
+    killers = (f"{_LISTS[0]}[{path}]",)
+    return _lost(f"list of {name} shows all", f"{_API}/routes/{module}.py", change, killers)
+
+
+_VISIBLE = ("visible=caller.visible", "visible=None")
+
+MUTATIONS: tuple[Mutation, ...] = (
+    _lost(
+        "things of a path are not judged",
+        f"{_ACCESS}/guard.py",
+        ("            yield in_path[name], value", "            continue"),
+        _REFUSALS,
+    ),
+    _lost(
+        "things of a body are not judged",
+        f"{_ACCESS}/guard.py",
+        ("            yield from value.things()", "            continue"),
+        _SWAPS,
+    ),
+    _lost(
+        "permissions of the platform are not judged",
+        f"{_ACCESS}/guard.py",
+        ("                caller.require_of_platform(permission)", "                pass"),
+        _REFUSALS,
+    ),
+    _lost(
+        "instance of a command is not judged",
+        f"{_API}/schemas/commands.py",
+        ("            yield Thing.INSTANCE, self.instance_id", "            pass"),
+        _SWAPS,
+    ),
+    _lost(
+        "task instance of a command is not judged",
+        f"{_API}/schemas/commands.py",
+        ("            yield Thing.TASK_INSTANCE, self.task_instance_id", "            pass"),
+        _SWAPS,
+    ),
+    _lost(
+        "calendar of a preview is not judged",
+        f"{_API}/schemas/schedules.py",
+        (
+            "        if self.calendar is not None:\n            yield",
+            "        if False:\n            yield",
+        ),
+        _SWAPS,
+    ),
+    _lost(
+        "projects that a definition names are not judged",
+        f"{_API}/routes/workflows.py",
+        ("    await require_references(caller, spec)\n", ""),
+        _SWAPS,
+    ),
+    _lost(
+        "what is hidden is forbidden",
+        f"{_ACCESS}/callers.py",
+        (
+            "        if verdict is Verdict.HIDDEN:\n            raise NotFound(thing, key)",
+            "        if verdict is Verdict.HIDDEN:\n            raise Forbidden(f'{thing} {key}')",
+        ),
+        _REFUSALS,
+    ),
+    _lost(
+        "plan of a backfill is not judged",
+        f"{_API}/routes/backfills.py",
+        (
+            "        _require_all(caller, {await caller.homes",
+            "        _require_all(caller, () and {await caller.homes",
+        ),
+        _BACKFILL,
+    ),
+    _lost(
+        "backfill is controlled from one of its projects",
+        f"{_API}/routes/backfills.py",
+        ("    _require_all(caller, projects)\n", ""),
+        _BACKFILL,
+    ),
+    _lost(
+        "runs of a backfill show all projects",
+        f"{_API}/routes/backfills.py",
+        ("            limit + 1,\n            caller.visible,", "            limit + 1,"),
+        _BACKFILL,
+    ),
+    _blind("projects", "projects", _VISIBLE, "/projects"),
+    _blind("workflows", "workflows", _VISIBLE, "/workflows"),
+    _blind("schedules", "schedules", _VISIBLE, "/schedules"),
+    _blind("instances", "instances", _VISIBLE, "/instances"),
+    _blind("task instances", "tasks", _VISIBLE, "/task-instances"),
+    _blind("backfills", "backfills", _VISIBLE, "/backfills"),
+    _lost(
+        "filter by project shows a hidden one",
+        f"{_SQL}/runs/scope.py",
+        (
+            "ids = [row.id for row in rows if visible is None or row.id in visible]",
+            "ids = [row.id for row in rows]",
+        ),
+        (f"{_LISTS[0]}[/instances]",),
+    ),
+    _lost(
+        "filter by workflow shows hidden projects",
+        f"{_SQL}/runs/scope.py",
+        (
+            "ids = [row.id for row in rows if visible is None or row.project_id in visible]",
+            "ids = [row.id for row in rows]",
+        ),
+        (f"{_LISTS[0]}[/instances]",),
+    ),
+    _lost(
+        "stream carries events of all projects",
+        f"{_API}/routes/events.py",
+        ("and (self.visible is None or event.project in self.visible)", "and True"),
+        _STREAMS,
+    ),
+    _lost(
+        "password need not be changed",
+        "core/shoal/core/access/judging.py",
+        (
+            "if principal.must_change_password and permission is not Permission.SIGNED_IN:",
+            "if False:",
+        ),
+        (_JUDGE + "test_what_is_visible_is_what_is_not_hidden",),
+    ),
+    _lost(
+        "password need not be changed for lists",
+        f"{_ACCESS}/guard.py",
+        ("            caller.require_own_password(permission)", "            pass"),
+        _REFUSALS,
+    ),
+    _lost(
+        "scope does not limit permissions and projects",
+        "core/shoal/core/access/judging.py",
+        (
+            "    if not (_is_in(scope.permissions, permission) and",
+            "    if False and not (_is_in(scope.permissions, permission) and",
+        ),
+        (_JUDGE + "test_what_is_allowed_is_held_by_the_owner_and_within_the_scope",),
+    ),
+    _lost(
+        "scope does not limit the platform",
+        "core/shoal/core/access/judging.py",
+        ("    return principal.is_admin and reaches", "    return principal.is_admin"),
+        (_JUDGE + "test_what_is_allowed_is_held_by_the_owner_and_within_the_scope",),
+    ),
+    _lost(
+        "scope does not limit what is visible",
+        "core/shoal/core/access/judging.py",
+        ("        return scope.projects", "        return None"),
+        (_JUDGE + "test_what_is_visible_is_what_is_not_hidden",),
+    ),
+    _lost(
+        "revoked tokens are good",
+        f"{_SQL}/access/rights.py",
+        ("                c.revoked_at.is_(None),\n", ""),
+        (_IDENTITIES + "test_revoked_token_is_worthless_on_every_process",),
+    ),
+    _lost(
+        "tokens do not expire",
+        f"{_SQL}/access/rights.py",
+        ("                or_(c.expires_at.is_(None), c.expires_at > at),\n", ""),
+        (_BOTH + "test_rights_are_those_of_now",),
+    ),
+    _lost(
+        "disabled accounts sign in with tokens",
+        f"{_SQL}/access/rights.py",
+        (
+            "c.expires_at > at),\n                principal.c.disabled_at.is_(None),",
+            "c.expires_at > at),",
+        ),
+        (_IDENTITIES + "test_disabled_account_is_nobody_and_enabled_again_somebody",),
+    ),
+    _lost(
+        "disabled accounts keep sessions",
+        f"{_SQL}/access/rights.py",
+        (
+            "c.used_at > used_after,\n                principal.c.disabled_at.is_(None),",
+            "c.used_at > used_after,",
+        ),
+        (_IDENTITIES + "test_disabled_account_is_nobody_and_enabled_again_somebody",),
+    ),
+    _lost(
+        "disabled accounts sign in with passwords",
+        f"{_API}/operations/accounts.py",
+        ("None if found is None or found.is_disabled else", "None if found is None else"),
+        (_LOGIN + "test_unknown_name_wrong_password_and_disabled_account_read_the_same",),
+    ),
+    _lost(
+        "sessions do not expire",
+        f"{_SQL}/access/rights.py",
+        (
+            "                c.expires_at > at,\n                c.used_at",
+            "                c.used_at",
+        ),
+        (_BOTH + "test_rights_are_those_of_now",),
+    ),
+    _lost(
+        "idle sessions go on",
+        f"{_SQL}/access/rights.py",
+        ("                c.used_at > used_after,\n", ""),
+        (_IDENTITIES + "test_session_that_is_not_used_ends",),
+    ),
+    _lost(
+        "what is remembered does not expire",
+        f"{_ACCESS}/identities.py",
+        ("if found is None or self._is_over(found):", "if found is None:"),
+        (_IDENTITIES + "test_credentials_expire_although_they_are_remembered",),
+    ),
+    _lost(
+        "changes of rights are not looked at",
+        f"{_ACCESS}/identities.py",
+        (
+            "        if version != self._version:\n            self._known.clear()",
+            "        if True:",
+        ),
+        (_IDENTITIES + "test_revoked_token_is_worthless_on_every_process",),
+    ),
+    _lost(
+        "an answer from before a change is remembered",
+        f"{_ACCESS}/identities.py",
+        ("        if self._version != version:", "        if False:"),
+        (_IDENTITIES + "test_answer_from_before_a_change_is_not_remembered",),
+    ),
+    _lost(
+        "streams go on without rights",
+        f"{_ACCESS}/identities.py",
+        ("                    watch.ended.set()", "                    pass"),
+        (_IDENTITIES + "test_stream_is_told_when_its_credential_is_worthless",),
+    ),
+    _lost(
+        "revoking a token of one's own changes no version",
+        f"{_SQL}/access/credentials.py",
+        (
+            '"""Make a token of a principal worthless. Raises NotFound."""\n'
+            "        await self._rights.changed()",
+            '"""Make a token of a principal worthless. Raises NotFound."""',
+        ),
+        (_BOTH + "test_every_change_of_rights_is_a_new_version",),
+    ),
+    _lost(
+        "sessions of others can be ended",
+        f"{_SQL}/access/credentials.py",
+        ("c.id == session_id, c.principal_id == principal_id", "c.id == session_id"),
+        _OF_OTHERS,
+    ),
+    _lost(
+        "tokens of others can be revoked",
+        f"{_SQL}/access/credentials.py",
+        (
+            "c.id == token_id, c.principal_id == principal_id, c.revoked_at",
+            "c.id == token_id, c.revoked_at",
+        ),
+        _OF_OTHERS,
+    ),
+    _lost(
+        "sessions can be used from other sites",
+        f"{_ACCESS}/authentication.py",
+        ("        require_own_page(request)\n    return", "        pass\n    return"),
+        (_LOGIN + "test_sessions_change_things_from_pages_of_ours_alone",),
+    ),
+    _lost(
+        "other sites can sign a browser in",
+        f"{_API}/routes/access/account.py",
+        (
+            '"origin" in request.headers:\n        require_own_page(request)',
+            '"origin" in request.headers:\n        pass',
+        ),
+        (_LOGIN + "test_sessions_change_things_from_pages_of_ours_alone",),
+    ),
+    _lost(
+        "a token makes tokens",
+        f"{_API}/routes/access/account.py",
+        ("if caller.signed_in.session_id is None or caller", "if caller"),
+        (_LOGIN + "test_token_makes_no_token",),
+    ),
+    _lost(
+        "attempts that have no answer do not count",
+        f"{_ACCESS}/attempts.py",
+        ("        self._count(self._pairs, (name, address))\n", ""),
+        (_LOGIN + "test_many_wrong_passwords_at_once_count",),
+    ),
+    _lost(
+        "another password leaves sessions",
+        f"{_API}/routes/access/account.py",
+        (
+            "        await uow.sessions.end_all(principal_id, but=caller.signed_in.session_id)\n",
+            "",
+        ),
+        (_LOGIN + "test_another_password_ends_the_other_sessions_and_the_tokens",),
+    ),
+    _lost(
+        "the last administrator can be demoted",
+        f"{_SQL}/access/principals.py",
+        ("        if not count:\n            raise LastAdministrator", "        del count"),
+        (_BOTH + "test_last_administrator_is_neither_disabled_nor_demoted",),
+    ),
+    _lost(
+        "several first administrators are made",
+        f"{_SQL}/access/principals.py",
+        (
+            "select(principal.c.id).limit(1)) is not None:\n            return False",
+            "select(principal.c.id).limit(1)) is not None:\n            pass",
+        ),
+        (_BOTH + "test_of_several_first_administrators_one_is_made",),
+    ),
+)
