@@ -66,7 +66,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         _MASTER,
         (
             "        if written.keys() != {upload.path for upload in uploads}:\n",
-            "        uploads = [one for one in uploads if one.path in written]\n        if False:\n",
+            "        uploads = [one for one in uploads if one.path in written]\n"
+            "        if False:\n",
         ),
         (f"{_IN_MASTER}::test_report_without_the_files_is_a_failure",),
     ),
