@@ -197,7 +197,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a file that was not there is asked for again and again",
         Promise.PROGRESS,
         "master/shoal/master/dispatch/rpc.py",
-        ("permanent = isinstance(error, UnusableResource)", "permanent = False"),
+        ("permanent = isinstance(error, UnusableResource | BadPublication)", "permanent = False"),
         (f"{_IN_MASTER}::test_task_whose_resource_is_not_there_fails_with_the_reason",),
     ),
 )

@@ -117,7 +117,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.KILLED_MEANS_DEAD,
         "worker/shoal/worker/types/sql/drivers/spark.py",
         (
-            "        _within(_SIGN_IN_TIMEOUT_S, client.client.release_session)\n",
+            "        within(_SIGN_IN_TIMEOUT_S, client.client.release_session)\n",
             "        _ = client.version\n",
         ),
         ("tests/integration/worker/sql/test_spark.py::test_what_a_dead_process_has_left_is_ended",),
