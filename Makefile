@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 # Bytecode is made here: where the files may not be written later, every start would compile them.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet --compile-bytecode
 
-.PHONY: help demo test test-hadoop coverage chaos check fmt lock proto clean bench bench-budget bench-queue mutations model
+.PHONY: help demo test test-hadoop test-containers coverage chaos check fmt lock proto clean bench bench-budget bench-queue mutations model
 
 help:  ## print this list
 	@grep -hE '^[a-z./-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -41,6 +41,11 @@ test: .venv/dev check  ## run all checks and all tests: unit, integration, accep
 test-hadoop: .venv/dev  ## run the tests on a real HDFS and YARN, which Maven fetches (some minutes)
 	mvn --quiet --batch-mode -f tests/hadoop/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/tests/hadoop/jars
 	unshare --map-root-user --net sh -c 'ip link set lo up && exec $(BIN)/python -m pytest tests/hadoop'
+
+# The engines are started by the tests, as root; containers have no network, or this one.
+test-containers: .venv/dev  ## run the tests of CONTAINER on a real Docker and podman, as root (minutes)
+	sh tests/containers/provision.sh
+	unshare --net sh -c 'ip link set lo up && exec $(BIN)/python -m pytest tests/containers'
 
 coverage: .venv/dev  ## run all tests and show the lines that none of them reaches (twice as long)
 	sh tests/provision.sh

@@ -1,4 +1,4 @@
-"""Run the work of a SQL or PROCEDURE task in a process of its own, as the agent does."""
+"""Run the work of a task in a process of its own, as the agent does."""
 
 import json
 import os
@@ -42,7 +42,7 @@ class Process:
 
     def __init__(
         self,
-        source: DataSource,
+        source: DataSource | None,
         params: dict[str, Any],
         folder: Path,
         *,
@@ -53,9 +53,13 @@ class Process:
         kind: type[ChildType[Any]] = Sql,
         others: Mapping[str, DataSource] | None = None,
         env: Mapping[str, str] | None = None,
+        settings: Mapping[str, str] | None = None,
+        before: Callable[[Path], object] = lambda folder: None,
     ) -> None:
         make_folder(folder)
-        given = kind.Params.model_validate({"data_source": source.name, **params})
+        before(folder)
+        named = {} if source is None else {source.name: source}
+        given = kind.Params.model_validate({**{"data_source": name for name in named}, **params})
         request = Request(
             work=kind.work,
             task_type=f"{kind.__module__}:{kind.__qualname__}",
@@ -65,7 +69,8 @@ class Process:
             attempt=attempt,
             tag=TAG,
             secrets=secrets or {},
-            data_sources={source.name: source, **(others or {})},
+            data_sources={**named, **(others or {})},
+            settings=settings or {},
             settle=settle,
         )
         self._folder, self._log = folder, folder / "log"
@@ -135,7 +140,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def ran(source: DataSource, params: dict[str, Any], folder: Path, **more: Any) -> Ended:
+def ran(source: DataSource | None, params: dict[str, Any], folder: Path, **more: Any) -> Ended:
     """Run an attempt to its end."""
     with Process(source, params, folder, **more) as process:
         return process.ended()

@@ -43,6 +43,7 @@ class Work(Generic[P]):
         self._lock = threading.Lock()
         self._progress_due = 0.0
         self._is_cancelled = False
+        self._at_line_start = True
         self._on_cancel: list[Callable[[], object]] = []
 
     def data_source(self, name: str) -> DataSource:
@@ -56,9 +57,17 @@ class Work(Generic[P]):
 
     def log(self, text: str) -> None:
         """Write lines into the attempt's log."""
+        self.log_bytes(f"{text}\n".encode(errors="replace"), is_own=True)
+
+    def log_bytes(self, chunk: bytes, *, is_own: bool = False) -> None:
+        """Write what a program says that runs elsewhere, as it is; ``is_own``: whole lines."""
         with self._lock, suppress(BrokenPipeError):
-            sys.stdout.write(text + "\n")
-            sys.stdout.flush()
+            out = sys.stdout.buffer
+            if is_own and not self._at_line_start:
+                out.write(b"\n")
+            out.write(chunk)
+            out.flush()
+            self._at_line_start = chunk.endswith(b"\n")
 
     def progress(self, done: float, total: float | None, unit: str, label: str = "") -> None:
         """Say how far the work is: ``done`` of ``total`` (None: unknown) in ``unit``.
