@@ -11,7 +11,6 @@ import pytest
 
 from shoal.worker.types.container.params import INSIDE
 from tests.containers.conftest import Tasks
-from tests.integration.drivers.kit import wait_until
 
 # Ignores SIGTERM, with a child that leaves its session.
 STUBBORN = 'trap "" TERM; (while :; do sleep 1; done) & echo started; while :; do sleep 1; done'

@@ -131,6 +131,7 @@ class TaskContext(Protocol):
     parameters: Mapping[str, str]
     secrets: Mapping[str, str]  # those that the task uses, by name
     data_sources: Mapping[str, DataSource]  # those that the params name, by name
+    timeout_s: float | None  # after which the worker ends the attempt
     settings: Mapping[str, str]  # of the worker, what its administrator says to task types
 
     async def run_process(

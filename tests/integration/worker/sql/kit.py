@@ -58,8 +58,10 @@ class Process:
     ) -> None:
         make_folder(folder)
         before(folder)
-        named = {} if source is None else {source.name: source}
-        given = kind.Params.model_validate({**{"data_source": name for name in named}, **params})
+        named, own = {}, {}
+        if source is not None:
+            named, own = {source.name: source}, {"data_source": source.name}
+        given = kind.Params.model_validate({**own, **params})
         request = Request(
             work=kind.work,
             task_type=f"{kind.__module__}:{kind.__qualname__}",
@@ -112,6 +114,10 @@ class Process:
             assert time.monotonic() < deadline, f"no {text!r} in:\n{self.log}"
             assert self._process.poll() is None, f"ended with:\n{self.log}"
             time.sleep(0.02)
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
 
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)

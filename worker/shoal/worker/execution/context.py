@@ -89,6 +89,7 @@ class AttemptContext:
         self.task_instance_id: int = payload.task_instance_id
         self.attempt: int = payload.attempt
         self.tag: str = payload.tag
+        self.timeout_s: float | None = payload.timeout_s or None
         self.secrets: Mapping[str, str] = dict(payload.secrets)
         self.data_sources: Mapping[str, DataSource] = {
             name: from_message(name, source) for name, source in payload.data_sources.items()

@@ -7,8 +7,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -36,6 +36,7 @@ class Work(Generic[P]):
         self.parameters: Mapping[str, str] = request.parameters
         self.secrets: Mapping[str, str] = request.secrets
         self.settings: Mapping[str, str] = request.settings  # of the worker, see TaskContext
+        self.timeout_s = request.timeout_s  # the worker's to keep
         self.task_instance_id, self.attempt = request.task_instance_id, request.attempt
         self.tag, self.folder = request.tag, folder
         self._data_sources = request.data_sources
@@ -97,6 +98,16 @@ class Work(Generic[P]):
     def settled(self) -> None:
         """Say that nothing of this work goes on elsewhere: nobody needs to look for it."""
         mark_settled(self.folder)
+
+    @contextmanager
+    def beginning(self) -> Iterator[None]:
+        """Be where nothing is begun yet: if that fails in a first attempt, nothing goes on."""
+        try:
+            yield
+        except WorkFailed:
+            if self.attempt == 1:
+                self.settled()
+            raise
 
     # -- cancellation -----------------------------------------------------------------------
 

@@ -28,8 +28,13 @@ _LABELS = {
 
 def run(work: Work[ContainerParams], rules: Rules) -> None:
     """Run the container to its end; its exit code is the task's."""
-    engine = _engine(work, rules)
-    if earlier := engine.find(work.tag):
+    with work.beginning():
+        rules.require_mounts(work.params.mounts)
+        rules.network(work.params)
+        engine = Engine(work.params.engine, rules.socket(work.params.engine))
+        earlier = engine.find(work.tag)
+    work.log(f"shoal: {engine}")
+    if earlier is not None:
         _require_newer(work, earlier)
         work.log(f"shoal: ending container {earlier.id}, which an earlier attempt has left")
         end(earlier, _SETTLING_GRACE_S)
@@ -71,19 +76,6 @@ def end(container: Container, grace_s: float) -> None:
     """Stop a container and remove it; return when it is gone."""
     container.stop(grace_s)
     container.remove()
-
-
-def _engine(work: Work[ContainerParams], rules: Rules) -> Engine:
-    try:
-        rules.require_mounts(work.params.mounts)
-        rules.network(work.params)
-        engine = Engine(work.params.engine, rules.socket(work.params.engine))
-    except WorkFailed:
-        if work.attempt == 1:
-            work.settled()  # nothing is begun, now or before
-        raise
-    work.log(f"shoal: {engine}")
-    return engine
 
 
 def _require_newer(work: Work[ContainerParams], earlier: Container) -> None:

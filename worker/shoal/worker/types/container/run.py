@@ -15,13 +15,10 @@ from shoal.worker.types.program import placeholders_left
 
 def run(work: Work[ContainerParams]) -> None:
     """Run the container to its end. Raises WorkFailed, Cancelled."""
-    try:
+    with work.beginning():
         _require_rendered(work.params)
-    except WorkFailed:
-        if work.attempt == 1:
-            work.settled()  # nothing is begun, now or before
-        raise
-    _room(work).run(work, Rules.of(work.settings))
+        room = _room(work)
+    room.run(work, Rules.of(work.settings))
 
 
 def settle(work: Work[ContainerParams]) -> None:
