@@ -253,8 +253,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def _log(self, pod: Pod, query: dict[str, list[str]]) -> None:
-        assert query["follow"] == ["True"]
-        assert query["timestamps"] == ["True"]
+        assert query["follow"] == ["true"]
+        assert query["timestamps"] == ["true"]
         self.send_response(_OK)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
@@ -262,7 +262,8 @@ class _Handler(BaseHTTPRequestHandler):
         while time.monotonic() < deadline:
             with pod.api.changed:
                 # A look now and then: a deleted pod has no log any more.
-                pod.api.changed.wait_for(lambda: len(pod.lines) > sent or pod.has_ended, 0.2)
+                if len(pod.lines) == sent and not pod.has_ended:
+                    pod.api.changed.wait(0.2)
                 new, is_over = pod.lines[sent:], pod.has_ended or pod.name not in pod.api.pods
             for stamp, line in new:
                 data = stamp.encode() + b" " + line + b"\n"
@@ -307,7 +308,7 @@ def serving() -> Iterator[KubernetesApi]:
 
 def _has(pod: Pod, namespace: str, label: str, value: str) -> bool:
     metadata = pod.body["metadata"]
-    return metadata["namespace"] == namespace and metadata["labels"].get(label) == value
+    return bool(metadata["namespace"] == namespace and metadata["labels"].get(label) == value)
 
 
 def _status(code: int, message: str) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def test_pod_that_cannot_be_scheduled_is_told_and_given_up(
         process.until("the pod waits: Unschedulable: 0/3 nodes are available")
         ended = process.ended()
     assert (ended.code, ended.settled) == (1, True)
-    assert "did not start within 3s: Unschedulable: 0/3 nodes" in ended.reason
+    assert "did not start within 3.0s: Unschedulable: 0/3 nodes" in ended.reason
     assert not api.jobs
 
 
@@ -174,7 +174,7 @@ def test_image_that_cannot_be_pulled_is_told_and_given_up(api: KubernetesApi, ta
         api.pod().waits("ImagePullBackOff", "Back-off pulling image")
         ended = process.ended()
     assert (ended.code, ended.settled) == (1, True)
-    assert "did not start within 3s: ImagePullBackOff: Back-off pulling image" in ended.reason
+    assert "did not start within 3.0s: ImagePullBackOff: Back-off pulling image" in ended.reason
 
 
 def test_hopeless_pod_is_given_up_at_once(api: KubernetesApi, tasks: Tasks) -> None:

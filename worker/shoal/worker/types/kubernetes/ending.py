@@ -66,10 +66,13 @@ def _is_there(cluster: Cluster, job: Any, tag: str) -> bool:
 
 
 def end_pods(cluster: Cluster, namespace: str, tag: str, timeout_s: float) -> None:
-    """Delete all pods that carry a tag; return when they are gone. Raises WorkFailed."""
+    """Delete all pods that carry a tag and have not ended; return when they are gone.
+
+    Those that have ended stay: their logs are of use, and nothing runs in them. Raises WorkFailed.
+    """
     deadline = time.monotonic() + timeout_s
     deleted: set[str] = set()
-    while pods := pods_of(cluster, namespace, tag):
+    while pods := [pod for pod in pods_of(cluster, namespace, tag) if not _has_ended(pod)]:
         for pod in pods:
             if pod.metadata.uid not in deleted:
                 deleted.add(pod.metadata.uid)
@@ -77,6 +80,10 @@ def end_pods(cluster: Cluster, namespace: str, tag: str, timeout_s: float) -> No
         if time.monotonic() > deadline:
             raise WorkFailed(f"{cluster}: pods of this task are deleted, but still there")
         time.sleep(_LOOK_S)
+
+
+def _has_ended(pod: Any) -> bool:
+    return pod.status.phase in ("Succeeded", "Failed")
 
 
 def _delete(cluster: Cluster, pod: Any) -> None:
