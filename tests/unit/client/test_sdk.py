@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from shoal.client import (
     AuthoringError,
+    Container,
     DataQuality,
     Http,
     MapReduce,
@@ -203,7 +204,15 @@ def test_tasks_that_speak_to_services() -> None:
         Http("ask", url="https://example.org", deadline="30s", timeout="10m")
         Ssh("far", data_source="farm", script="true", interpreter="bash")
         Procedure("close", data_source="lake", procedure="sales.close", arguments={"n": 3})
-    load, check, ask, far, close = w.spec().tasks
+        Container(
+            "box",
+            engine="podman",
+            image="etl/load:1",
+            command=["load", "${day}"],
+            mounts=[{"source": "/data", "target": "/in"}],
+            memory="64m",
+        )
+    load, check, ask, far, close, box = w.spec().tasks
     assert load.params == {
         "data_source": "lake",
         "sql": "SELECT ${a}",
@@ -215,6 +224,14 @@ def test_tasks_that_speak_to_services() -> None:
     assert far.params == {"data_source": "farm", "script": "true", "interpreter": "bash"}
     assert close.type == "PROCEDURE"
     assert close.params == {"data_source": "lake", "name": "sales.close", "arguments": {"n": 3}}
+    assert box.type == "CONTAINER"
+    assert box.params == {
+        "engine": "podman",
+        "image": "etl/load:1",
+        "command": ["load", "${day}"],
+        "mounts": [{"source": "/data", "target": "/in"}],
+        "memory": "64m",
+    }
     with pytest.raises(AuthoringError, match="exactly one of sql and sql_file"):
         Sql("none", data_source="lake", workflow=Workflow("v"))
     with pytest.raises(AuthoringError, match="checks"):

@@ -109,7 +109,7 @@ class ContainerParams(TaskParams):
     environment: Annotated[dict[str, Argument], CommandLine()] = Field(
         default_factory=dict, description="Further variables."
     )
-    secrets: dict[Annotated[str, Field(pattern=_SLUG.pattern)], str] = Field(
+    secrets: dict[Annotated[str, Field(pattern=rf"^{_SLUG.pattern}$")], str] = Field(
         default_factory=dict,
         description="Texts by the names of their files in /shoal/secrets: NAME: ${secret.NAME}.",
         repr=False,
