@@ -51,6 +51,10 @@ def _ssh(mistake: str, source: str, script: str = "true") -> Bad:
     return Bad("SSH", mistake, {"data_source": source, "script": script})
 
 
+def _container(mistake: str, **more: Any) -> Bad:
+    return Bad("CONTAINER", mistake, {"engine": "docker", "image": "etl/load:1", **more})
+
+
 #: Refused when the workflow is published.
 REFUSED: Sequence[Bad] = (
     Bad("SHEL", "a type that is none", {"script": "true"}),
@@ -63,6 +67,8 @@ REFUSED: Sequence[Bad] = (
     _sql("a secret in a program", "SELECT '${secret.A}'"),
     _checked("a check that is none", {"check": "nulls", "column": "id"}),
     Bad("HTTP", "an address that is none", {"url": "example.org"}),
+    _container("a secret in a command", command=["load", "${secret.A}"]),
+    _container("a field of another engine", namespace="etl"),
     Bad("SPARK", "too little memory", {"script": "x", "driver_memory": "64m"}),
     Bad("SPARK", "a setting that loads code", {"script": "x", "conf": {"spark.plugins": "a.B"}}),
 )
@@ -92,6 +98,8 @@ RUN: Sequence[Bad] = (
     _ssh("a host with another key", "other_host"),
     _ssh("a user who may not", "refused_host"),
     _ssh("an exit status", "farm", "exit 3"),
+    _container("a worker without the engine"),
+    _container("a worker without Kubernetes", engine="kubernetes"),
     Bad("MR", "a JAR file that is not there", {"jar": "/no/job.jar"}),
     Bad("SPARK", "a syntax error", {"script": "print(", "master": "local[1]"}),
     Bad("SPARK", "a file that is not there", {"application": "/no/job.py", "master": "local[1]"}),
