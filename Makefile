@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 # Bytecode is made here: where the files may not be written later, every start would compile them.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet --compile-bytecode
 
-.PHONY: help demo test test-hadoop test-flink coverage chaos check fmt lock proto clean bench bench-budget bench-queue mutations model
+.PHONY: help demo test test-hadoop test-flink test-containers coverage chaos check fmt lock proto clean bench bench-budget bench-queue mutations model
 
 help:  ## print this list
 	@grep -hE '^[a-z./-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -45,6 +45,11 @@ test-hadoop: .venv/dev  ## run the tests on a real HDFS and YARN, which Maven fe
 test-flink: .venv/dev  ## run the tests on a real Flink, 330 MB that are fetched once (some minutes)
 	test -d tests/flink/libraries/pyflink || $(UV) pip install --python $(BIN)/python --require-hashes --target tests/flink/libraries -r tests/flink/requirements.txt
 	$(BIN)/python -m pytest tests/flink
+
+# The engines are started by the tests, as root; containers have no network, or this one.
+test-containers: .venv/dev  ## run the tests of CONTAINER on a real Docker and podman, as root (minutes)
+	sh tests/containers/provision.sh
+	unshare --net sh -c 'ip link set lo up && exec $(BIN)/python -m pytest tests/containers'
 
 coverage: .venv/dev  ## run all tests and show the lines that none of them reaches (twice as long)
 	sh tests/provision.sh

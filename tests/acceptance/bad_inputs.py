@@ -66,6 +66,10 @@ def _flink(mistake: str, source: str, **params: Any) -> Bad:
     return Bad("FLINK", mistake, {"data_source": source, "jar": "/no/job.jar", **params})
 
 
+def _container(mistake: str, **more: Any) -> Bad:
+    return Bad("CONTAINER", mistake, {"engine": "docker", "image": "etl/load:1", **more})
+
+
 #: Refused when the workflow is published.
 REFUSED: Sequence[Bad] = (
     Bad("SHEL", "a type that is none", {"script": "true"}),
@@ -81,6 +85,8 @@ REFUSED: Sequence[Bad] = (
     Bad("WAIT_FILE", "a path that is not absolute", {"path": "in/*.csv"}),
     Bad("WAIT_FILE", "two places", {"path": "/data/x", "url": "https://example.org/x"}),
     Bad("WAIT_SQL", "a condition that is none", {**_ORDERS, "until": "value >"}),
+    _container("a secret in a command", command=["load", "${secret.A}"]),
+    _container("a field of another engine", namespace="etl"),
     Bad("SPARK", "too little memory", {"script": "x", "driver_memory": "64m"}),
     Bad("SPARK", "a setting that loads code", {"script": "x", "conf": {"spark.plugins": "a.B"}}),
     _flink("a setting that loads code", "flows", conf={"pipeline.jars": "/jobs/x.jar"}),
@@ -124,6 +130,8 @@ RUN: Sequence[Bad] = (
     _ssh("a user who may not", "refused_host"),
     _ssh("an exit status", "farm", "exit 3"),
     Bad("SSH", "a resource that is not there", {"data_source": "farm", "file": "etl/rum.sh"}),
+    _container("a worker without the engine"),
+    _container("a worker without Kubernetes", engine="kubernetes"),
     Bad("MR", "a JAR file that is not there", {"jar": "/no/job.jar"}),
     _flink("a JAR file that is not there", "closed_flink"),
     _flink("a cluster that does not answer", "closed_flink", jar=_SOME_JAR),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from shoal.client.sdk.logic import ran as ran
     from shoal.client.sdk.python_task import python_task as python_task
     from shoal.client.sdk.schedules import Schedule as Schedule
+    from shoal.client.sdk.services import Container as Container
     from shoal.client.sdk.services import DataQuality as DataQuality
     from shoal.client.sdk.services import Flink as Flink
     from shoal.client.sdk.services import Http as Http
@@ -55,6 +56,7 @@ __all__ = [
     "ApiUnreachable",
     "AuthoringError",
     "Conditions",
+    "Container",
     "DataQuality",
     "Definition",
     "Dependent",
@@ -92,6 +94,7 @@ _HOMES = {
     "ApiUnreachable": "errors",
     "AuthoringError": "errors",
     "Conditions": "sdk.logic",
+    "Container": "sdk.services",
     "DataQuality": "sdk.services",
     "Definition": "sources.definitions",
     "Dependent": "sdk.logic",

@@ -133,6 +133,7 @@ class TaskContext(Protocol):
     parameters: Mapping[str, str]
     secrets: Mapping[str, str]  # those that the task uses, by name
     data_sources: Mapping[str, DataSource]  # those that the params name, by name
+    timeout_s: float | None  # after which the worker ends the attempt
     settings: Mapping[str, str]  # of the worker, what its administrator says to task types
     environment: str  # that it runs in, as NAME@VERSION; empty: none
     python: str  # the interpreter of its environment, a path; empty: it has none

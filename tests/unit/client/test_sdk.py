@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from shoal.client import (
     AuthoringError,
+    Container,
     DataQuality,
     Flink,
     Http,
@@ -208,7 +209,15 @@ def test_tasks_that_speak_to_services() -> None:
         Ssh("kept", data_source="farm", file="etl/far.sh")
         Procedure("close", data_source="lake", procedure="sales.close", arguments={"n": 3})
         Flink("join", data_source="flows", jar="/jobs/j.jar", arguments=["a"], wait="running")
-    load, check, ask, far, kept, close, join = w.spec().tasks
+        Container(
+            "box",
+            engine="podman",
+            image="etl/load:1",
+            command=["load", "${day}"],
+            mounts=[{"source": "/data", "target": "/in"}],
+            memory="64m",
+        )
+    load, check, ask, far, kept, close, join, box = w.spec().tasks
     assert load.params == {
         "data_source": "lake",
         "sql": "SELECT ${a}",
@@ -228,6 +237,14 @@ def test_tasks_that_speak_to_services() -> None:
     assert kept.params == {"data_source": "farm", "file": "etl/far.sh"}
     assert close.type == "PROCEDURE"
     assert close.params == {"data_source": "lake", "name": "sales.close", "arguments": {"n": 3}}
+    assert box.type == "CONTAINER"
+    assert box.params == {
+        "engine": "podman",
+        "image": "etl/load:1",
+        "command": ["load", "${day}"],
+        "mounts": [{"source": "/data", "target": "/in"}],
+        "memory": "64m",
+    }
     with pytest.raises(AuthoringError, match="exactly one of sql and sql_file"):
         Sql("none", data_source="lake", workflow=Workflow("v"))
     with pytest.raises(AuthoringError, match="checks"):

@@ -54,6 +54,14 @@ def test_bad_settings_are_refused_by_name(line: str, tmp_path: Path) -> None:
         'http_proxy = "http://proxy:port"',
         'wait_roots = "data"',
         'wait_roots = "/data https://example.org"',
+        'docker_socket = "tcp://10.0.0.1:2375"',
+        'podman_socket = "/run/podman.sock"',
+        'container_networks = "none host"',
+        'container_networks = "container:abc"',
+        'container_mounts = "data"',
+        'container_mounts = "/"',
+        'container_mounts = "/data/../etc"',
+        'container_mounts = "/data:ro"',
     ],
 )
 def test_settings_of_task_types_that_mean_nothing_are_refused(line: str, tmp_path: Path) -> None:
@@ -64,7 +72,14 @@ def test_settings_of_task_types_that_mean_nothing_are_refused(line: str, tmp_pat
 
 def test_task_types_are_told_their_settings_and_no_others() -> None:
     settings = WorkerSettings(
-        http_allow="127.0.0.0/8, ::1", http_no_proxy=".a,b", http_proxy="http://u:p@proxy:3128"
+        http_allow="127.0.0.0/8, ::1",
+        http_no_proxy=".a,b",
+        http_proxy="http://u:p@proxy:3128",
+        docker_socket="unix:///run/docker.sock",
+        container_networks="bridge, none",
+        container_mounts="/data/in, /data/out:rw",
+        kubernetes_namespaces="etl,other",
+        kill_grace_s=3,
     )
     assert settings.for_task_types() == {
         "http_allow": "127.0.0.0/8 ::1",
@@ -72,6 +87,15 @@ def test_task_types_are_told_their_settings_and_no_others() -> None:
         "http_proxy": "http://u:p@proxy:3128",
         "http_no_proxy": ".a b",
         "wait_roots": "",
+        "docker_socket": "unix:///run/docker.sock",
+        "podman_socket": "",
+        "container_networks": "bridge none",
+        "container_mounts": "/data/in /data/out:rw",
+        "kubernetes_config": "",
+        "kubernetes_context": "",
+        "kubernetes_namespaces": "etl other",
+        "kubernetes_service_accounts": "",
+        "kill_grace_s": "3.0",
     }
     assert "u:p" not in repr(settings)
 

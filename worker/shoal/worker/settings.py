@@ -61,6 +61,34 @@ def _proxy(url: str) -> str:
     return url
 
 
+def _socket(url: str) -> str:
+    if url and not re.fullmatch(r"unix:///[^\s?#]+", url):
+        raise ValueError("expected a socket of this machine such as unix:///run/docker.sock")
+    return url
+
+
+def _container_networks(text: str) -> str:
+    names = _words(text)
+    for name in names.split():
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name) or name == "host":
+            raise ValueError(
+                f"{name}: expected names of networks such as none or bridge; never the host's own "
+                "network or another container's"
+            )
+    return names
+
+
+def _container_mounts(text: str) -> str:
+    folders = _words(text)
+    for folder in folders.split():
+        path = folder.removesuffix(":rw")
+        if not path.startswith("/") or ":" in path or ".." in path.split("/") or path == "/":
+            raise ValueError(
+                f"{folder}: expected absolute folders such as /data/in or /data/out:rw"
+            )
+    return folders
+
+
 class WorkerSettings(BaseSettings):
     """Section ``[worker]`` of the settings file, or ``SHOAL_WORKER_…``."""
 
@@ -114,6 +142,23 @@ class WorkerSettings(BaseSettings):
     # commas or spaces.
     wait_roots: Annotated[str, AfterValidator(_roots)] = ""
 
+    # Engines of CONTAINER tasks, as unix:///run/docker.sock; empty: there is none. Who may use such
+    # a socket may do anything on its machine, so a task reaches it by the worker alone.
+    docker_socket: Annotated[str, AfterValidator(_socket)] = ""
+    podman_socket: Annotated[str, AfterValidator(_socket)] = ""
+    # Networks that a container may have, the first is the usual one. Folders of this machine that
+    # it may mount, FOLDER or FOLDER:rw. Separated by commas or spaces.
+    container_networks: Annotated[str, AfterValidator(_container_networks)] = "none"
+    container_mounts: Annotated[str, AfterValidator(_container_mounts)] = ""
+    # A file with clusters and how to sign in there (kubeconfig), or in-cluster: where this worker
+    # is a pod itself; empty: no Kubernetes. Of the file this context; empty: its current one.
+    kubernetes_config: str = ""
+    kubernetes_context: str = ""
+    # Namespaces that a task may use, the first is the usual one, and service accounts that it may
+    # name there: separated by commas or spaces.
+    kubernetes_namespaces: Annotated[str, AfterValidator(_words)] = ""
+    kubernetes_service_accounts: Annotated[str, AfterValidator(_words)] = ""
+
     # Spark Connect servers that this worker keeps, one for each project that asks for it; 0: none.
     # Each has a heap of so many MiB, runs what it is asked for on this cluster, and is ended when
     # nobody has used it for so long.
@@ -132,6 +177,15 @@ class WorkerSettings(BaseSettings):
             "http_proxy": self.http_proxy,
             "http_no_proxy": self.http_no_proxy,
             "wait_roots": self.wait_roots,
+            "docker_socket": self.docker_socket,
+            "podman_socket": self.podman_socket,
+            "container_networks": self.container_networks,
+            "container_mounts": self.container_mounts,
+            "kubernetes_config": self.kubernetes_config,
+            "kubernetes_context": self.kubernetes_context,
+            "kubernetes_namespaces": self.kubernetes_namespaces,
+            "kubernetes_service_accounts": self.kubernetes_service_accounts,
+            "kill_grace_s": str(self.kill_grace_s),
         }
 
     @field_validator("env_pass", mode="before")

@@ -1,4 +1,4 @@
-"""The task types that speak to databases, clusters and other machines, for the Python SDK."""
+"""Task types that speak to databases, clusters, engines and other machines, for the SDK."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack
@@ -284,3 +284,62 @@ class Flink(Task):
             conf=conf,
         )
         super().__init__(name, type="FLINK", params=params, **options)
+
+
+class Container(Task):
+    """An image at a container engine of the worker, or as a Job in Kubernetes.
+
+    ``secrets`` are texts such as ``${secret.NAME}`` by the names of their files in
+    ``/shoal/secrets``; ``mounts`` are mappings with ``source``, ``target`` and ``read_only``.
+    """
+
+    @typed
+    def __init__(
+        self,
+        name: str,
+        *,
+        engine: Literal["docker", "podman", "kubernetes"],
+        image: str,
+        command: Sequence[str] = (),
+        arguments: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        secrets: Mapping[str, str] | None = None,
+        working_dir: str | None = None,
+        user: str | None = None,
+        cpus: float | None = None,
+        memory: str | None = None,
+        pids: int | None = None,
+        network: str | None = None,
+        mounts: Sequence[Mapping[str, Any]] = (),
+        init: bool | None = None,
+        pull: Literal["missing", "always", "never"] | None = None,
+        registry: Mapping[str, str] | None = None,
+        namespace: str | None = None,
+        service_account: str | None = None,
+        start_timeout: str | None = None,
+        idempotent: bool | None = None,
+        **options: Unpack[TaskOptions],
+    ) -> None:
+        params = given(
+            engine=engine,
+            image=image,
+            command=command,
+            arguments=arguments,
+            environment=environment,
+            secrets=secrets,
+            working_dir=working_dir,
+            user=user,
+            cpus=cpus,
+            memory=memory,
+            pids=pids,
+            network=network,
+            mounts=[dict(mount) for mount in mounts],
+            init=init,
+            pull=pull,
+            registry=registry,
+            namespace=namespace,
+            service_account=service_account,
+            start_timeout=start_timeout,
+            idempotent=idempotent,
+        )
+        super().__init__(name, type="CONTAINER", params=params, **options)

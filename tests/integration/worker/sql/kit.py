@@ -1,4 +1,4 @@
-"""Run the work of a SQL or PROCEDURE task in a process of its own, as the agent does."""
+"""Run the work of a task in a process of its own, as the agent does."""
 
 import json
 import os
@@ -43,7 +43,7 @@ class Process:
 
     def __init__(
         self,
-        source: DataSource,
+        source: DataSource | None,
         params: dict[str, Any],
         folder: Path,
         *,
@@ -56,6 +56,8 @@ class Process:
         env: Mapping[str, str] | None = None,
         tag: str = TAG,
         files: Mapping[str, bytes] | None = None,
+        settings: Mapping[str, str] | None = None,
+        before: Callable[[Path], object] = lambda folder: None,
     ) -> None:
         """``files``: what the attempt has of its project's resources, by their paths."""
         if settle:
@@ -66,7 +68,11 @@ class Process:
             file = folder / RESOURCES / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        given = kind.Params.model_validate({"data_source": source.name, **params})
+        before(folder)
+        named, own = {}, {}
+        if source is not None:
+            named, own = {source.name: source}, {"data_source": source.name}
+        given = kind.Params.model_validate({**own, **params})
         request = Request(
             work=kind.work,
             task_type=f"{kind.__module__}:{kind.__qualname__}",
@@ -76,7 +82,8 @@ class Process:
             attempt=attempt,
             tag=tag,
             secrets=secrets or {},
-            data_sources={source.name: source, **(others or {})},
+            data_sources={**named, **(others or {})},
+            settings=settings or {},
             settle=settle,
         )
         self._folder, self._log = folder, folder / "log"
@@ -119,6 +126,10 @@ class Process:
             assert self._process.poll() is None, f"ended with:\n{self.log}"
             time.sleep(0.02)
 
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
@@ -146,7 +157,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def ran(source: DataSource, params: dict[str, Any], folder: Path, **more: Any) -> Ended:
+def ran(source: DataSource | None, params: dict[str, Any], folder: Path, **more: Any) -> Ended:
     """Run an attempt to its end."""
     with Process(source, params, folder, **more) as process:
         return process.ended()

@@ -103,6 +103,7 @@ class AttemptContext:
         self.tag: str = payload.tag
         self.looks: int = payload.looks
         self.waiting_since: float | None = payload.waiting_since or None
+        self.timeout_s: float | None = payload.timeout_s or None
         self.secrets: Mapping[str, str] = dict(payload.secrets)
         self.data_sources: Mapping[str, DataSource] = {
             name: from_message(name, source) for name, source in payload.data_sources.items()

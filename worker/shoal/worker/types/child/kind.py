@@ -72,6 +72,7 @@ class ChildType(TaskType[P]):
                 for name, source in context.data_sources.items()
             },
             settings=context.settings,
+            timeout_s=context.timeout_s,
         )
 
 

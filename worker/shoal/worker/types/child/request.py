@@ -25,6 +25,7 @@ class Request:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     data_sources: Mapping[str, DataSource] = field(default_factory=dict, repr=False)
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)  # see TaskContext
+    timeout_s: float | None = None
     settle: bool = False
     looks: int = 0  # see TaskContext
     waiting_since: float | None = None

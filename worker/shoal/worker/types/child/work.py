@@ -7,8 +7,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -36,6 +36,7 @@ class Work(Generic[P]):
         self.parameters: Mapping[str, str] = request.parameters
         self.secrets: Mapping[str, str] = request.secrets
         self.settings: Mapping[str, str] = request.settings  # of the worker, see TaskContext
+        self.timeout_s = request.timeout_s  # the worker's to keep
         self.task_instance_id, self.attempt = request.task_instance_id, request.attempt
         self.tag, self.folder = request.tag, folder
         self.looks, self.waiting_since = request.looks, request.waiting_since  # see TaskContext
@@ -44,6 +45,7 @@ class Work(Generic[P]):
         self._lock = threading.Lock()
         self._progress_due = 0.0
         self._is_cancelled = False
+        self._at_line_start = True
         self._on_cancel: list[Callable[[], object]] = []
 
     def data_source(self, name: str) -> DataSource:
@@ -57,9 +59,17 @@ class Work(Generic[P]):
 
     def log(self, text: str) -> None:
         """Write lines into the attempt's log."""
+        self.log_bytes(f"{text}\n".encode(errors="replace"), is_own=True)
+
+    def log_bytes(self, chunk: bytes, *, is_own: bool = False) -> None:
+        """Write what a program says that runs elsewhere, as it is; ``is_own``: whole lines."""
         with self._lock, suppress(BrokenPipeError):
-            sys.stdout.write(text + "\n")
-            sys.stdout.flush()
+            out = sys.stdout.buffer
+            if is_own and not self._at_line_start:
+                out.write(b"\n")
+            out.write(chunk)
+            out.flush()
+            self._at_line_start = chunk.endswith(b"\n")
 
     def progress(self, done: float, total: float | None, unit: str, label: str = "") -> None:
         """Say how far the work is: ``done`` of ``total`` (None: unknown) in ``unit``.
@@ -89,6 +99,16 @@ class Work(Generic[P]):
     def settled(self) -> None:
         """Say that nothing of this work goes on elsewhere: nobody needs to look for it."""
         mark_settled(self.folder)
+
+    @contextmanager
+    def beginning(self) -> Iterator[None]:
+        """Be where nothing is begun yet: if that fails in a first attempt, nothing goes on."""
+        try:
+            yield
+        except WorkFailed:
+            if self.attempt == 1:
+                self.settled()
+            raise
 
     # -- cancellation -----------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,9 @@ _LOCAL_CONF = {
     "spark.driver.bindAddress": "127.0.0.1",
 }
 _EVENT_LOG = "spark.eventLog."
+_NAMESPACE = "spark.kubernetes.namespace"
+#: Label of pods: the tag. The same as that of ``types.kubernetes``, which only its users import.
+POD_LABEL = "shoal-tag"
 
 
 def options(params: SparkParams, name: str, conf: Mapping[str, str] | None = None) -> list[str]:
@@ -82,6 +86,32 @@ def yarn_conf(tag: str) -> dict[str, str]:
     }
 
 
+def is_in_pod(params: SparkParams) -> bool:
+    """Whether the driver is a pod in Kubernetes, which goes on when ``spark-submit`` has died."""
+    return params.master.startswith("k8s://") and params.deploy_mode == "cluster"
+
+
+def pod_namespace(params: SparkParams, spark_home: Path) -> str:
+    """Return the namespace of a driver in Kubernetes: the task's, else the worker's. Blocks."""
+    if own := params.conf.get(_NAMESPACE):
+        return own
+    for line in _defaults(spark_home):
+        key, *value = re.split(r"[\s=:]+", line.strip(), maxsplit=1)
+        if key == _NAMESPACE and value:
+            return value[0].strip()
+    return "default"
+
+
+def pod_conf(tag: str, namespace: str) -> dict[str, str]:
+    """Return the settings by which driver and executors are found again in Kubernetes."""
+    return {
+        _NAMESPACE: namespace,
+        f"spark.kubernetes.driver.label.{POD_LABEL}": tag,
+        f"spark.kubernetes.executor.label.{POD_LABEL}": tag,
+        "spark.kubernetes.submission.waitAppCompletion": "true",
+    }
+
+
 def has_own_event_log(params: SparkParams, spark_home: Path) -> bool:
     """Whether the task, or the worker's Spark, writes its events somewhere already."""
     if any(key.startswith(_EVENT_LOG) for key in params.conf):
@@ -91,12 +121,16 @@ def has_own_event_log(params: SparkParams, spark_home: Path) -> bool:
 
 def worker_sets(spark_home: Path, prefix: str) -> bool:
     """Whether the defaults of the worker's Spark set something that begins so. Blocks."""
+    return any(line.strip().startswith(prefix) for line in _defaults(spark_home))
+
+
+def _defaults(spark_home: Path) -> list[str]:
     folder = os.environ.get("SPARK_CONF_DIR") or spark_home / "conf"
     try:
-        defaults = Path(folder, "spark-defaults.conf").read_text(encoding="utf-8", errors="replace")
+        text = Path(folder, "spark-defaults.conf").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return False
-    return any(line.strip().startswith(prefix) for line in defaults.splitlines())
+        return []
+    return text.splitlines()
 
 
 def environment(

@@ -40,6 +40,7 @@ DENIED = re.compile(
     |spark\.executorEnv\..*|spark\.yarn\.appMasterEnv\..*|spark\.kubernetes\.driverEnv\..*
     |.*podTemplateFile|spark\.yarn\.(dist|archive|jars).*|spark\.archives
     |spark\.yarn\.(tags|submit\..*)  # an application is found by its tag, and waited for
+    |spark\.kubernetes\.(driver|executor)\.label\.shoal-.*  # likewise in Kubernetes
     |spark\.metrics\.conf.*|spark\.redaction\..*|spark\.authenticate.*
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -90,7 +91,7 @@ class SparkParams(TaskParams):
     ``spark.plugins*``, ``spark.extraListeners``, ``spark.sql.extensions``, discovery scripts,
     interpreters (``spark.pyspark.*``), environment variables of drivers and executors, pod
     templates, ``spark.yarn.tags``, ``spark.yarn.submit.*``, ``spark.metrics.conf*``,
-    ``spark.redaction.*``, ``spark.authenticate*``.
+    ``spark.redaction.*``, ``spark.authenticate*``, labels ``shoal-*`` of drivers and executors.
 
     Parameters reach the driver as environment variables and in the JSON file that
     ``SHOAL_PARAMETERS`` names, as for PYTHON (on the worker, that is in deploy mode client);

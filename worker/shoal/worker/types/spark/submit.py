@@ -17,7 +17,10 @@ from shoal.worker.types.spark.command import (
     event_log_conf,
     find_spark,
     has_own_event_log,
+    is_in_pod,
     options,
+    pod_conf,
+    pod_namespace,
     require_java,
     require_rendered,
     yarn_conf,
@@ -25,6 +28,7 @@ from shoal.worker.types.spark.command import (
 from shoal.worker.types.spark.event_log import Application, EventLog
 from shoal.worker.types.spark.params import SparkParams
 
+_END_S = 15.0  # within what a settling process has
 LOOK_S = 0.5  # between two looks at the events
 
 
@@ -41,10 +45,12 @@ def submit(work: Work[SparkParams]) -> None:
     is_yarn = params.master == "yarn"
     if not is_yarn and params.deploy_mode == "client":
         work.settled()  # what runs elsewhere are executors, which end with their driver
-    elif is_yarn and work.attempt > 1:
+    elif work.attempt > 1 and (is_yarn or _can_end_pods(work)):
         settle(work)
     events = _events_folder(work, spark_home)
     conf = yarn_conf(work.tag) if is_yarn else {}
+    if is_in_pod(params):
+        conf = pod_conf(work.tag, pod_namespace(params, spark_home))
     if events is not None:
         conf |= event_log_conf(events)
     argv = [
@@ -64,7 +70,7 @@ def submit(work: Work[SparkParams]) -> None:
     if code < 0:
         raise WorkFailed(f"spark-submit was ended by signal {-code}", exit_code=128 - code)
     if code:
-        if not is_yarn and not work.is_cancelled:
+        if not is_yarn and not _can_end_pods(work) and not work.is_cancelled:
             work.settled()  # it has waited for the driver's end
         raise WorkFailed("", exit_code=code)  # the log says why
     work.settled()
@@ -73,16 +79,38 @@ def submit(work: Work[SparkParams]) -> None:
 def settle(work: Work[SparkParams]) -> None:
     """End the application that an attempt has left in the cluster. Raises WorkFailed."""
     if work.params.master != "yarn":
-        raise WorkFailed(
-            "nothing here ends a driver in Kubernetes: see whether one of this task's still runs, "
-            "and delete its pod"
-        )
+        _end_driver(work)
+        return
     try:
         require_java()
         hadoop = Hadoop(find_spark(), work.folder)
     except CannotRun as error:
         raise WorkFailed(str(error)) from error
     yarn.end(hadoop, work.tag)
+
+
+def _can_end_pods(work: Work[SparkParams]) -> bool:
+    return is_in_pod(work.params) and bool(work.settings.get("kubernetes_config"))
+
+
+def _end_driver(work: Work[SparkParams]) -> None:
+    """End the driver of the task in Kubernetes, and its executors. Raises WorkFailed."""
+    if not _can_end_pods(work):
+        raise WorkFailed(
+            "this worker cannot end a driver in Kubernetes, as its administrator has not set "
+            "kubernetes_config: see whether one of this task's still runs, and delete its pod"
+        )
+    # Here, as the library takes a second to import.
+    from shoal.worker.types.kubernetes.client import Cluster
+    from shoal.worker.types.kubernetes.ending import end_pods
+
+    cluster = Cluster(work.settings)
+    cluster.require_server(work.params.master.removeprefix("k8s://"))
+    try:
+        namespace = pod_namespace(work.params, find_spark())
+    except CannotRun as error:
+        raise WorkFailed(str(error)) from error
+    end_pods(cluster, namespace, work.tag, _END_S)
 
 
 def _application(work: Work[SparkParams]) -> str:

@@ -10,7 +10,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from shoal.worker.execution.environment.variables import parameter_variables, secret_variables
+from shoal.worker.execution.environment.variables import secret_variables
+from shoal.worker.types.child.elsewhere import variables
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.program import CannotRun, program_text
@@ -19,7 +20,6 @@ from shoal.worker.types.ssh.params import SshParams
 from shoal.worker.types.ssh.remote import Script
 
 _MOST_OUTPUT = 8 * 1024 * 1024  # bytes; what is allowed is judged where all outputs are
-_OF_THIS_MACHINE = frozenset({"SHOAL_OUTPUT", "SHOAL_PARAMETERS"})  # files
 
 
 async def run(work: Work[SshParams]) -> None:
@@ -27,7 +27,8 @@ async def run(work: Work[SshParams]) -> None:
     source = work.data_source(work.params.data_source)
     is_signed_in = False
     try:
-        script = Script(_program(work), work.params.interpreter, _variables(work))
+        given = {**variables(work), **secret_variables(work.secrets)}
+        script = Script(_program(work), work.params.interpreter, given)
         async with signed_in(source) as host:
             is_signed_in = True
             await host.end(work.tag)  # what an earlier attempt has left
@@ -78,21 +79,3 @@ async def _end_elsewhere(work: Work[SshParams], lost: ConnectionLost) -> None:
     work.log(f"shoal: {lost}; ending the script over a new connection")
     with suppress(WorkFailed):
         await settle(work)
-
-
-def _variables(work: Work[SshParams]) -> dict[str, str]:
-    """Return the variables of the script: those that a SHELL task gets, files left out."""
-    here = os.environ
-    own = {name: value for name, value in here.items() if name.startswith("SHOAL_")}
-    # A name that would steer programs is in nobody's environment.
-    given = {
-        name: value
-        for name, value in parameter_variables(work.parameters).items()
-        if here.get(name) == value
-    }
-    secrets = secret_variables(work.secrets)
-    return {
-        name: value
-        for name, value in {**own, **given, **secrets}.items()
-        if name not in _OF_THIS_MACHINE
-    }
