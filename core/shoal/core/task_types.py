@@ -198,6 +198,13 @@ class TaskType(TaskKind[P], ABC):
         """Return why the process failed, if more is known than its exit code. May block."""
         return None
 
+    def not_repeatable(self, work_dir: Path) -> str | None:
+        """Return why no attempt may follow by itself; None: one may. May block.
+
+        Called when something else than the process itself has ended it: a signal, its timeout.
+        """
+        return None
+
     def settling(
         self,
         context: TaskContext,

@@ -18,6 +18,7 @@ from shoal.worker.attempts import Attempt
 from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
 from shoal.worker.execution.launching import Launcher
 from shoal.worker.logs.last_line import last_line
+from shoal.worker.results.results import made_permanent
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.shim.masking import Masker
 
@@ -53,11 +54,14 @@ class Settler:
         If that cannot be made sure in ``ALL_TRIES_S``, the outcome is FAILED and the reason says
         so: KILLED is for what has ended.
         """
-        reason, settling = await asyncio.to_thread(_of_its_type, work)
+        reason, once, settling = await asyncio.to_thread(_of_its_type, work)
         if record.cause is EndCause.EXITED:
             if reason is None:
                 reason = await asyncio.to_thread(_said, work.request, record.reason)
             record = replace(record, reason=Masker(attempt.masks).mask(reason))
+        elif once is not None and record.outcome is Outcome.FAILED:
+            told = Masker(attempt.masks).mask(f"{record.reason}; {once}")
+            record = made_permanent(replace(record, reason=told))
         if settling is None:
             return record
         log.info("settling what the task has left elsewhere", task_instance=attempt.id)
@@ -107,9 +111,11 @@ class Settler:
         return "" if record.outcome is Outcome.SUCCEEDED else record.reason
 
 
-def _of_its_type(work: AtWork) -> tuple[str | None, Settling | None]:
-    task_type = work.task_type
-    return task_type.failure(work.request.cwd), task_type.settling(work.context, work.params)
+def _of_its_type(work: AtWork) -> tuple[str | None, str | None, Settling | None]:
+    """Return why it failed, why no attempt may follow, and what ends it elsewhere."""
+    task_type, folder = work.task_type, work.request.cwd
+    once = task_type.not_repeatable(folder)
+    return task_type.failure(folder), once, task_type.settling(work.context, work.params)
 
 
 def _said(request: LaunchRequest, reason: str) -> str:
