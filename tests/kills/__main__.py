@@ -26,6 +26,7 @@ from tests.kills.conduct import Conductor, Result
 from tests.kills.judging import GRACE_S
 from tests.kills.killing import Killer
 from tests.kills.kinds.catalogue import KINDS
+from tests.kills.kinds.sources import put_source
 from tests.kills.plan import Case, draw
 from tests.kills.report import render
 from tests.kills.rows import Rows
@@ -86,9 +87,37 @@ def planned(options: argparse.Namespace, seed: int) -> dict[str, list[Case]]:
 async def conduct(
     options: argparse.Namespace, plan: dict[str, list[Case]], folder: Path, results: Path
 ) -> None:
-    """Carry all cases out, kind by kind, and store each result."""
+    """Carry all cases out, kind by kind, and store each result. Each kind has a new cluster."""
+    for name, cases in plan.items():
+        place = folder / name.lower()
+        place.mkdir()
+        async with AsyncExitStack() as stack:
+            local, kind = LocalSide(), KINDS[name]()
+            watch = stack.enter_context(Watch(local))
+            # Before the cluster, whose connections go through this event loop.
+            await kind.open(stack, place / "servers", watch)
+            cluster = await stack.enter_async_context(Cluster(place, _shape(options)))
+            say(f"{name}: cluster is up in {place}")
+            api = await stack.enter_async_context(Api(cluster.url, cluster.token))
+            rows = await stack.enter_async_context(Rows(cluster.postgres.url))
+            async with asyncio.timeout(START_S):
+                for source in kind.sources():
+                    await put_source(api, source)
+            conductor = Conductor(cluster, api, rows, Killer(cluster, local), kind)
+            # First those that hurt nobody else, so that the time they take is their own.
+            for hurts in (False, True):
+                some = [case for case in cases if case.target.hurts_others is hurts]
+                await _side_by_side(conductor, some, options.together, results)
+            for each in kind.watches:
+                say(
+                    f"{name}: {each.looks} looks at {each.name}, {each.failed} failed, "
+                    f"at most {each.longest_s:.2f} s apart {each.trouble}"
+                )
+
+
+def _shape(options: argparse.Namespace) -> Shape:
     settings = ("http_allow=127.0.0.0/8", "slots=8", f"kill_grace_s={GRACE_S:g}")
-    shape = Shape(
+    return Shape(
         options.session_timeout,
         masters=2,
         workers=2,
@@ -96,29 +125,6 @@ async def conduct(
         small_disk=False,
         worker_settings=settings,
     )
-    async with AsyncExitStack() as stack:
-        cluster = await stack.enter_async_context(Cluster(folder, shape))
-        say(f"cluster is up in {folder}")
-        api = await stack.enter_async_context(Api(cluster.url, cluster.token))
-        rows = await stack.enter_async_context(Rows(cluster.postgres.url))
-        for name, cases in plan.items():
-            async with AsyncExitStack() as servers:
-                local = LocalSide()
-                watch = servers.enter_context(Watch(local))
-                kind = KINDS[name]()
-                async with asyncio.timeout(START_S):
-                    await kind.open(servers, api, folder / name.lower(), watch)
-                killer = Killer(cluster, local)
-                conductor = Conductor(cluster, api, rows, killer, kind, f"{time.time_ns()}")
-                # First those that hurt nobody else, so that the time they take is their own.
-                for hurts in (False, True):
-                    some = [case for case in cases if case.target.hurts_others is hurts]
-                    await _side_by_side(conductor, some, options.together, results)
-                for each in kind.watches:
-                    say(
-                        f"{name}: {each.looks} looks at {each.name}, {each.failed} failed, "
-                        f"at most {each.longest_s:.2f} s apart {each.trouble}"
-                    )
 
 
 async def _side_by_side(

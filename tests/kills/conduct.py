@@ -53,7 +53,6 @@ class Conductor:
     rows: Rows
     killer: Killer
     kind: Kind
-    run_id: str
 
     async def run(self, case: Case) -> Result:
         """Carry a case out to its end."""
@@ -89,7 +88,7 @@ class Conductor:
         task = {"name": "work", "retries": RETRIES, **self.kind.task(case)}
         await self.api.publish({"name": case.marker, "tasks": [task]})
         body = {"type": "START", "workflow": case.marker}
-        command = await self.api.command(f"{self.run_id}-{case.marker}", body)
+        command = await self.api.command(f"start-{case.marker}", body)
         outcome = await self.api.outcome(command)
         return int(outcome["result_instance_id"])
 
@@ -131,7 +130,7 @@ class Conductor:
         live = self.kind.watches[-1].seen(case.marker).live
         if case.target is Target.CANCEL:
             body = {"type": "STOP", "instance_id": instance}
-            command = await self.api.command(f"{self.run_id}-{case.marker}-stop", body)
+            command = await self.api.command(f"stop-{case.marker}", body)
             at = time.monotonic()
             outcome = await self.api.outcome(command)
             return live, at, "run" if outcome["state"] == "DONE" else ""
@@ -190,6 +189,7 @@ class Conductor:
             left=left,
             effects=effects,
             received=kind.received(case),
+            declares=kind.declares,
             may_stay_lost=kind.may_stay_lost,
             gone_s=gone_s,
             alone=not any(

@@ -33,6 +33,9 @@ class Evidence:
     left: Sequence[str]  # jobs that are alive
     effects: int  # how often the work was done; -1: its type has none to count
     received: int | None = None  # how often it was begun, if the other side knows
+    # Whether the type asks if its work may be done twice: of all others another attempt may follow
+    # whenever the task allows retries.
+    declares: bool = True
     may_stay_lost: bool = False
     gone_s: float | None = None  # from the kill to the end of the job that was alive then
     alone: bool = True  # nothing that other cases need was killed meanwhile
@@ -76,7 +79,7 @@ def _ending(seen: Evidence) -> list[str]:
 def _may_fail(seen: Evidence) -> bool:
     losses = sum(row.state == "LOST" for row in seen.attempts)
     return losses > MOST_LOSSES or (
-        not seen.case.idempotent and bool(seen.attempts) and _nobody_knows(seen)
+        seen.declares and not seen.case.idempotent and bool(seen.attempts) and _nobody_knows(seen)
     )
 
 
@@ -85,7 +88,7 @@ def _nobody_knows(seen: Evidence) -> bool:
     last = seen.attempts[-1]
     if last.state == "LOST":
         return seen.may_stay_lost
-    return last.state == "FAILED" and "nobody knows" in last.reason
+    return last.state == "FAILED" and "idempotent: true" in last.reason
 
 
 def _effects(seen: Evidence) -> list[str]:
@@ -94,7 +97,7 @@ def _effects(seen: Evidence) -> list[str]:
     found = []
     if seen.state == "SUCCEEDED" and seen.effects == 0:
         found.append("succeeded, and the work was not done")
-    if not seen.case.idempotent:
+    if seen.declares and not seen.case.idempotent:
         # A loss is followed by another attempt, unless the type says that it may not be.
         losses = sum(row.state == "LOST" for row in seen.attempts)
         most = 1 if seen.may_stay_lost else 1 + losses

@@ -13,7 +13,9 @@ from tests.kills.kinds.databases import (
 )
 from tests.kills.kinds.http import Http
 from tests.kills.kinds.kind import Kind
+from tests.kills.kinds.mapreduce import MapReduce
 from tests.kills.kinds.programs import Python, Shell, Ssh
+from tests.kills.kinds.spark import Spark, SparkConnect, SparkStandalone
 
 KINDS: Mapping[str, type[Kind]] = {
     kind.name: kind
@@ -29,5 +31,9 @@ KINDS: Mapping[str, type[Kind]] = {
         Quality,
         Http,
         Ssh,
+        Spark,
+        SparkStandalone,
+        SparkConnect,
+        MapReduce,
     )
 }

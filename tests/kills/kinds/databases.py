@@ -4,7 +4,7 @@ Each job writes a row about itself and takes its time, in one transaction.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, closing, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -26,20 +26,23 @@ _COUNT = "SELECT count(*) FROM warehouse.effects WHERE marker = '{marker}'"
 class _Server(Kind):
     """A kind whose jobs run in a database server. Kinds on one server may have one each."""
 
-    bounds_cancel = True
+    bounds_cancel = declares = True
     start: Callable[[], AbstractContextManager[Served]]
     side: Callable[[Served], Side]
     tables: tuple[str, ...]
     count = _COUNT
 
-    async def serve(self, stack: AsyncExitStack, api: Api) -> Side:
+    async def serve(self, stack: AsyncExitStack) -> Side:
         """See Kind."""
         self.served = stack.enter_context(type(self).start())
         for statement in self.tables:
             self.served.asked(statement)
         self.source = replace(self.served.source, name=self.name.lower())
-        await put_source(api, self.source)
         return type(self).side(self.served)
+
+    def sources(self) -> Sequence[DataSource]:
+        """See Kind."""
+        return [self.source]
 
     def effects(self, case: Case) -> int:
         """See Kind."""
@@ -50,8 +53,12 @@ class Postgresql(_Server):
     """A SQL task on PostgreSQL."""
 
     name, label = "POSTGRESQL", "SQL, PostgreSQL"
-    start, side = postgresql_served, PostgresqlSide
-    tables = ("CREATE TABLE effects (marker text)", "GRANT ALL ON effects TO etl")
+    start = postgresql_served
+    side: Callable[[Served], Side] = PostgresqlSide
+    tables: tuple[str, ...] = (
+        "CREATE TABLE effects (marker text)",
+        "GRANT ALL ON effects TO etl",
+    )
     count = _COUNT.replace("warehouse.", "")
     wait = "SELECT pg_sleep({seconds}), '{marker}'"
 
@@ -59,7 +66,8 @@ class Postgresql(_Server):
         """See Kind."""
         wait = self.wait.format(seconds=case.seconds, marker=case.marker)
         sql = f"INSERT INTO effects VALUES ('{case.marker}');\n{wait}"
-        return {"type": "SQL", "params": {"data_source": self.source.name, "sql": sql}}
+        params = {"data_source": self.source.name, "sql": sql, "idempotent": case.idempotent}
+        return {"type": "SQL", "params": params}
 
 
 class Mariadb(Postgresql):
@@ -93,7 +101,8 @@ class PostgresqlProcedure(Postgresql):
 
     def task(self, case: Case) -> Mapping[str, Any]:
         """See Kind."""
-        params = {"data_source": self.source.name, "name": case.marker}
+        name = case.marker
+        params = {"data_source": self.source.name, "name": name, "idempotent": case.idempotent}
         return {"type": "PROCEDURE", "params": params}
 
 
@@ -124,7 +133,7 @@ class Quality(Postgresql):
     """A DATA_QUALITY task on PostgreSQL: its rules are queries, so it has no effect to count."""
 
     name, label = "QUALITY", "DATA_QUALITY, PostgreSQL"
-    counts = False
+    counts = declares = False
 
     def task(self, case: Case) -> Mapping[str, Any]:
         """See Kind."""
@@ -139,12 +148,12 @@ class Sqlite(Kind):
 
     name, label = "SQLITE", "SQL, SQLite"
     launch_s = 1.0
-    bounds_cancel = True
+    bounds_cancel = declares = True
     kind = SourceKind.SQLITE
     suffix = "db"
     wait = """WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT {steps})
         SELECT count(*) FROM n"""
-    steps_of_second = 1_000_000
+    steps_of_second = 400_000
 
     async def prepare_all(self, api: Api, case: Case) -> None:
         """See Kind."""
@@ -163,7 +172,8 @@ class Sqlite(Kind):
         """See Kind."""
         wait = self.wait.format(steps=int(case.seconds * self.steps_of_second))
         sql = f"INSERT INTO effects VALUES ('{case.marker}');\n{wait}"
-        return {"type": "SQL", "params": {"data_source": case.marker, "sql": sql}}
+        params = {"data_source": case.marker, "sql": sql, "idempotent": case.idempotent}
+        return {"type": "SQL", "params": params}
 
     def effects(self, case: Case) -> int:
         """See Kind."""
@@ -186,7 +196,7 @@ class Duckdb(Sqlite):
     kind = SourceKind.DUCKDB
     suffix = "duckdb"
     wait = "SELECT sum(a.range * b.range) FROM range({steps}) a, range(10000) b"
-    steps_of_second = 20_000
+    steps_of_second = 3_000
 
     @contextmanager
     def opened(self, case: Case) -> Iterator[Any]:

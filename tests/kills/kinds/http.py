@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
-from tests.chaos.workload.rest import Api
 from tests.kills.kinds.kind import Kind
 from tests.kills.plan import Case
 from tests.kills.sides.requests import RequestsSide
@@ -15,9 +14,9 @@ class Http(Kind):
     """An HTTP task: POST, which may not be sent twice, or PUT."""
 
     name, label = "HTTP", "HTTP"
-    may_stay_lost = True
+    declares = may_stay_lost = True
 
-    async def serve(self, stack: AsyncExitStack, api: Api) -> Side:
+    async def serve(self, stack: AsyncExitStack) -> Side:
         """See Kind."""
         self.requests = RequestsSide()
         await stack.enter_async_context(self.requests.server)

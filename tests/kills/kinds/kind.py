@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+from shoal.core.data_sources import DataSource
 from tests.chaos.workload.rest import Api
 from tests.kills.plan import Case
 from tests.kills.sides.side import Side, Watch
@@ -19,33 +20,36 @@ class Kind(ABC):
     label: str
     launch_s = 0.6  # about how long it takes from the process to the job
     patience_s = 180.0  # for a run to end, however often it is hurt
-    #: Whether the suite may leave a task undone whose worker was lost, when it is not idempotent.
-    may_stay_lost = False
-    #: Whether a job takes its effect in the moment in which it ends, so that it can be counted.
-    counts = True
+    declares = False  # whether a task of the type says if it is idempotent
+    may_stay_lost = False  # whether one that is not stays undone when its worker is lost
+    counts = True  # whether a job has an effect that can be counted
     bounds_cancel = False  # whether the time until a cancelled job has gone is promised
 
     def __init__(self) -> None:
         self.watches: list[Watch] = []  # the one that shows jobs is the last
 
-    async def open(self, stack: AsyncExitStack, api: Api, folder: Path, local: Watch) -> None:
-        """Start the servers, tell Shoal of them, and begin to look."""
+    async def open(self, stack: AsyncExitStack, folder: Path, local: Watch) -> None:
+        """Start the servers and begin to look. Keeps the event loop waiting meanwhile."""
         self.folder = folder
-        folder.mkdir()
+        await asyncio.to_thread(folder.mkdir)
         self.watches = [local]
-        side = await self.serve(stack, api)
+        side = await self.serve(stack)
         if side is not None:
             self.watches.append(stack.enter_context(Watch(side)))
 
-    async def serve(self, stack: AsyncExitStack, api: Api) -> Side | None:
+    async def serve(self, stack: AsyncExitStack) -> Side | None:
         """Start the servers; return where the jobs are, None: on the workers."""
         return None
+
+    def sources(self) -> Sequence[DataSource]:
+        """Return the data sources that all cases share."""
+        return ()
 
     async def prepare_all(self, api: Api, case: Case) -> None:
         """Make what the case needs, at the other side and in Shoal."""
         await asyncio.to_thread(self.prepare, case)
 
-    def prepare(self, case: Case) -> None:
+    def prepare(self, case: Case) -> None:  # noqa: B027 - most need nothing
         """Make what the case needs at the other side. Blocks."""
 
     @abstractmethod

@@ -1,12 +1,11 @@
 """Programs: SHELL and PYTHON on the workers, SSH at a host."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
-from tests.chaos.workload.rest import Api
+from shoal.core.data_sources import DataSource
 from tests.kills.kinds.kind import Ledgered
-from tests.kills.kinds.sources import put_source
 from tests.kills.plan import Case
 from tests.kills.sides.local import LocalSide
 from tests.kills.sides.side import Side
@@ -69,11 +68,14 @@ class Ssh(Shell):
     name, label = "SSH", "SSH"
     launch_s = 1.5
 
-    async def serve(self, stack: AsyncExitStack, api: Api) -> Side:
+    async def serve(self, stack: AsyncExitStack) -> Side:
         """See Kind."""
-        served = stack.enter_context(sshd.served(self.folder))
-        await put_source(api, served.source)
+        self._served = stack.enter_context(sshd.served(self.folder))
         return LocalSide(remote=True)
+
+    def sources(self) -> Sequence[DataSource]:
+        """See Kind."""
+        return [self._served.source]
 
     def task(self, case: Case) -> Mapping[str, Any]:
         """See Kind."""
