@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 # Bytecode is made here: where the files may not be written later, every start would compile them.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet --compile-bytecode
 
-.PHONY: help demo test test-hadoop test-flink test-containers coverage chaos check fmt lock proto clean bench bench-budget bench-queue mutations model
+.PHONY: help demo test test-hadoop test-flink test-containers coverage chaos kills check fmt lock proto clean bench bench-budget bench-queue mutations model
 
 help:  ## print this list
 	@grep -hE '^[a-z./-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -36,6 +36,13 @@ test: .venv/dev check  ## run all checks and all tests: unit, integration, accep
 	@# Without a PostgreSQL its tests are skipped, saying so; in CI that is an error.
 	sh tests/provision.sh || test -z "$$CI"
 	$(BIN)/python -m tests
+
+# A kind of task takes some minutes, SPARK an hour; what is done is in build/kills-SEED.jsonl, where
+# the same SEED goes on.
+kills: CASES = 100
+kills: .venv/dev  ## kill -9 around the submission of each type of task; CASES=100, SEED=4711, TYPES=SSH,HTTP
+	sh tests/provision.sh
+	CASES=$(CASES) SEED=$(SEED) TYPES=$(TYPES) $(BIN)/python -m tests.kills
 
 # Hadoop opens ports to all addresses, so the tests have a network of their own.
 test-hadoop: .venv/dev  ## run the tests on a real HDFS and YARN, which Maven fetches (some minutes)

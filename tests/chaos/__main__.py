@@ -9,15 +9,14 @@ import logging
 import os
 import random
 import shutil
-import signal
 import sys
 import tempfile
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import structlog
 
@@ -35,6 +34,7 @@ from tests.chaos.stalls import StallWatch
 from tests.chaos.workload import ledger
 from tests.chaos.workload.rest import Api
 from tests.chaos.workload.workload import Workload
+from tests.support.interrupts import guarded
 from tests.support.postgresql import PostgresqlMissing
 
 EXIT_CLEAN, EXIT_OFFENCES, EXIT_USAGE, EXIT_NO_POSTGRESQL, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
@@ -140,15 +140,6 @@ def notes(result: Result) -> str:
         for title, lines in parts.items()
         if lines
     )
-
-
-async def guarded(work: Coroutine[Any, Any, Result]) -> Result:
-    """Do the work; SIGINT and SIGTERM stop it in order, with all its processes."""
-    working = asyncio.ensure_future(work)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, working.cancel)
-    return await working
 
 
 def isolate() -> str:

@@ -218,6 +218,13 @@ class TaskType(TaskKind[P], ABC):
         """
         return None
 
+    def not_repeatable(self, work_dir: Path) -> str | None:
+        """Return why no attempt may follow by itself; None: one may. May block.
+
+        Called when something else than the process itself has ended it: a signal, its timeout.
+        """
+        return None
+
     def settling(
         self,
         context: TaskContext,

@@ -16,6 +16,7 @@ import httpx
 from shoal.client.local.identity import ensure_identity
 from shoal.client.local.state import ensure_token
 from shoal.client.local.zookeeper import HOST
+from shoal.runtime.vault import create_key
 from tests.chaos.cluster.ensemble import Ensemble
 from tests.chaos.cluster.hosts import Hosts
 from tests.chaos.cluster.links import Network
@@ -48,6 +49,8 @@ class Shape:
     masters: int = MASTERS
     workers: int = WORKERS
     network_refused: str = ""  # why roles have no hosts of their own, "" if they may
+    small_disk: bool = True  # the last worker's, so that it can be filled
+    worker_settings: tuple[str, ...] = ()  # further ones of all workers, NAME=VALUE
 
 
 class Cluster:
@@ -121,6 +124,7 @@ class Cluster:
         (self.data / "logs").mkdir()
         self.token = ensure_token(self.data)
         ensure_identity(self.data / "tls")
+        create_key(self.data / "secrets.key")
         self._mount()
         self._wind_clocks()
         enter = self._stack.enter_async_context
@@ -139,6 +143,8 @@ class Cluster:
         await self.observer.prepare()
 
     def _mount(self) -> None:
+        if not self.shape.small_disk:
+            return
         try:
             self.disk = SmallDisk(self.data / "workers" / f"worker-{self.shape.workers}", _DISK_MB)
         except Refused as error:
@@ -168,6 +174,8 @@ class Cluster:
             case "worker":
                 arguments += ["--set", f"name={name}", "--set", f"slots={SLOTS}"]
                 arguments += ["--set", "kill_grace_s=1", "--set", f"min_free_mb={_DISK_MB // 6}"]
+                for setting in self.shape.worker_settings:
+                    arguments += ["--set", setting]
             case _:
                 server = [(HOST, self.postgres.port)]
                 database = self.network.link(f"{name} to the database", server, host.centre)

@@ -60,3 +60,25 @@ async def test_kill_by_request_is_reported_and_an_interruption_dropped(
     ((worker_id, report),) = reports.added
     assert (worker_id, report.kind, report.reason) == ("w-1", pb.KILLED, "by eva")
     assert [entry.id for entry in spool.pending()] == ["1"]  # until a master has answered
+
+
+@pytest.mark.parametrize(
+    ("cause", "context", "permanent"),
+    [
+        ("SIGNALLED", {"repeats": False}, True),
+        ("TIMEOUT", {"repeats": False}, True),
+        ("SIGNALLED", {}, False),
+        ("EXITED", {"repeats": False}, False),  # it has said for itself what its end means
+    ],
+)
+async def test_what_may_have_taken_effect_is_not_done_again_after_a_restart(
+    tmp_path: Path, cause: str, context: dict[str, Any], permanent: bool
+) -> None:
+    record = killed(1, "ended by signal 9", cause=cause) | {"outcome": "FAILED"}
+    record["context"] |= context
+    spool, reports = Spool(tmp_path), Reports()
+    spool.write("1", record)
+    await report_leftovers(spool, cast("Reporter", reports))
+    ((_, report),) = reports.added
+    assert report.permanent is permanent
+    assert ("its worker died before it knew" in report.reason) is permanent

@@ -20,7 +20,7 @@ from shoal.worker.execution.launching import Launcher
 from shoal.worker.home.home import WorkerHome
 from shoal.worker.intake.capacity import fitting_slots, raise_descriptor_limit
 from shoal.worker.results.reporting import Reporter
-from shoal.worker.results.results import lacks_files, result, was_interrupted
+from shoal.worker.results.results import lacks_files, of_earlier_life, result, was_interrupted
 from shoal.worker.results.spool import Spool
 from shoal.worker.settings import WorkerSettings
 from shoal.worker.supervisor.proctree import become_subreaper
@@ -171,7 +171,7 @@ async def report_leftovers(spool: Spool, reporter: Reporter) -> None:
     """Report the results that an earlier life of this worker could not hand over."""
     for entry in await asyncio.to_thread(spool.pending):
         try:
-            record = ExitRecord.from_json(entry.record)
+            record = of_earlier_life(ExitRecord.from_json(entry.record))
             reported = result(record)
         except (ValueError, KeyError, TypeError) as error:
             log.warning("spool file is no result", entry=entry.id, error=repr(error))

@@ -41,6 +41,19 @@ def test_fate(
     assert (fate.failure("x", may_pass=passes).exit_code == PERMANENT) is permanent
 
 
+@pytest.mark.parametrize(
+    ("idempotent", "status", "noted"),
+    [(False, None, True), (False, 500, True), (False, 429, False), (True, None, False)],
+)
+def test_fate_outlives_the_process(idempotent: bool, status: int | None, noted: bool) -> None:
+    notes: list[str | None] = [None]
+    fate = Fate(is_idempotent=idempotent, note=notes.append)
+    fate.sent()
+    if status is not None:
+        fate.answered(status)
+    assert (notes[-1] is not None) is noted
+
+
 def test_statuses_that_may_pass() -> None:
     assert [s for s in (202, 304, 400, 404, 408, 425, 429, 500, 503, 599) if may_pass(s)] == [
         *(202, 408, 425, 429),

@@ -6,6 +6,7 @@ after which the claim is dropped and the master declares the attempt LOST.
 """
 
 import asyncio
+import json
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -271,8 +272,10 @@ class Runner:
 
         async def run(argv: Sequence[str], env: Mapping[str, str], stdin: str | None) -> Exit:
             request = self._request(attempt, payload, prepared, argv, env, stdin)
-            known = record_context(around.worker_id, attempt, permanent, kind.not_yet_exit_code)
-            request = replace(request, context=known)
+            about = record_context(
+                around.worker_id, attempt, permanent, kind.not_yet_exit_code, repeats=repeats
+            )
+            request = replace(request, context=about)
             attempt.at_work = AtWork(task_type, context, params, request, prepared.setup)
             return await self._run_process(attempt, request)
 
@@ -281,6 +284,7 @@ class Runner:
             raise TypeError(f"tasks of type {payload.type} are run by masters, not by workers")
         task_type, permanent = kind(), sorted(kind.permanent_exit_codes)
         params = kind.Params.model_validate_json(payload.params_json)
+        repeats = kind.repeats_after_loss(json.loads(payload.params_json))
         log_path = self._log_path(payload)
         spark = SparkOfAttempt(self._spark_servers, attempt, payload, log_path)
         context = AttemptContext(payload, prepared, run, spark, around.type_settings)

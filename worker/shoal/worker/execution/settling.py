@@ -19,7 +19,7 @@ from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
 from shoal.worker.execution.environment.setup import NOT_REACHED, Setup
 from shoal.worker.execution.launching import Launcher
 from shoal.worker.logs.last_line import last_line
-from shoal.worker.results.results import is_not_yet
+from shoal.worker.results.results import is_not_yet, made_permanent
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.shim.masking import Masker
 
@@ -57,12 +57,15 @@ class Settler:
         If that cannot be made sure in ``ALL_TRIES_S``, the outcome is FAILED and the reason says
         so: KILLED is for what has ended.
         """
-        reason, settling = await asyncio.to_thread(_of_its_type, work, record.reason)
+        reason, once, settling = await asyncio.to_thread(_of_its_type, work, record.reason)
         if record.cause is EndCause.EXITED:
             record = replace(record, reason=Masker(attempt.masks).mask(reason))
         if is_not_yet(record):
             again_s = await asyncio.to_thread(work.task_type.again_s, work.request.cwd)
             record = replace(record, context={**record.context, "again_s": again_s})
+        elif once is not None and record.outcome is Outcome.FAILED:
+            told = Masker(attempt.masks).mask(f"{record.reason}; {once}")
+            record = made_permanent(replace(record, reason=told))
         if settling is None:
             return record
         log.info("settling what the task has left elsewhere", task_instance=attempt.id)
@@ -124,14 +127,18 @@ async def confirmed(record: ExitRecord, work: AtWork) -> ExitRecord:
     return replace(record, outcome=Outcome.FAILED, reason=NOT_REACHED)
 
 
-def _of_its_type(work: AtWork, reason: str) -> tuple[str, Settling | None]:
-    """Return why a program has failed, whose end gives ``reason``, and what settles it."""
+def _of_its_type(work: AtWork, reason: str) -> tuple[str, str | None, Settling | None]:
+    """Return why a program has failed, whose end gives ``reason``, and what follows from it.
+
+    That is why no attempt may follow, and what ends its work elsewhere.
+    """
     if work.setup is not None and (failure := work.setup.failure()) is not None:
-        return f"{failure}: {_said(work.request, reason)}", None
-    task_type = work.task_type
-    told = task_type.failure(work.request.cwd)
+        return f"{failure}: {_said(work.request, reason)}", None, None
+    task_type, folder = work.task_type, work.request.cwd
+    once = task_type.not_repeatable(folder)
+    told = task_type.failure(folder)
     reason = _said(work.request, reason) if told is None else told
-    return reason, task_type.settling(work.context, work.params)
+    return reason, once, task_type.settling(work.context, work.params)
 
 
 def _said(request: LaunchRequest, reason: str) -> str:

@@ -26,6 +26,10 @@ from shoal.worker.supervisor.shim.outputs import BadOutput, collect
 PUBLISHES, PUBLISHED = "publishes", "published"
 LONGEST_REASON = 2000  # characters: a sentence with the end of an error, for tables and pages
 
+NOBODY_KNOWS = (
+    "its worker died before it knew whether the task had taken effect, so it is not tried again"
+)
+
 _KINDS = {
     Outcome.SUCCEEDED: pb.SUCCEEDED,
     Outcome.FAILED: pb.FAILED,
@@ -38,8 +42,13 @@ def record_context(
     attempt: Attempt,
     permanent_exit_codes: Sequence[int] = (),
     not_yet_exit_code: int | None = None,
+    *,
+    repeats: bool = True,
 ) -> dict[str, Any]:
-    """Return what a later agent needs to report the result of ``attempt``."""
+    """Return what a later agent needs to report the result of ``attempt``.
+
+    ``repeats``: another attempt may follow when nobody knows what became of this one.
+    """
     entry = attempt.claim.entry
     context: dict[str, Any] = {
         "worker_id": worker_id,
@@ -55,7 +64,22 @@ def record_context(
         context["permanent_exit_codes"] = list(permanent_exit_codes)
     if not_yet_exit_code is not None:
         context["not_yet_exit_code"] = not_yet_exit_code
+    if not repeats:
+        context["repeats"] = False
     return context
+
+
+def made_permanent(record: ExitRecord) -> ExitRecord:
+    """Return the record of a failure that no attempt may follow."""
+    return replace(record, context={**record.context, "permanent": True})
+
+
+def of_earlier_life(record: ExitRecord) -> ExitRecord:
+    """Return a record whose agent may have died before it knew all, as what it means for sure."""
+    is_own = record.cause is EndCause.EXITED
+    if record.outcome is not Outcome.FAILED or is_own or record.context.get("repeats", True):
+        return record
+    return made_permanent(replace(record, reason=f"{record.reason}; {NOBODY_KNOWS}"))
 
 
 def without_process(
@@ -126,11 +150,12 @@ def result(record: ExitRecord) -> tuple[str, pb.Report]:
     )
     if is_not_yet(record):
         report.kind, report.again_s = pb.RESCHEDULED, context.get("again_s") or 0.0
+    report.permanent = bool(context.get("permanent"))
     if record.exit_code is not None:
         report.exit_code = record.exit_code
-        report.permanent = record.cause is EndCause.EXITED and record.exit_code in context.get(
-            "permanent_exit_codes", ()
-        )
+        codes = context.get("permanent_exit_codes", ())
+        is_own = record.cause is EndCause.EXITED
+        report.permanent |= is_own and record.exit_code in codes
     if record.outcome is Outcome.SUCCEEDED:
         report.outputs.update(record.outputs)
         report.published.extend(pb.PublishedFile(**one) for one in context.get(PUBLISHED, ()))

@@ -22,6 +22,7 @@ CANCELLED = 143
 _REASON_FILE = "reason.json"
 _AGAIN_FILE = "again.json"
 _SETTLED_FILE = "settled"
+_NOT_REPEATABLE_FILE = "not-repeatable"
 
 
 class WorkFailed(ShoalError):
@@ -85,6 +86,26 @@ def read_reason(folder: Path) -> str | None:
 def mark_settled(folder: Path) -> None:
     """Note that nothing of the work goes on elsewhere. Raises OSError."""
     (folder / _SETTLED_FILE).touch()
+
+
+def mark_not_repeatable(folder: Path, why: str | None) -> None:
+    """Note that the work may have taken effect and is not to be done again; None: take it back.
+
+    Raises OSError.
+    """
+    file = folder / _NOT_REPEATABLE_FILE
+    if why is None:
+        file.unlink(missing_ok=True)
+    else:
+        file.write_text(why, encoding="utf-8")
+
+
+def read_not_repeatable(folder: Path) -> str | None:
+    """Return why the work is not to be done again; None: it may be. Blocks."""
+    try:
+        return (folder / _NOT_REPEATABLE_FILE).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
 
 
 def is_settled(folder: Path) -> bool:

@@ -48,6 +48,10 @@ class ChildType(TaskType[P]):
         """See TaskType."""
         return ending.read_again_s(work_dir)
 
+    def not_repeatable(self, work_dir: Path) -> str | None:
+        """See TaskType."""
+        return ending.read_not_repeatable(work_dir)
+
     def settling(self, context: TaskContext, params: P) -> Settling | None:
         """See TaskType."""
         if not self.settles or ending.is_settled(context.work_dir):

@@ -15,7 +15,12 @@ from typing import Any, Generic, TypeVar
 
 from shoal.core.data_sources import DataSource
 from shoal.core.task_types import PROGRESS_FILE, TaskParams
-from shoal.worker.types.child.ending import CANCELLED, WorkFailed, mark_settled
+from shoal.worker.types.child.ending import (
+    CANCELLED,
+    WorkFailed,
+    mark_not_repeatable,
+    mark_settled,
+)
 from shoal.worker.types.child.request import Request
 
 P = TypeVar("P", bound=TaskParams)
@@ -109,6 +114,15 @@ class Work(Generic[P]):
             if self.attempt == 1:
                 self.settled()
             raise
+
+    def not_repeatable(self, why: str | None) -> None:
+        """Say that from now on the work may have taken effect, and must not do so twice.
+
+        If something ends this process after that, no attempt follows by itself, and ``why`` is
+        added to the reason; None takes that back. A failure that the work raises says for itself
+        whether it is permanent. Raises OSError.
+        """
+        mark_not_repeatable(self.folder, why)
 
     # -- cancellation -----------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ that is not idempotent (POST, PATCH) and was on its way when something failed ma
 no attempt follows, whatever the failure was.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -16,32 +16,41 @@ NOT_BEGUN = frozenset({408, 425, 429})
 # The server has done nothing, and says who is to be asked the same.
 _ELSEWHERE = frozenset({307, 308})
 _LONGEST_WAIT_S = 86_400.0
+_NOT_AGAIN = (
+    "the server may have carried the request out, so it is not sent again; "
+    "idempotent: true says that it may be"
+)
+Note = Callable[[str | None], object]
+
+
+def _not_noted(why: str | None) -> None:
+    """Leave nothing behind."""
 
 
 class Fate:
     """What may have become of the requests of this attempt, as far as that matters."""
 
-    def __init__(self, *, is_idempotent: bool) -> None:
-        self._is_idempotent = is_idempotent
+    def __init__(self, *, is_idempotent: bool, note: Note = _not_noted) -> None:
+        """``note`` outlives this process: it is told why no request may follow, None: one may."""
+        self._is_idempotent, self._note = is_idempotent, note
         self._may_be_done = False
 
     def sent(self) -> None:
         """A request is leaving: the server may carry it out."""
+        if not self._may_be_done and not self._is_idempotent:
+            self._note(_NOT_AGAIN)
         self._may_be_done = True
 
     def answered(self, status: int) -> None:
         """The server has answered a request that carried the task's own method."""
         if status in NOT_BEGUN or status in _ELSEWHERE:
             self._may_be_done = False
+            self._note(None)
 
     def failure(self, text: str, *, may_pass: bool) -> WorkFailed:
         """Return the failure of the attempt. ``may_pass``: it may be gone another time."""
         if may_pass and self._may_be_done and not self._is_idempotent:
-            text += (
-                ". The server may have carried the request out, so it is not sent again; "
-                "idempotent: true says that it may be"
-            )
-            return WorkFailed(text, permanent=True)
+            return WorkFailed(f"{text}. {_NOT_AGAIN[0].upper()}{_NOT_AGAIN[1:]}", permanent=True)
         return WorkFailed(text, permanent=not may_pass)
 
 

@@ -37,7 +37,7 @@ async def run(work: Work[HttpParams]) -> None:
 
 async def _within_deadline(work: Work[HttpParams], shown: Shown) -> None:
     params = work.params
-    fate = Fate(is_idempotent=params.is_idempotent)
+    fate = Fate(is_idempotent=params.is_idempotent, note=work.not_repeatable)
     exchange = Exchange(
         _ways(work),
         work.folder,

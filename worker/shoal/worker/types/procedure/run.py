@@ -24,6 +24,7 @@ from shoal.worker.types.sql.params import OnMore
 from shoal.worker.types.sql.results.collecting import Collector, Nothing, check_outputs, rows_into
 from shoal.worker.types.sql.results.values import as_text
 from shoal.worker.types.sql.session import Result, Session, Verdict
+from shoal.worker.types.sql.verdicts import NOT_AGAIN
 
 _DIALECTS: Mapping[SourceKind, ModuleType] = {
     SourceKind.POSTGRESQL: postgresql,
@@ -83,9 +84,12 @@ class _Calling:
             self.is_idle = False
             if in_transaction:
                 self._session.begin()
+            else:
+                self._note_commit()
             outputs = self._called(routine)
             check_outputs(outputs)
             if in_transaction:
+                self._note_commit()
                 self._session.commit()
             self.is_idle = True
         except Exception as error:
@@ -131,6 +135,11 @@ class _Calling:
                 break
         self._sets.append(collector.finish())
         self._work.log(f"    a result set, {count} rows")
+
+    def _note_commit(self) -> None:
+        """From now on something may be committed that is not to be done twice."""
+        if not self._params.idempotent:
+            self._work.not_repeatable(f"nobody knows whether it was committed: {NOT_AGAIN}")
 
     def _undo(self) -> None:
         try:

@@ -35,7 +35,7 @@ from shoal.worker.types.sql.results.collecting import (
 from shoal.worker.types.sql.results.preview import one_line, preview
 from shoal.worker.types.sql.session import Result, Session, Verdict
 from shoal.worker.types.sql.statements.binding import Scope
-from shoal.worker.types.sql.verdicts import LONGEST_MESSAGE, failed
+from shoal.worker.types.sql.verdicts import LONGEST_MESSAGE, NOT_AGAIN, failed
 
 _SHOWN = 120  # characters of a statement in the log
 _PROGRESS_EVERY = 1_000  # rows
@@ -200,6 +200,8 @@ class _Execution:
             )
         began = time.monotonic()
         self.is_idle = False
+        if commits_itself or not (self._in_transaction or planned.only_reads):
+            self._note_commit()
         result = self._session.execute(planned.text, planned.values)
         self._bound = ""
         try:
@@ -277,11 +279,17 @@ class _Execution:
         self._work.require_wanted()
         if self._in_transaction:
             self._where, self.is_idle = "COMMIT", False
+            self._note_commit()
             self._session.commit()
             self.is_idle = True
             self._in_transaction = False
             self._work.log("committed")
         self._work.progress(self._plan.total, self._plan.total, "statements")
+
+    def _note_commit(self) -> None:
+        """From now on something may be committed that is not to be done twice."""
+        if not self._params.idempotent and not self._params.read_only:
+            self._work.not_repeatable(f"nobody knows whether it was committed: {NOT_AGAIN}")
 
     def _undo(self) -> bool:
         """Roll back, if the connection is there to do it; otherwise the server does.

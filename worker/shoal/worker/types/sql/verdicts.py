@@ -8,12 +8,12 @@ from shoal.worker.types.sql.params import SqlParams
 from shoal.worker.types.sql.session import Verdict
 
 LONGEST_MESSAGE = 700  # characters of what a database says
+NOT_AGAIN = "the task is not tried again; write `idempotent: true` if to run it twice does no harm"
 
 _OF_SYNTAX = re.compile(
     "syntax error|SQL syntax|no parameter|type of parameter|parameters prohibited"
 )
 _BOUND = "parameters are values: they cannot stand for names, types or parts of definitions"
-_NOT_AGAIN = "the task is not tried again; write `idempotent: true` if to run it twice does no harm"
 
 
 def failed(
@@ -32,8 +32,8 @@ def failed(
     if params.idempotent:
         return WorkFailed(text)
     if verdict is Verdict.AMBIGUOUS:
-        return WorkFailed(f"{text}; {_NOT_AGAIN}", permanent=True)
+        return WorkFailed(f"{text}; {NOT_AGAIN}", permanent=True)
     if kept:
         committed = "1 statement is" if kept == 1 else f"{kept} statements are"
-        return WorkFailed(f"{text}; {committed} committed already: {_NOT_AGAIN}", permanent=True)
+        return WorkFailed(f"{text}; {committed} committed already: {NOT_AGAIN}", permanent=True)
     return WorkFailed(text)
