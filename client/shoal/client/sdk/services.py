@@ -289,6 +289,7 @@ class Flink(Task):
 class Container(Task):
     """An image at a container engine of the worker, or as a Job in Kubernetes.
 
+    ``env`` are variables of the container, the ``environment`` of its params.
     ``secrets`` are texts such as ``${secret.NAME}`` by the names of their files in
     ``/shoal/secrets``; ``mounts`` are mappings with ``source``, ``target`` and ``read_only``.
     """
@@ -302,7 +303,7 @@ class Container(Task):
         image: str,
         command: Sequence[str] = (),
         arguments: Sequence[str] = (),
-        environment: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
         secrets: Mapping[str, str] | None = None,
         working_dir: str | None = None,
         user: str | None = None,
@@ -325,7 +326,7 @@ class Container(Task):
             image=image,
             command=command,
             arguments=arguments,
-            environment=environment,
+            environment=env,
             secrets=secrets,
             working_dir=working_dir,
             user=user,

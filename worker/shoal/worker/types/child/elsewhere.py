@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from shoal.worker.execution.environment import parameter_variables
+from shoal.worker.execution.environment.variables import parameter_variables
 from shoal.worker.types.child.work import Work
 
 _OF_THIS_MACHINE = frozenset({"SHOAL_OUTPUT", "SHOAL_PARAMETERS"})  # files
