@@ -4,6 +4,8 @@ from tests.mutations.mutation import Mutation, Promise, mutation
 
 _SETTLING = "worker/shoal/worker/execution/settling.py"
 _TESTS = "tests/integration/worker/test_agent_child_types.py"
+_ONCE = "tests/integration/worker/test_agent_once.py"
+_HTTP = "tests/unit/worker/http/test_judging.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
     mutation(
@@ -68,6 +70,66 @@ MUTATIONS: tuple[Mutation, ...] = (
         (
             "tests/unit/core/test_decide.py::"
             "test_what_may_have_taken_effect_is_not_run_again_by_itself_after_a_loss",
+        ),
+    ),
+    mutation(
+        "what may have taken effect is run again when its process is killed",
+        Promise.SENT_ONCE,
+        _SETTLING,
+        ("elif once is not None and record.outcome is Outcome.FAILED:", "elif not record.id:"),
+        (
+            f"{_ONCE}::test_request_whose_process_is_killed_is_sent_again_if_that_does_no_harm[POST]",
+        ),
+    ),
+    mutation(
+        "a request leaves without a note",
+        Promise.SENT_ONCE,
+        "worker/shoal/worker/types/http/failures.py",
+        ("            self._note(_NOT_AGAIN)", "            pass"),
+        (f"{_HTTP}::test_fate_outlives_the_process[False-None-True]",),
+    ),
+    mutation(
+        "the note of a request that the server has not begun stays",
+        Promise.PROGRESS,
+        "worker/shoal/worker/types/http/failures.py",
+        ("            self._note(None)", "            pass"),
+        (f"{_HTTP}::test_fate_outlives_the_process[False-429-False]",),
+    ),
+    mutation(
+        "statements are committed without a note",
+        Promise.SENT_ONCE,
+        "worker/shoal/worker/types/sql/run.py",
+        ("if commits_itself or not (self._in_transaction or planned.only_reads):", "if False:"),
+        (
+            "tests/integration/worker/sql/test_running.py::"
+            "test_what_may_be_committed_is_noted_for_whoever_finds_the_process_killed",
+        ),
+    ),
+    mutation(
+        "a transaction is committed without a note",
+        Promise.SENT_ONCE,
+        "worker/shoal/worker/types/sql/run.py",
+        (
+            "            self._note_commit()\n            self._session.commit()",
+            "            self._session.commit()",
+        ),
+        (
+            "tests/integration/worker/sql/test_running.py::"
+            "test_what_may_be_committed_is_noted_for_whoever_finds_the_process_killed",
+        ),
+    ),
+    mutation(
+        "after a restart what may have taken effect is run again",
+        Promise.SENT_ONCE,
+        "worker/shoal/worker/main.py",
+        (
+            "of_earlier_life(ExitRecord.from_json(entry.record))",
+            "ExitRecord.from_json(entry.record)",
+        ),
+        (
+            "tests/unit/worker/test_leftover_results.py::"
+            "test_what_may_have_taken_effect_is_not_done_again_after_a_restart"
+            "[SIGNALLED-context0-True]",
         ),
     ),
 )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shoal.core.data_sources import DataSource, SourceKind
-from shoal.worker.types.child.ending import CANCELLED, FAILED, PERMANENT
+from shoal.worker.types.child.ending import CANCELLED, FAILED, PERMANENT, read_not_repeatable
 from tests.integration.worker.sql.kit import Ended, Process, ran
 
 ENDLESS = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n"
@@ -231,3 +231,21 @@ def test_unknown_column_names_are_refused_before_anything_runs(
     assert ended.code == PERMANENT
     assert ended.reason.startswith("`sql`, statement 2: line 1, column 11: ${x} stands inside a")
     assert "1/2" not in ended.log
+
+
+@pytest.mark.parametrize(
+    ("sql", "params", "noted"),
+    [
+        ("insert into t values (3, 'x')", {}, True),
+        ("insert into t values (3, 'x')", {"idempotent": True}, False),
+        ("select 1", {"read_only": True}, False),
+        ("insert into t values (1, 'x')", {}, False),  # fails before the COMMIT
+        ("insert into t values (1, 'x')", {"transaction": "statement"}, True),
+        ("select * frm t", {"transaction": "statement"}, False),
+    ],
+)
+def test_what_may_be_committed_is_noted_for_whoever_finds_the_process_killed(
+    db: DataSource, folder: Path, sql: str, params: dict[str, Any], noted: bool
+) -> None:
+    ended = ran(db, {"sql": sql, **params}, folder)
+    assert (read_not_repeatable(ended.folder) is not None) is noted
