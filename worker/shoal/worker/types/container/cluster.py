@@ -35,10 +35,10 @@ _CONFLICT = 409
 def run(work: Work[ContainerParams], rules: Rules) -> None:
     """Run the Job to its end; the exit code of its container is the task's."""
     with work.beginning():
+        cluster = Cluster(work.settings)
         namespace = rules.namespace(work.params)
         rules.require_service_account(work.params.service_account)
         _require_no_resources(work.folder)
-        cluster = Cluster(work.settings)
         earlier = job_of(cluster, namespace, work.tag)
     work.log(f"shoal: {cluster}, namespace {namespace}")
     if earlier is not None:
@@ -205,7 +205,7 @@ def _judge(work: Work[ContainerParams], ended: PodState) -> None:
     message = ended.message.encode()
     if len(message) >= manifests.MOST_OUTPUT:
         most = f"{manifests.MOST_OUTPUT:,} bytes"
-        text = f"the outputs have {most} or more, and Kubernetes hands on no more"
+        text = f"the outputs have {most} or more, and Kubernetes keeps no more"
         raise WorkFailed(f"{text}; write less to $SHOAL_OUTPUT", permanent=True)
     if message:
         Path(os.environ["SHOAL_OUTPUT"]).write_bytes(message)

@@ -9,7 +9,7 @@ from shoal.worker.types.container.params import INSIDE, ContainerParams, Registr
 from shoal.worker.types.kubernetes.client import TAG
 
 ATTEMPT = "shoal-attempt"  # label
-OUTPUT = "/dev/termination-log"  # whose text Kubernetes hands on
+OUTPUT = "/dev/termination-log"  # whose text Kubernetes shows with the end
 MOST_OUTPUT = 4096  # bytes; Kubernetes cuts what is longer
 _PULL = {"missing": "IfNotPresent", "always": "Always", "never": "Never"}
 _KEPT_S = 24 * 3600  # a Job that nobody ends any more, once it has ended by itself
@@ -28,7 +28,8 @@ def job(
 ) -> dict[str, Any]:
     """Return a Job whose one container runs once. ``labels`` hold its tag, which is its name.
 
-    The texts of ``files`` are in a Secret (``secret``): whoever may only look at pods sees neither.
+    The texts of ``files`` are in a Secret (``secret``): a person who may only look at pods does
+    not see them.
     """
     name = labels[TAG]
     spec = {
