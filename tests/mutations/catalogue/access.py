@@ -72,9 +72,9 @@ MUTATIONS: tuple[Mutation, ...] = (
         _SWAPS,
     ),
     _lost(
-        "projects that a definition names are not judged",
+        "a definition needs no grant of the projects that it names",
         f"{_API}/routes/workflows.py",
-        ("    await require_references(caller, spec)\n", ""),
+        ("        await _require_grants(uow, spec)\n", ""),
         _SWAPS,
     ),
     _lost(

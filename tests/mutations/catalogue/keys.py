@@ -21,7 +21,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a caller may write a key of Shoal's own",
         Promise.ONE_INSTANCE,
         _COMMANDS,
-        ("if any(_OWN in one.idempotency_key for one in new):", "if not new:"),
+        ("if any({_OWN, _CALLER} & set(one.idempotency_key) for one in new):", "if not new:"),
         (f"{_TESTS}::test_caller_cannot_write_a_key_of_shoal[sqlite]",),
     ),
     mutation(

@@ -189,8 +189,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.GUARDED_STATES,
         _ENDING,
         (
-            "if must_end(draft, attempt):\n        finish(draft, task",
-            "if False:\n        finish(draft, task",
+            "if must_end(draft, attempt):\n        if attempt.termination",
+            "if False:\n        if attempt.termination",
         ),
         (f"{_CORE}::test_attempt_that_is_returned_when_it_is_to_die_is_killed",),
     ),

@@ -20,8 +20,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.KILLED_MEANS_DEAD,
         _SETTLING,
         (
-            "replace(record, outcome=Outcome.FAILED, reason=reason)",
-            "replace(record, reason=reason)",
+            "replace(record, outcome=Outcome.FAILED, reason=reason, context=known)",
+            "replace(record, reason=reason, context=known)",
         ),
         (f"{_TESTS}::test_what_cannot_be_settled_is_not_called_killed",),
     ),
@@ -102,7 +102,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("if commits_itself or not (self._in_transaction or planned.only_reads):", "if False:"),
         (
             "tests/integration/worker/sql/test_running.py::"
-            "test_what_may_be_committed_is_noted_for_whoever_finds_the_process_killed",
+            "test_what_may_be_committed_is_noted_before_the_process_can_be_killed",
         ),
     ),
     mutation(
@@ -115,7 +115,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
         (
             "tests/integration/worker/sql/test_running.py::"
-            "test_what_may_be_committed_is_noted_for_whoever_finds_the_process_killed",
+            "test_what_may_be_committed_is_noted_before_the_process_can_be_killed",
         ),
     ),
     mutation(

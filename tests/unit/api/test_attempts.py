@@ -1,4 +1,4 @@
-"""Wrong passwords slow down whoever gives them."""
+"""Wrong passwords slow down the one who gives them."""
 
 import pytest
 

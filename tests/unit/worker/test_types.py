@@ -9,9 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from shoal.runtime.plugins import load_task_type, task_type_names
-from shoal.worker.types.program import CannotRun, write_program
-from shoal.worker.types.python import PythonParams
-from shoal.worker.types.shell import ShellParams, require_variables
+from shoal.worker.types.programs.program import CannotRun, write_program
+from shoal.worker.types.programs.python import PythonParams
+from shoal.worker.types.programs.shell import ShellParams, require_variables
 from shoal.worker.types.spark.command import find_spark, options
 from shoal.worker.types.spark.params import FIELDS, SparkParams
 
@@ -36,7 +36,7 @@ def test_importing_the_types_is_cheap() -> None:
     heavy = {"pyspark", "grpc", "kazoo", "asyncio", "numpy", "structlog"}
     code = (
         "import sys\n"
-        "import shoal.worker.types.shell, shoal.worker.types.python\n"
+        "import shoal.worker.types.programs.shell, shoal.worker.types.programs.python\n"
         "import shoal.worker.types.spark.kind\n"
         f"print(sorted({heavy!r} & set(sys.modules)))"
     )

@@ -1,4 +1,4 @@
-"""Wrong passwords slow down whoever gives them, and nobody else.
+"""Wrong passwords slow down the one who gives them, and nobody else.
 
 Counted in this process, by the user's name together with the address that asks, and by the address
 alone. So somebody who guesses at a user's password does not lock that user out.

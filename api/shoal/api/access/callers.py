@@ -59,7 +59,7 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """What it is called: as whom commands are asked for."""
+        """What it is called: commands carry this name."""
         return self.principal.name
 
     @property

@@ -13,7 +13,7 @@ _BYTES = 32
 
 
 def new_token() -> str:
-    """Return the text of a new token. Whoever has it may do what the token may."""
+    """Return the text of a new token. Its bearer may do what the token may."""
     secret = secrets.token_hex(_BYTES)
     return f"{PREFIX}{secret}_{_checksum(secret)}"
 

@@ -396,7 +396,7 @@ async def test_id_of_another_project_is_answered_as_one_that_nothing_has(
     for name in ATTACKERS:
         person = world.person(name)
         answer = await world.send(person, place.ask(own, foreign))
-        # What a definition names needs the other project's grant, whoever publishes it.
+        # What a definition names needs the other project's grant.
         refusals = (422,) if where in DEFINITIONS else (403, 404)
         assert answer.status_code in refusals, f"{name}: {answer.text}"
         assert unchanged(), name

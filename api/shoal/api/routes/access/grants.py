@@ -54,7 +54,7 @@ async def put_grant(
     body: Annotated[GrantIn, Body()],
     response: Response,
 ) -> GrantOut:
-    """Whoever edits that project can use it: what they publish, and what runs there by itself."""
+    """All editors of that project can use it then: their workflows run what they may."""
     async with shoal.database.unit_of_work() as uow:
         home = await uow.projects.get(project)
         if await uow.grants.put(home.id, taker, body.what, shoal.clock()):

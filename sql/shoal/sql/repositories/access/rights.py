@@ -1,4 +1,4 @@
-"""The rights of whoever signs in, as they are now; and the number that says they have changed."""
+"""The rights of principals that sign in, as they are now; and the number of their changes."""
 
 from collections import defaultdict
 from collections.abc import Iterable

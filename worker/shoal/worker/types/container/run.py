@@ -10,7 +10,7 @@ from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.container.params import ContainerParams
 from shoal.worker.types.container.rules import Rules
-from shoal.worker.types.program import placeholders_left
+from shoal.worker.types.programs.program import placeholders_left
 
 
 def run(work: Work[ContainerParams]) -> None:

@@ -17,7 +17,7 @@ from shoal.worker.types.flink.following import Following
 from shoal.worker.types.flink.leftovers import delete_jars, end, end_job, savepoint_of
 from shoal.worker.types.flink.naming import jar_name, job_id
 from shoal.worker.types.flink.params import FlinkParams
-from shoal.worker.types.program import placeholders_left
+from shoal.worker.types.programs.program import placeholders_left
 
 
 async def run(work: Work[FlinkParams]) -> None:

@@ -10,7 +10,7 @@ from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.hadoop import yarn
 from shoal.worker.types.hadoop.client import Hadoop
-from shoal.worker.types.program import CannotRun, write_program
+from shoal.worker.types.programs.program import CannotRun, write_program
 from shoal.worker.types.spark.class_archive import SETTING, use_options
 from shoal.worker.types.spark.command import (
     environment,

@@ -16,7 +16,7 @@ from shoal.core.logic import expressions
 from shoal.core.timing.durations import format_duration
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.child.work import Cancelled, Work
-from shoal.worker.types.program import CannotRun, program_text
+from shoal.worker.types.programs.program import CannotRun, program_text
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.cancelling import Canceller
 from shoal.worker.types.sql.drivers.failures import (
