@@ -197,4 +197,5 @@ class Conductor:
                 for moment, other in self.killer.shared
             ),
             bounds_cancel=kind.bounds_cancel,
+            swallows=kind.swallows,
         )

@@ -40,6 +40,7 @@ class Evidence:
     gone_s: float | None = None  # from the kill to the end of the job that was alive then
     alone: bool = True  # nothing that other cases need was killed meanwhile
     bounds_cancel: bool = False
+    swallows: bool = False  # a stubborn job of this kind catches its cancellation
 
 
 def offences(seen: Evidence) -> list[str]:
@@ -120,6 +121,7 @@ def _bound_s(seen: Evidence) -> float | None:
         case Target.RUNNER:
             return RUNNER_BOUND_S
         case Target.CANCEL if seen.bounds_cancel:
-            return SWALLOWED_BOUND_S if seen.case.stubborn else CANCEL_BOUND_S
+            swallowed = seen.swallows and seen.case.stubborn
+            return SWALLOWED_BOUND_S if swallowed else CANCEL_BOUND_S
         case _:
             return None

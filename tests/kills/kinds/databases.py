@@ -84,6 +84,7 @@ class PostgresqlProcedure(Postgresql):
     """A PROCEDURE task on PostgreSQL. A stubborn one catches its cancellation."""
 
     name, label = "PGPROCEDURE", "PROCEDURE, PostgreSQL"
+    swallows = True
     wait_in = "BEGIN PERFORM pg_sleep(0.2); {caught} END;"
     caught = "EXCEPTION WHEN query_canceled THEN NULL;"
 

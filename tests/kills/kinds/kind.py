@@ -23,6 +23,7 @@ class Kind(ABC):
     declares = False  # whether a task of the type says if it is idempotent
     may_stay_lost = False  # whether one that is not stays undone when its worker is lost
     counts = True  # whether a job has an effect that can be counted
+    swallows = False  # whether a stubborn job catches its cancellation
     bounds_cancel = False  # whether the time until a cancelled job has gone is promised
 
     def __init__(self) -> None:

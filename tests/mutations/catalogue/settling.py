@@ -102,7 +102,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("if commits_itself or not (self._in_transaction or planned.only_reads):", "if False:"),
         (
             "tests/integration/worker/sql/test_running.py::"
-            "test_what_may_be_committed_is_noted_before_the_process_can_be_killed",
+            "test_what_may_be_committed_is_noted_for_when_the_process_is_killed",
         ),
     ),
     mutation(
@@ -115,7 +115,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
         (
             "tests/integration/worker/sql/test_running.py::"
-            "test_what_may_be_committed_is_noted_before_the_process_can_be_killed",
+            "test_what_may_be_committed_is_noted_for_when_the_process_is_killed",
         ),
     ),
     mutation(

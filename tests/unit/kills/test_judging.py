@@ -107,5 +107,11 @@ def test_each_offence_is_found(seen: Evidence, found: str) -> None:
 )
 def test_time_of_a_stop(stubborn: bool, bounds: bool, gone_s: float, late: bool) -> None:
     case = replace(CASE, target=Target.CANCEL, stubborn=stubborn)
-    seen = replace(HONEST, case=case, bounds_cancel=bounds, gone_s=gone_s)
+    seen = replace(HONEST, case=case, bounds_cancel=bounds, swallows=True, gone_s=gone_s)
     assert any(text.startswith("late") for text in offences(seen)) is late
+
+
+def test_a_stubborn_job_has_no_more_time_where_it_cannot_catch_its_cancellation() -> None:
+    case = replace(CASE, target=Target.CANCEL, stubborn=True)
+    seen = replace(HONEST, case=case, bounds_cancel=True, gone_s=1.1)
+    assert any(text.startswith("late") for text in offences(seen))

@@ -244,7 +244,7 @@ def test_unknown_column_names_are_refused_before_anything_runs(
         ("select * frm t", {"transaction": "statement"}, False),
     ],
 )
-def test_what_may_be_committed_is_noted_before_the_process_can_be_killed(
+def test_what_may_be_committed_is_noted_for_when_the_process_is_killed(
     db: DataSource, folder: Path, sql: str, params: dict[str, Any], noted: bool
 ) -> None:
     ended = ran(db, {"sql": sql, **params}, folder)

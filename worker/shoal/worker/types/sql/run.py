@@ -199,9 +199,9 @@ class _Execution:
                 "also when the task fails"
             )
         began = time.monotonic()
-        self.is_idle = False
         if commits_itself or not (self._in_transaction or planned.only_reads):
             self._note_commit()
+        self.is_idle = False
         result = self._session.execute(planned.text, planned.values)
         self._bound = ""
         try:
