@@ -15,6 +15,7 @@ _STREAMS = (_MATRIX + "test_streams_carry_what_the_caller_sees_and_no_more",)
 _OF_OTHERS = (_MATRIX + "test_credentials_of_others_are_as_good_as_missing",)
 _LOGIN = f"{_TESTS}/test_login.py::"
 _IDENTITIES = f"{_TESTS}/test_identities.py::"
+_LIMITS = f"{_TESTS}/test_limits.py"
 _JUDGE = "tests/unit/core/test_access.py::"
 _BOTH = "tests/integration/sql/test_access.py::"
 
@@ -76,6 +77,45 @@ MUTATIONS: tuple[Mutation, ...] = (
         f"{_API}/routes/workflows.py",
         ("        await _require_grants(uow, spec)\n", ""),
         _SWAPS,
+    ),
+    _lost(
+        "a sub-workflow needs no grant when it runs",
+        "master/shoal/master/engine/messages.py",
+        (
+            ":= sender.run.plan.spec.project) not in given:",
+            ":= sender.run.plan.spec.project) in ():",
+        ),
+        (
+            "tests/integration/master/test_children.py::"
+            "test_workflow_of_another_project_runs_only_if_that_lets_it[SUB_WORKFLOW]",
+        ),
+    ),
+    _lost(
+        "runs of other projects are seen without a grant",
+        "master/shoal/master/services/dependencies.py",
+        ("runs if (name[0], project) in self.given else None", "runs"),
+        (
+            "tests/integration/master/test_grants.py::"
+            "test_runs_of_another_project_are_as_if_they_were_not_until_it_lets_them_be_seen[sqlite]",
+        ),
+    ),
+    _lost(
+        "idempotency keys of callers meet",
+        f"{_SQL}/runs/commands.py",
+        ("return key if caller_id is None else", "return key if caller_id is caller_id else"),
+        ("tests/integration/sql/test_commands.py::test_keys_of_callers_do_not_meet[sqlite]",),
+    ),
+    _lost(
+        "a token with limits gives rights",
+        "core/shoal/core/access/judging.py",
+        ("    if permission in GIVES_RIGHTS:\n        return scope.permissions is None\n", ""),
+        (f"{_LIMITS}::test_token_that_is_limited_to_permissions_gives_no_rights",),
+    ),
+    _lost(
+        "a token with limits changes its account",
+        f"{_API}/routes/access/account.py",
+        ("    if who.scope != EVERYTHING:\n", "    if False:\n"),
+        (f"{_LIMITS}::test_token_with_limits_changes_nothing_of_its_account",),
     ),
     _lost(
         "what is hidden is forbidden",

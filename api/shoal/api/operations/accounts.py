@@ -9,7 +9,7 @@ from shoal.api.access.tokens import digest, new_session, new_token
 from shoal.api.schemas.platform.access import NewTokenOut, TokenIn, TokenOut
 from shoal.api.services import Services
 from shoal.api.web.errors import FieldError, InvalidRequest, Unauthorized
-from shoal.core.access.permissions import OF_PROJECT, Permission
+from shoal.core.access.permissions import GIVES_RIGHTS, OF_PROJECT, Permission
 from shoal.core.access.principals import Scope
 from shoal.core.access.records import ApiToken
 from shoal.sql import UnitOfWork
@@ -38,6 +38,9 @@ async def signed_in(
     async with services.database.unit_of_work() as uow:
         if newer is not None:
             await uow.principals.rehash(found.principal_id, newer)
+        await uow.sessions.forget(
+            now, now - timedelta(minutes=services.settings.session_idle_minutes)
+        )
         await uow.sessions.add(
             found.principal_id,
             digest(secret),
@@ -77,6 +80,9 @@ async def scope_of(uow: UnitOfWork, body: TokenIn, visible: Iterable[str] | None
     ``visible``: the names of the projects that the owner sees; None: all.
     """
     permissions = None
+    if given := sorted(GIVES_RIGHTS.intersection(body.permissions or ())):
+        reason = f"{', '.join(given)}: a token that is limited to permissions gives no rights"
+        raise InvalidRequest([FieldError("permissions", reason)])
     if body.permissions is not None:
         permissions = frozenset(body.permissions)
         if permissions & OF_PROJECT:  # what cannot be read cannot be changed

@@ -4,8 +4,8 @@ from collections.abc import Set
 from enum import Enum, auto
 from typing import Any
 
-from shoal.core.access.permissions import OF_PLATFORM, OF_PROJECT, ROLES, Permission
-from shoal.core.access.principals import EVERYTHING, Principal
+from shoal.core.access.permissions import GIVES_RIGHTS, OF_PLATFORM, OF_PROJECT, ROLES, Permission
+from shoal.core.access.principals import EVERYTHING, Principal, Scope
 
 
 class Verdict(Enum):
@@ -56,7 +56,7 @@ def is_unlimited(principal: Principal) -> bool:
 
 def _has(principal: Principal, permission: Permission, project: int) -> bool:
     scope = principal.scope
-    if not (_is_in(scope.permissions, permission) and _is_in(scope.projects, project)):
+    if not (_covers(scope, permission) and _is_in(scope.projects, project)):
         return False
     role = principal.roles.get(project)
     return principal.is_admin or (role is not None and permission in ROLES[role])
@@ -67,8 +67,18 @@ def _has_of_platform(principal: Principal, permission: Permission) -> bool:
         return True
     assert permission in OF_PLATFORM, permission
     scope = principal.scope
-    reaches = scope.is_of_platform and _is_in(scope.permissions, permission)
-    return principal.is_admin and reaches
+    return principal.is_admin and scope.is_of_platform and _covers(scope, permission)
+
+
+def _covers(scope: Scope, permission: Permission) -> bool:
+    """Say whether a token's limits leave a permission.
+
+    What gives rights is left by none: an account that a limited token made would have none of its
+    limits.
+    """
+    if permission in GIVES_RIGHTS:
+        return scope.permissions is None
+    return _is_in(scope.permissions, permission)
 
 
 def _is_in(limit: Set[Any] | None, one: Any) -> bool:

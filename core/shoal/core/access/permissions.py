@@ -47,6 +47,11 @@ OF_PLATFORM = frozenset(
 )
 
 
+#: Those that give rights to others. Nobody gives more than there is, so a token that is limited to
+#: some permissions has none of these.
+GIVES_RIGHTS = frozenset({Permission.PROJECT_MANAGE, Permission.USER_MANAGE})
+
+
 class Role(StrEnum):
     """What a principal is in a project. The later ones may do all that the earlier ones may."""
 

@@ -25,7 +25,7 @@ from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
 from shoal.api.web.route import public_router, strict_router
 from shoal.core.access.permissions import Permission
-from shoal.core.access.principals import PrincipalKind
+from shoal.core.access.principals import EVERYTHING, PrincipalKind
 from shoal.sql import UnitOfWork
 from shoal.sql.repositories.access.principals import key_of
 
@@ -89,7 +89,9 @@ async def me(shoal: Shoal, caller: Calling) -> MeOut:
     async with shoal.database.unit_of_work(read_only=True) as uow:
         named = await uow.projects.named({*who.roles, *(limit or ())})
     roles = [
-        RoleOut(project=named[one], role=role) for one, role in who.roles.items() if one in named
+        RoleOut(project=named[one], role=role)
+        for one, role in who.roles.items()
+        if one in named and (limit is None or one in limit)
     ]
     permissions = who.scope.permissions
     return MeOut(
@@ -227,8 +229,13 @@ async def _visible_names(uow: UnitOfWork, caller: Caller) -> frozenset[str] | No
 
 
 def _own(caller: Caller) -> int:
-    """Return the id of the account that asks. Raises Forbidden for who has none."""
+    """Return the id of the account that asks. Raises Forbidden for who has none.
+
+    And for a token with limits: it changes nothing of its account.
+    """
     who = caller.principal
+    if who.scope != EVERYTHING:
+        raise Forbidden("a token with limits changes nothing of its account; sign in for that")
     if who.id is None or who.kind is PrincipalKind.BREAK_GLASS:
         raise Forbidden("the token of the data folder belongs to no account; sign in as a user")
     return who.id
