@@ -163,7 +163,7 @@ def test_two_attempts_at_once_are_refused(engine: EngineApi, tasks: Tasks) -> No
     assert "POST start" not in engine.asked
 
 
-@pytest.mark.parametrize("source", ["/etc", "/data/in/link"])
+@pytest.mark.parametrize("source", ["/etc", "/data/in/link"], ids=["other", "below"])
 def test_folder_that_is_not_listed_is_not_mounted(
     engine: EngineApi, tasks: Tasks, source: str
 ) -> None:
