@@ -196,15 +196,18 @@ MUTATIONS: tuple[Mutation, ...] = (
         "scope does not limit permissions and projects",
         "core/shoal/core/access/judging.py",
         (
-            "    if not (_is_in(scope.permissions, permission) and",
-            "    if False and not (_is_in(scope.permissions, permission) and",
+            "    if not (_covers(scope, permission) and",
+            "    if False and not (_covers(scope, permission) and",
         ),
         (_JUDGE + "test_what_is_allowed_is_held_by_the_owner_and_within_the_scope",),
     ),
     _lost(
         "scope does not limit the platform",
         "core/shoal/core/access/judging.py",
-        ("    return principal.is_admin and reaches", "    return principal.is_admin"),
+        (
+            "principal.is_admin and scope.is_of_platform and _covers(scope, permission)",
+            "principal.is_admin",
+        ),
         (_JUDGE + "test_what_is_allowed_is_held_by_the_owner_and_within_the_scope",),
     ),
     _lost(

@@ -48,7 +48,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a statement whose connection was lost is taken for ended",
         Promise.KILLED_MEANS_DEAD,
         f"{_SQL}/run.py",
-        ("        self.is_idle = False\n        if commits_itself", "        if commits_itself"),
+        ("        self.is_idle = False\n        result =", "        result ="),
         (f"{_UNIT}/test_run.py::test_attempt_is_settled_only_when_nothing_can_run_any_more",),
     ),
     mutation(
