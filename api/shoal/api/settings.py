@@ -1,10 +1,22 @@
 """Settings of the API process."""
 
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+
+def _none_if_empty(value: Any) -> Any:
+    return None if value == "" else value
+
+
+def _words(value: Any) -> Any:
+    """Return the words of a text; they are separated by commas or spaces."""
+    return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value
+
+
+Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
 
 
 class ApiSettings(BaseSettings):
@@ -14,13 +26,13 @@ class ApiSettings(BaseSettings):
 
     host: str = "127.0.0.1"
     # Beyond loopback it needs a certificate (PEM files), or a proxy in front that has one.
-    tls_certificate: Path | None = None
-    tls_key: Path | None = None
+    tls_certificate: Annotated[Path | None, BeforeValidator(_none_if_empty)] = None
+    tls_key: Annotated[Path | None, BeforeValidator(_none_if_empty)] = None
     allow_clear: bool = False  # listen in clear beyond loopback: a proxy has the certificate
     # The names by which clients reach it, besides those of loopback: others are refused.
-    allowed_hosts: tuple[str, ...] = ()
+    allowed_hosts: Words = ()
     # Addresses of proxies whose word for the client's address is taken.
-    trusted_proxies: tuple[str, ...] = ()
+    trusted_proxies: Words = ()
     port: int = Field(default=8765, ge=0, le=65535)  # 0 takes a free one
     # Make an administrator at the first start, and show its password once.
     first_admin: bool = True

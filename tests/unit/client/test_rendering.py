@@ -57,6 +57,7 @@ def attempt(task: str, state: str, *depends_on: str, **fields: Any) -> TaskInsta
         "worker_group": "default",
         "worker": None,
         "reason": None,
+        "environment": None,
         "exit_code": None,
         "queued_at": None,
         "started_at": None,

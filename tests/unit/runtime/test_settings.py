@@ -74,3 +74,17 @@ def test_commented_file_lists_every_setting_with_its_default() -> None:
             default = cls.model_fields[name].get_default(call_default_factory=True)
             # An empty text in the file stands for "computed": the comment beside it says how.
             assert value == "" or value == default or value == str(default), f"{section}.{name}"
+
+
+@pytest.mark.parametrize("text", ["a.example, b.example", '["a.example", "b.example"]'])
+def test_names_of_the_api_are_a_list_or_a_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    from shoal.api.settings import ApiSettings
+
+    written = text if text.startswith("[") else f"'{text}'"
+    (tmp_path / "shoal.toml").write_text(f'[api]\nallowed_hosts = {written}\ntls_key = ""\n')
+    found = load_settings(ApiSettings, "api", tmp_path)
+    assert (found.allowed_hosts, found.tls_key) == (("a.example", "b.example"), None)
+    monkeypatch.setenv("SHOAL_API_TRUSTED_PROXIES", "10.0.0.1 10.0.0.2")
+    assert load_settings(ApiSettings, "api", tmp_path).trusted_proxies == ("10.0.0.1", "10.0.0.2")
