@@ -26,8 +26,9 @@ from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
-from shoal.core.access.grants import Grant, reaches
+from shoal.core.access.grants import Grant
 from shoal.core.access.permissions import Permission
+from shoal.core.access.reaches import reaches
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.model import WorkflowSpec
 from shoal.runtime.definitions import check_definition

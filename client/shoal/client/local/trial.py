@@ -291,7 +291,7 @@ class Trial:
         except (BadOutput, OSError) as error:
             return Tried(1, f"its outputs cannot be used: {error}")
         try:
-            left = [_left(prepared.work_dir, file, path) for file, path in self._publish]
+            left = tuple(_left(prepared.work_dir, file, path) for file, path in self._publish)
         except ShoalError as error:
             return Tried(1, str(error))
         masked = {name: self._masker.mask(text) for name, text in found.items()}

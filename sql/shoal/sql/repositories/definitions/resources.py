@@ -396,7 +396,7 @@ def _counts_at(at: datetime) -> ColumnElement[bool]:
 
 
 def _resource(row: Row[Any]) -> StoredResource:
-    require_numbers(row, "version", "size")
+    require_numbers(row, "version", "size", *(["instance_id"] if row.instance_id else []))
     if problem := path_problem(row.path):
         raise ValueError(problem)
     if row.version < 1 or row.size < 0:
