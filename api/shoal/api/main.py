@@ -78,7 +78,7 @@ async def serve(
                 services = await open_services(stack, settings, cluster, token, stopping)
                 opened.set()
                 if settings.first_admin and (password := await make_first_admin(services)):
-                    show(password)
+                    show(password, cluster.data)
                 await serve_app(services, listener, ready)
 
         await _until_stopped(work(), stopping, opened)

@@ -111,6 +111,25 @@ async def test_nothing_goes_in_clear_beyond_loopback(cluster: ClusterSettings, h
     assert not cluster.token_file.exists()
 
 
+async def test_first_password_is_in_a_private_file_and_in_no_log(
+    cluster: ClusterSettings, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for start in ("first", "second"):
+        async with served(cluster, ApiSettings(port=0)) as (client, _):
+            file = cluster.data / "first-admin-password"
+            password = file.read_text().strip()
+            assert file.stat().st_mode & 0o777 == 0o600
+            if start == "first":
+                answer = await client.post(
+                    f"{PREFIX}/login", json={"name": "admin", "password": password}
+                )
+                assert answer.status_code == 204
+                assert answer.headers["set-cookie"].startswith("__Host-shoal=")
+        told = capfd.readouterr()
+        assert password not in told.out + told.err
+        assert (str(file) in told.out) is (start == "first")
+
+
 @pytest.mark.parametrize("host", ["example.org", ""])
 async def test_names_are_no_addresses(cluster: ClusterSettings, host: str) -> None:
     with pytest.raises(NotAnAddress, match="give an address of this machine"):

@@ -1,10 +1,12 @@
 """The first administrator: there is no default account, and no default password.
 
-The password is shown once, on the terminal of the process that has made the account, and never
-logged. It has to be changed at the first sign-in.
+The password is shown once, on the terminal of the process that has made the account or in a file
+of its data folder, and never logged. It has to be changed at the first sign-in.
 """
 
+import os
 import sys
+from pathlib import Path
 
 from shoal.api.access.passwords import random_password
 from shoal.api.services import Services
@@ -12,6 +14,7 @@ from shoal.core.access.principals import PrincipalKind
 from shoal.sql.repositories.access.principals import NewAccount
 
 NAME = "admin"
+FILE = "first-admin-password"
 
 
 async def make_first_admin(services: Services) -> str | None:
@@ -33,10 +36,20 @@ async def make_first_admin(services: Services) -> str | None:
     return password if is_made else None
 
 
-def show(password: str) -> None:
-    """Show the password of the first administrator."""
+def show(password: str, data: Path) -> None:
+    """Show the password of the first administrator.
+
+    On a terminal; where the output may be kept as a log it goes into a private file of the data
+    folder. Raises OSError.
+    """
+    place = f"the password {password}\nIt is shown this once; it"
+    if not sys.stdout.isatty():
+        file = data / FILE
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with os.fdopen(os.open(file, flags, 0o600), "w") as out:
+            out.write(password + "\n")
+        place = f"the password is in {file}\nDelete the file then; the password"
     sys.stdout.write(
-        f"The first administrator is {NAME!r}, the password {password}\n"
-        "It is shown this once; it has to be changed at the first sign-in.\n"
+        f"The first administrator is {NAME!r}, {place} has to be changed at the first sign-in.\n"
     )
     sys.stdout.flush()
