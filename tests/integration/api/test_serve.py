@@ -114,6 +114,9 @@ async def test_nothing_goes_in_clear_beyond_loopback(cluster: ClusterSettings, h
 async def test_first_password_is_in_a_private_file_and_in_no_log(
     cluster: ClusterSettings, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    left = cluster.data / "first-admin-password"
+    left.write_text("of an earlier database")
+    left.chmod(0o644)
     for start in ("first", "second"):
         async with served(cluster, ApiSettings(port=0)) as (client, _):
             file = cluster.data / "first-admin-password"

@@ -45,8 +45,10 @@ def show(password: str, data: Path) -> None:
     place = f"the password {password}\nIt is shown this once; it"
     if not sys.stdout.isatty():
         file = data / FILE
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        # One of an earlier database may be there, and is of no use any more.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
         with os.fdopen(os.open(file, flags, 0o600), "w") as out:
+            os.fchmod(out.fileno(), 0o600)
             out.write(password + "\n")
         place = f"the password is in {file}\nDelete the file then; the password"
     sys.stdout.write(
