@@ -89,7 +89,7 @@ def test_task_runs_in_the_environment_and_the_run_says_in_which(
     shown = here("instance", str(instance["id"]))
     assert "environment day@1" in shown.out
     assert "environment day@1" in here("task", str(task["id"])).out
-    logged = here("logs", str(instance["id"])).out
+    logged = here("logs", f"{instance['id']}:only").out
     assert "shoal: environment: day@1" in logged
     assert f"good morning from {tmp_path}/venv" in logged
     refused = here("environment", "delete", "day")
