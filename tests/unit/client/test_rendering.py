@@ -316,3 +316,23 @@ def test_nothing_that_is_printed_can_command_the_terminal(
     for text in (printed.out, printed.err):
         assert "ok" in text
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", text), ascii(text)
+
+
+def test_a_long_wait_is_one_line_however_often_it_has_looked() -> None:
+    looks = [
+        attempt("wait", "RESCHEDULED", attempt=number, reason="it is not there")
+        for number in range(1, 400)
+    ]
+    waits = attempt(
+        "wait",
+        "DELAYED",
+        attempt=400,
+        reason="it is not there",
+        looks=399,
+        due_at="2026-11-21T06:01:00Z",
+    )
+    lines = shown(tasks_table(instance(*looks, waits), NOW, 200))
+    assert len(lines) == 2
+    assert "↻ DELAYED" in lines[1]
+    assert "399 looks, the next at " in lines[1]
+    assert lines[1].endswith("it is not there")
