@@ -50,7 +50,7 @@ async def put_parameter(
 ) -> ParametersOut:
     """Runs that have started keep the value they started with.
 
-    The project is created if it is missing.
+    The project is created if it is missing and the caller may make projects.
     """
     if problem := await asyncio.to_thread(definition_problem, name, body.value):
         raise InvalidRequest([FieldError("value", problem)])

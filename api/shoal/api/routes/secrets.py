@@ -50,7 +50,7 @@ async def put_secret(
 ) -> SecretOut:
     """Stores it encrypted. Tasks that start from now on get the new value.
 
-    The project is created if it is missing.
+    The project is created if it is missing and the caller may make projects.
     """
     value = body.value.get_secret_value()
     if problems := list(secret_problems(value)):

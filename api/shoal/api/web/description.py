@@ -24,7 +24,8 @@ from shoal.core.definition.model import WorkflowSpec
 _REF = "#/components/schemas/{model}"
 SUMMARY = """Author, run and watch workflows.
 
-Every request carries the token of the data folder: `Authorization: Bearer …`. Errors are problem
+Programs send a token (`Authorization: Bearer …`), browsers the cookie of a session. `x-permission`
+says what an operation needs; what a caller may not see is answered as missing. Errors are problem
 documents (RFC 9457, `application/problem+json`). Times are RFC 3339 in UTC. Lists come in pages:
 `limit` and `cursor`. State changes only by POST, PUT and DELETE; running workflows change by
 commands alone.

@@ -65,7 +65,7 @@ class Principals:
 
         Of several processes that try it at the same time one succeeds.
         """
-        await self._rights.hold()
+        await self._rights.changed()  # others wait for the end of this transaction
         if await self._connection.first(select(principal.c.id).limit(1)) is not None:
             return False
         return await self._insert(new, at)

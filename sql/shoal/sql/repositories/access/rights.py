@@ -63,10 +63,6 @@ class Rights:
             row = {"number": _NUMBER, "version": 1}
             await self._connection.insert_new(access_state, ["number"], row)
 
-    async def hold(self) -> None:
-        """Have others that change rights wait for the end of this transaction."""
-        await self.changed()
-
     async def of_token(self, digest: str, at: datetime) -> SignedIn | None:
         """Return who a token stands for at the moment ``at``; None: nobody (any more)."""
         c = api_token.c
