@@ -74,7 +74,7 @@ async def test_task_whose_claim_was_deleted_ends_and_others_run_on(
     assert alive(its_pid)
     assert await master.queue.claimed([spared]) == {spared}
     assert ends(master, number) == []
-    assert str(number) not in spool(cluster.data)
+    await eventually(lambda: str(number) not in spool(cluster.data))
     worker.at_once.set()
 
 
