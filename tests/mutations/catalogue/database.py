@@ -5,7 +5,8 @@ from tests.mutations.mutation import Mutation, Promise, mutation
 _PARTITIONS = "sql/shoal/sql/repositories/upkeep/partitions.py"
 _CHANGES = "sql/shoal/sql/repositories/runs/instance_changes.py"
 _COMMANDS = "sql/shoal/sql/repositories/runs/commands.py"
-_TABLES = "sql/shoal/sql/schema/tables.py"
+_RUN_TABLES = "sql/shoal/sql/schema/runs.py"
+_COMMAND_TABLES = "sql/shoal/sql/schema/commands.py"
 _REVISION = "sql/shoal/sql/migrations/versions/0001_first_schema.py"
 _TESTS = "tests/integration/sql"
 _KEY_OF_ATTEMPTS = """\
@@ -83,7 +84,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "attempts have no unique key",
         Promise.ONE_LIVE_ATTEMPT,
-        _TABLES,
+        _RUN_TABLES,
         ('    UniqueConstraint("workflow_instance_id", "position", "attempt"),\n', ""),
         (f"{_TESTS}/test_unique_keys.py::test_attempt_has_its_number_alone[sqlite]",),
         also={_REVISION: (_KEY_OF_ATTEMPTS, "")},
@@ -91,7 +92,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "instances have no unique key",
         Promise.ONE_INSTANCE,
-        _TABLES,
+        _RUN_TABLES,
         (
             'Column("command_id", ForeignKey("command.id"), nullable=False, unique=True)',
             'Column("command_id", ForeignKey("command.id"), nullable=False)',
@@ -107,7 +108,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "idempotency keys are not unique",
         Promise.ONE_INSTANCE,
-        _TABLES,
+        _COMMAND_TABLES,
         (
             'Column("idempotency_key", Line(255), nullable=False, unique=True)',
             'Column("idempotency_key", Line(255), nullable=False)',

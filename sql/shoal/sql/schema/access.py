@@ -14,7 +14,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from shoal.sql.schema.tables import metadata, row_id
+from shoal.sql.schema.metadata import metadata, row_id
 from shoal.sql.schema.types import Json, Line, Prose, UtcDateTime
 
 # Users and service accounts. Rows stay: what somebody has done keeps its author. ``key`` is the

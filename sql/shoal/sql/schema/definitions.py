@@ -1,0 +1,153 @@
+"""What projects hold: workflows and their schedules, and what these use by name."""
+
+from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, Table, UniqueConstraint
+
+from shoal.sql.schema.metadata import metadata, row_id
+from shoal.sql.schema.types import Json, Line, Prose, UtcDateTime
+
+project = Table(
+    "project",
+    metadata,
+    row_id(),
+    Column("name", Line(100), nullable=False, unique=True),
+    Column("description", Prose, nullable=False),
+    Column("parameters", Json(dict), nullable=False, server_default="{}"),  # the outermost of all
+    Column("created_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+# What a project's workflows share, each by its name.
+secret = Table(
+    "secret",
+    metadata,
+    row_id(),
+    Column("project_id", ForeignKey("project.id"), nullable=False),
+    Column("name", Line(100), nullable=False),
+    Column("ciphertext", Prose, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    UniqueConstraint("project_id", "name"),
+    sqlite_autoincrement=True,
+)
+
+# Of ``password`` and ``password_secret`` at most one is there: a ciphertext, or the name of a
+# secret of the same project.
+data_source = Table(
+    "data_source",
+    metadata,
+    row_id(),
+    Column("project_id", ForeignKey("project.id"), nullable=False),
+    Column("name", Line(100), nullable=False),
+    Column("kind", Line(20), nullable=False),
+    Column("host", Prose, nullable=False),
+    Column("port", Integer),
+    Column("database", Prose, nullable=False),
+    Column("user_name", Prose, nullable=False),
+    Column("options", Json(dict), nullable=False),
+    Column("shared_with", Json(list, texts=True), nullable=False),  # names of projects, or "*"
+    Column("password", Prose),
+    Column("password_secret", Line(100)),
+    Column("version", Integer, nullable=False),  # grows with each change
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    UniqueConstraint("project_id", "name"),
+    sqlite_autoincrement=True,
+)
+
+# Of the cluster, not of a project. ``worker_groups``: whose workers have it; none: all.
+environment = Table(
+    "environment",
+    metadata,
+    row_id(),
+    Column("name", Line(100), nullable=False, unique=True),
+    Column("description", Prose, nullable=False),
+    Column("variables", Json(dict, texts=True), nullable=False),
+    Column("python", Prose, nullable=False),
+    Column("setup", Prose, nullable=False),
+    Column("worker_groups", Json(list, texts=True), nullable=False),
+    Column("version", Integer, nullable=False),  # grows with each change
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+calendar = Table(
+    "calendar",
+    metadata,
+    row_id(),
+    Column("project_id", ForeignKey("project.id"), nullable=False),
+    Column("name", Line(100), nullable=False),
+    Column("description", Prose, nullable=False),
+    Column(
+        "days", Json(list, texts=True), nullable=False
+    ),  # YYYY-MM-DD, ascending: days without fire times
+    Column("updated_at", UtcDateTime, nullable=False),
+    UniqueConstraint("project_id", "name"),
+    sqlite_autoincrement=True,
+)
+
+concurrency_group = Table(
+    "concurrency_group",
+    metadata,
+    row_id(),
+    Column("project_id", ForeignKey("project.id"), nullable=False),
+    Column("name", Line(100), nullable=False),
+    Column("description", Prose, nullable=False),
+    Column("slots", Integer, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    UniqueConstraint("project_id", "name"),
+    sqlite_autoincrement=True,
+)
+
+# The newest version's number, digest and size are repeated here: lists need nothing else.
+workflow = Table(
+    "workflow",
+    metadata,
+    row_id(),
+    Column("project_id", ForeignKey("project.id"), nullable=False),
+    Column("name", Line(100), nullable=False),
+    Column("description", Prose, nullable=False),
+    Column("version", Integer, nullable=False),  # 0 only inside the transaction that creates it
+    Column("digest", Line(64), nullable=False),
+    Column("tasks", Integer, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Column("deleted_at", UtcDateTime),
+    UniqueConstraint("project_id", "name"),
+    sqlite_autoincrement=True,
+)
+
+workflow_version = Table(
+    "workflow_version",
+    metadata,
+    Column("workflow_id", ForeignKey("workflow.id"), primary_key=True, autoincrement=False),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("spec", Json(dict), nullable=False),
+    Column("digest", Line(64), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+# ``next_fire_at`` is NULL while disabled, so one index serves everything that is due.
+schedule = Table(
+    "schedule",
+    metadata,
+    row_id(),
+    Column("workflow_id", ForeignKey("workflow.id"), nullable=False, index=True),
+    Column("partition", Integer, nullable=False),
+    Column("cron", Line(255), nullable=False),
+    Column("timezone", Line(100), nullable=False),
+    Column("parameters", Json(dict), nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("priority", Integer),
+    Column("on_gap", Line(10)),
+    Column("on_overlap", Line(10)),
+    Column("starts_at", UtcDateTime),
+    Column("ends_at", UtcDateTime),
+    Column("exclude", Json(list, texts=True)),  # days, YYYY-MM-DD
+    Column("calendar", Line(100)),
+    Column("missed", Line(10), nullable=False, server_default="last"),
+    Column("missed_window", Float),  # seconds
+    Column("next_fire_at", UtcDateTime),
+    sqlite_autoincrement=True,
+)
+Index(None, schedule.c.next_fire_at, schedule.c.partition)

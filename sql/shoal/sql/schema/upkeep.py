@@ -1,0 +1,86 @@
+"""The cluster itself: partitions, what is in quarantine, events, purges."""
+
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table
+
+from shoal.sql.schema.metadata import metadata, row_id
+from shoal.sql.schema.types import Json, Line, Prose, UtcDateTime
+
+# One row, whose number is 1. ``uid`` is random and no other cluster's.
+cluster = Table(
+    "cluster",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("uid", Line(36), nullable=False),
+)
+
+# ``epoch`` is written by the partition's owner when it takes over, and checked by every write.
+partition = Table(
+    "partition",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("owner", Line(255)),
+)
+
+# What a partition's owner cannot work with and has quarantined: see the master's ``quarantine.py``.
+quarantine = Table(
+    "quarantine",
+    metadata,
+    Column("kind", Line(20), primary_key=True),
+    Column("item", Line(255), primary_key=True),  # its id as text, or its name
+    Column("partition", Integer, nullable=False, index=True),
+    Column("reason", Prose, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("since", UtcDateTime, nullable=False),
+)
+
+# No foreign keys: events are pruned by age alone.
+event = Table(
+    "event",
+    metadata,
+    row_id(),
+    Column("at", UtcDateTime, nullable=False, index=True),
+    Column("kind", Line(50), nullable=False),
+    Column("project", Line(100), nullable=False),
+    Column("workflow_instance_id", BigInteger),
+    Column("task_instance_id", BigInteger),
+    Column("data", Json(dict), nullable=False),
+    sqlite_autoincrement=True,
+)
+Index(None, event.c.workflow_instance_id, event.c.id)
+
+# A request to delete history; each partition's owner does its own part. See ``purges.py``.
+purge = Table(
+    "purge",
+    metadata,
+    row_id(),
+    Column("is_rehearsal", Boolean, nullable=False),  # count, delete nothing
+    Column("before", UtcDateTime),  # NULL: what the masters' rules say
+    Column("project", Line(100)),
+    Column("workflow_id", BigInteger),
+    Column("requested_by", Line(255), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+purge_part = Table(
+    "purge_part",
+    metadata,
+    Column("purge_id", ForeignKey("purge.id"), primary_key=True, autoincrement=False),
+    Column("partition", Integer, primary_key=True, autoincrement=False),
+    Column("instances", BigInteger, nullable=False),
+    Column("attempts", BigInteger, nullable=False),
+    Column("events", BigInteger, nullable=False),
+    Column("commands", BigInteger, nullable=False),
+    Column("backfills", BigInteger, nullable=False),
+    Column("oldest", UtcDateTime),  # end of the oldest instance that goes
+    Column("finished_at", UtcDateTime),
+)
+IS_OPEN_PART = purge_part.c.finished_at.is_(None)
+Index(
+    "ix_purge_part_open",
+    purge_part.c.partition,
+    purge_part.c.purge_id,
+    sqlite_where=IS_OPEN_PART,
+    postgresql_where=IS_OPEN_PART,
+)
