@@ -41,7 +41,7 @@ def archived(
     cluster: ClusterSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> ClusterSettings:
     """A cluster with an archive, and workers that do not wait long."""
-    for name in ("EVERY_S", "PAUSE_S"):
+    for name in ("EVERY_S", "FIRST_PAUSE_S"):
         monkeypatch.setattr(archiving, name, 0.1)
     monkeypatch.setattr(keeping, "CHECK_EVERY_S", 0.1)
     return cluster.model_copy(update={"logs_url": str(tmp_path / "archive")})
@@ -91,6 +91,27 @@ async def test_what_a_killed_worker_has_left_is_copied_by_its_next_life(
     assert content(archived, number) is None
     async with InProcessWorker(archived):
         await there(archived, number, "before\n")
+
+
+async def test_search_that_failed_is_repeated_soon(
+    master: FakeMaster, archived: ClusterSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with InProcessWorker(archived.model_copy(update={"logs_url": ""})):
+        number = await master.submit("SHELL", {"script": "echo before"})
+        await master.table.ended(number)
+    search = LogArchiver._left
+    failed: list[LogArchiver] = []
+
+    def fail_once(self: LogArchiver) -> list[LogFolder]:
+        if not failed:
+            failed.append(self)
+            raise OSError("no descriptor left")
+        return search(self)
+
+    monkeypatch.setattr(LogArchiver, "_left", fail_once)
+    async with InProcessWorker(archived):
+        await there(archived, number, "before\n")
+        await eventually(lambda: failed[0].trouble is None)
 
 
 async def test_worker_that_leaves_copies_what_is_left(

@@ -75,6 +75,18 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_IN_WORKER}::test_worker_that_leaves_copies_what_is_left",),
     ),
     mutation(
+        "a search for logs that failed is repeated an hour later",
+        Promise.NOTHING_LOST,
+        "worker/shoal/worker/logs/archiving.py",
+        (
+            "                    await self._search()\n"
+            "                    due_s = time.monotonic() + SEARCH_EVERY_S\n",
+            "                    due_s = time.monotonic() + SEARCH_EVERY_S\n"
+            "                    await self._search()\n",
+        ),
+        (f"{_IN_WORKER}::test_search_that_failed_is_repeated_soon",),
+    ),
+    mutation(
         "logs of an earlier life are not looked for",
         Promise.NOTHING_LOST,
         "worker/shoal/worker/logs/archiving.py",

@@ -23,7 +23,8 @@ log = structlog.get_logger()
 
 EVERY_S = 10.0
 SEARCH_EVERY_S = 3_600.0  # through all logs
-PAUSE_S = 30.0  # after a failure
+FIRST_PAUSE_S = 1.0  # after a failure; twice as long after each that follows
+LONGEST_PAUSE_S = 30.0
 TIMEOUT_S = 3_600.0
 _TOGETHER = 200  # instances
 _UPLOADING = "shoal.worker.logs.uploading"
@@ -53,21 +54,28 @@ class LogArchiver:
     async def run(self) -> None:
         """Copy what is finished, until it is cancelled."""
         due_s = 0.0
+        pause_s = FIRST_PAUSE_S
         while True:
             try:
                 if time.monotonic() >= due_s:
-                    due_s = time.monotonic() + SEARCH_EVERY_S
                     await self._search()
+                    due_s = time.monotonic() + SEARCH_EVERY_S
                 # No more than there is now: each copy is a process, and tasks end all the time.
                 for _ in range(0, len(self._waiting), _TOGETHER):
                     await self._copy()
+                self._succeeded()
             except (ShoalError, OSError) as error:
                 self._failed(str(error))
             except Exception as error:
                 # Logs wait here until somebody has put it right; tasks must not suffer.
                 log.exception("logs are not copied to the archive")
                 self._failed(repr(error))
-            await asyncio.sleep(EVERY_S if self.trouble is None else PAUSE_S)
+            if self.trouble is None:
+                pause_s = FIRST_PAUSE_S
+                await asyncio.sleep(EVERY_S)
+            else:
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     async def finish(self) -> None:
         """Copy what is left: this machine may be gone soon."""
@@ -106,9 +114,6 @@ class LogArchiver:
         except BaseException:
             self._waiting.update(dict.fromkeys(some))
             raise
-        if self.trouble is not None:
-            log.info("logs are copied to the archive again")
-            self.trouble = None
 
     async def _upload(self, some: Sequence[LogFolder]) -> None:
         standing = await self._ask([folder.workflow_instance_id for folder in some])
@@ -127,6 +132,11 @@ class LogArchiver:
         )
         if not ended.is_well:
             raise LogsNotArchived(ended.why)
+
+    def _succeeded(self) -> None:
+        if self.trouble is not None:
+            log.info("logs are copied to the archive again")
+            self.trouble = None
 
     def _failed(self, why: str) -> None:
         if self.trouble is None:
