@@ -11,6 +11,7 @@ _RECORDS = "worker/shoal/worker/supervisor/shim/records.py"
 _JOURNAL = "worker/shoal/worker/supervisor/shim/journal.py"
 _JOURNAL_TESTS = "tests/unit/worker/test_journal.py"
 _RUNNER = "worker/shoal/worker/execution/runner.py"
+_ENDINGS = "worker/shoal/worker/results/endings.py"
 _REPORTING = "worker/shoal/worker/results/reporting.py"
 _HOME = "worker/shoal/worker/home/home.py"
 _RETURNING = "worker/shoal/worker/intake/requeue.py"
@@ -263,7 +264,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a claim is released before its result is committed",
         Promise.ONE_LIVE_ATTEMPT,
-        _RUNNER,
+        _ENDINGS,
         (_TELL_END, f"self._drop_claims([attempt])\n        {_TELL_END}"),
         (f"{_TESTS}/test_agent_results.py::test_claim_is_held_until_the_result_is_committed",),
     ),

@@ -19,10 +19,10 @@ from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt, Attempts
 from shoal.worker.execution.launching import SHORTEST_PATIENCE_S, Launcher
 from shoal.worker.execution.runner import CLAIM_GONE, Runner
-from shoal.worker.execution.starting import Starting
 from shoal.worker.intake.claims import Claimer
 from shoal.worker.intake.disk import DiskGuard
 from shoal.worker.intake.reachability import Reachability
+from shoal.worker.intake.starting import Starting
 from shoal.worker.intake.unanswered import give_up_unanswered
 from shoal.worker.logs.keeping import LogKeeper
 from shoal.worker.logs.limit import LogLimit

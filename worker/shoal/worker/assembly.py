@@ -27,9 +27,9 @@ from shoal.worker.agent import Agent, fetch_patience_s
 from shoal.worker.attempts import Attempts
 from shoal.worker.execution.launching import Launcher
 from shoal.worker.execution.probing import ProbeService
-from shoal.worker.execution.runner import Runner, Surroundings
+from shoal.worker.execution.runner import Runner
 from shoal.worker.execution.service import WorkerService
-from shoal.worker.execution.starting import Starting
+from shoal.worker.execution.surroundings import Surroundings
 from shoal.worker.home.helpers import Helpers
 from shoal.worker.home.home import WorkerHome
 from shoal.worker.home.resources import ResourceCache
@@ -38,6 +38,7 @@ from shoal.worker.intake.disk import DiskGuard
 from shoal.worker.intake.eager_dispatch import EagerDispatch
 from shoal.worker.intake.fetching import Fetcher
 from shoal.worker.intake.reachability import Reachability
+from shoal.worker.intake.starting import Starting
 from shoal.worker.logs.archiving import LogArchiver
 from shoal.worker.logs.asking import Asking
 from shoal.worker.logs.files import LogStore

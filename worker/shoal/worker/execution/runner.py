@@ -1,32 +1,24 @@
-"""Run granted attempts: folder, task type, process, result.
-
-Every way an attempt can end leads to one of two: a *result*, which is stored durably and reported
-until a master has answered, or an *interruption* (session lost, worker stopped, launcher dead),
-after which the claim is dropped and the master declares the attempt LOST.
-"""
+"""Run granted attempts: folder, task type, process. How they end is in ``results.endings``."""
 
 import asyncio
 import json
 import os
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import structlog
-from pydantic import ValidationError
 
 from shoal.coordination import Claim
 from shoal.core.definition.parameters import RESERVED_PATTERN
-from shoal.core.errors import ShoalError
 from shoal.core.task_types import Exit, TaskType
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.runtime.plugins import load_task_type
 from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
+from shoal.worker.execution.attempt import LaunchRequest, Outcome
 from shoal.worker.execution.cleaning import Cleaner
 from shoal.worker.execution.context import AttemptContext, Prepared, prepare
 from shoal.worker.execution.disk_work import DiskWork
@@ -40,12 +32,11 @@ from shoal.worker.execution.launching import (
     NoRoomToStart,
 )
 from shoal.worker.execution.lifecycle import AttemptEvent, AttemptState
-from shoal.worker.execution.settling import AtWork, Settler, confirmed
-from shoal.worker.execution.starting import Starting
-from shoal.worker.home.resources import ResourceCache
-from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
+from shoal.worker.execution.settling import AtWork, Settler
+from shoal.worker.execution.surroundings import Surroundings
+from shoal.worker.intake.prefetch import PrefetchBuffer
 from shoal.worker.intake.requeue import Requeuer
-from shoal.worker.logs.files import LogStore
+from shoal.worker.intake.starting import Starting
 from shoal.worker.logs.limit import LogLimit
 from shoal.worker.logs.notes import (
     append_line,
@@ -54,46 +45,20 @@ from shoal.worker.logs.notes import (
     resources_used,
 )
 from shoal.worker.logs.secret_forms import forms
-from shoal.worker.results.publishing import Publisher
+from shoal.worker.results.endings import Endings
 from shoal.worker.results.reporting import Reporter
 from shoal.worker.results.results import (
-    as_json,
     describe,
-    is_not_yet,
-    reason_for_people,
     record_context,
-    result,
-    was_interrupted,
-    with_outputs,
-    without_process,
 )
-from shoal.worker.results.spool import Spool
 from shoal.worker.spark.access import SparkOfAttempt
 from shoal.worker.spark.servers import SparkServers
 from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
 from shoal.worker.supervisor.shim.child import NO_ROOM
-from shoal.worker.supervisor.shim.masking import Masker
 
 log = structlog.get_logger()
 
 CLAIM_GONE = "its claim is gone"
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What all attempts of this worker share."""
-
-    worker_id: str
-    group: str
-    work_root: Path
-    store: LogStore
-    spool: Spool
-    worker_env: Mapping[str, str]
-    env_pass: Sequence[str]
-    kill_grace_s: float
-    resources: ResourceCache
-    publisher: Publisher
-    type_settings: Mapping[str, str]  # see TaskContext.settings
 
 
 class Runner:
@@ -121,12 +86,11 @@ class Runner:
         requeue: Callable[[Sequence[Attempt]], None],
     ) -> None:
         self._around, self._attempts, self._launcher = surroundings, attempts, launcher
-        self._reporter, self._tasks, self._log_limit = reporter, tasks, log_limit
+        self._reporter, self._tasks = reporter, tasks
         self._starting, self._spark_servers = starting, spark_servers
         self._renew_lease, self._is_present = renew_lease, is_present
         self._drop_claims = drop_claims
         self._disk_work = DiskWork()
-        self._settler = Settler(launcher)
         self._cleaner = Cleaner(surroundings.spool, self._disk_work, tasks)
         self._requeuer = Requeuer(
             surroundings.worker_id,
@@ -135,6 +99,17 @@ class Runner:
             tasks,
             requeue=requeue,
             drop_claims=drop_claims,
+        )
+        self._endings = Endings(
+            surroundings,
+            attempts,
+            reporter,
+            log_limit,
+            starting,
+            Settler(launcher),
+            self._cleaner,
+            self._requeuer,
+            drop_claims,
         )
         self._prefetched = PrefetchBuffer(attempts, self._begin, self._requeuer.requeue)
         reporter.subscribe(self._settled)
@@ -168,7 +143,7 @@ class Runner:
         if attempt.granted and not self._prefetched.leave(attempt):
             await self._end_as_requested(attempt)
         else:  # nothing has begun: it is over already
-            await self._conclude_killed(attempt, attempt.kill_reason)
+            await self._endings.conclude_killed(attempt, attempt.kill_reason)
 
     async def interrupt_all(self, reason: str, grace_s: float) -> None:
         """End all live attempts without results; return when nothing of them is alive."""
@@ -240,16 +215,18 @@ class Runner:
         if attempt.launched is not None:
             await self._see_process_out(attempt, error)
         elif attempt.interrupted is not None or _is_interruption(error):
-            await self._abandon(attempt, attempt.interrupted or str(error))
+            await self._endings.abandon(attempt, attempt.interrupted or str(error))
         elif attempt.kill_reason is not None:
-            await self._conclude_killed(attempt, attempt.kill_reason)
+            await self._endings.conclude_killed(attempt, attempt.kill_reason)
         elif isinstance(error, NoRoomToStart):
-            await self._requeue(attempt, payload, error.why)
+            await self._endings.requeue(attempt, payload, error.why)
         elif error is not None:
-            await self._fail(attempt, payload, error)
+            await self._endings.fail(attempt, payload, error)
         else:
             outcome = Outcome.SUCCEEDED if code == 0 else Outcome.FAILED
-            await self._conclude(attempt, outcome, EndCause.EXITED, f"exit code {code}", code)
+            await self._endings.conclude(
+                attempt, outcome, EndCause.EXITED, f"exit code {code}", code
+            )
 
     async def _work(self, attempt: Attempt, payload: pb.Payload) -> Exit:
         """Let the task type do its work."""
@@ -265,7 +242,7 @@ class Runner:
         with _needing_room(attempt, "make its folder"):
             prepared = await self._prepare(payload, work_dir)
         if lines := list(_notes(prepared)):
-            await asyncio.to_thread(append_line, self._log_path(payload), "\n".join(lines))
+            await asyncio.to_thread(append_line, self._around.log_path(payload), "\n".join(lines))
         if payload.resources:
             with _needing_room(attempt, "stage its resources"):
                 await self._stage(payload, work_dir)
@@ -285,7 +262,7 @@ class Runner:
         task_type, permanent = kind(), sorted(kind.permanent_exit_codes)
         params = kind.Params.model_validate_json(payload.params_json)
         repeats = kind.repeats_after_loss(json.loads(payload.params_json))
-        log_path = self._log_path(payload)
+        log_path = self._around.log_path(payload)
         spark = SparkOfAttempt(self._spark_servers, attempt, payload, log_path)
         context = AttemptContext(payload, prepared, run, spark, around.type_settings)
         return await task_type.run(context, params)
@@ -299,7 +276,7 @@ class Runner:
 
     async def _stage(self, payload: pb.Payload, work_dir: Path) -> None:
         line = resources_used([f"{one.path}@{one.version}" for one in payload.resources])
-        await asyncio.to_thread(append_line, self._log_path(payload), line)
+        await asyncio.to_thread(append_line, self._around.log_path(payload), line)
         await self._around.resources.stage(payload.resources, work_dir)
 
     def _request(
@@ -317,7 +294,7 @@ class Runner:
             env=env,
             cwd=prepared.work_dir,
             stdin=stdin,
-            log_path=self._log_path(payload),
+            log_path=self._around.log_path(payload),
             record_path=self._around.spool.path(str(attempt.id)),
             timeout_s=payload.timeout_s or None,
             timeout_grace_s=self._around.kill_grace_s,
@@ -338,7 +315,7 @@ class Runner:
         elif attempt.end_reason is not None:  # since we handed it over
             await self._end_as_requested(attempt)
         record = await launched.wait()
-        await self._take_record(attempt, record)
+        await self._endings.take_record(attempt, record)
         return Exit(record.exit_code, record.signal)
 
     async def _launch(self, attempt: Attempt, request: LaunchRequest) -> Launched:
@@ -401,128 +378,11 @@ class Runner:
         try:
             record = await attempt.launched.wait()
         except LauncherDied as died:
-            await self._abandon(attempt, str(died))
+            await self._endings.abandon(attempt, str(died))
         else:
-            await self._take_record(attempt, record)
+            await self._endings.take_record(attempt, record)
 
-    # -- ends -------------------------------------------------------------------------------
-
-    async def _take_record(self, attempt: Attempt, record: ExitRecord) -> None:
-        """Make a result, or not, of an attempt that the launcher has stored the end of."""
-        await self._log_limit.finish(attempt, record.log_bytes)
-        if attempt.over.is_set():
-            return
-        if was_interrupted(record):
-            await self._abandon(attempt, record.reason)
-            return
-        if attempt.type_failure is not None:
-            record = replace(record, outcome=Outcome.FAILED, reason=attempt.type_failure)
-        if attempt.at_work is not None:
-            record = await confirmed(record, attempt.at_work)
-        if record.outcome is not Outcome.SUCCEEDED and attempt.at_work is not None:
-            record = await self._settler.complete(attempt, record, attempt.at_work)
-            if attempt.over.is_set():
-                return
-        elif record.output_count:
-            record = await asyncio.to_thread(with_outputs, record, attempt, self._around.spool)
-            if attempt.over.is_set():
-                return
-        handed_over = await self._hand_over(attempt, record)
-        if handed_over is None:
-            return
-        record = handed_over
-        failpoints.hit("record.after_exit")
-        self._attempts.end(attempt)
-        if not record.durable:
-            # Reported all the same, until a master has it; if this agent dies before that, the
-            # claim is gone and the attempt is LOST: run again, not forgotten.
-            log.error("result not stored", task_instance=attempt.id, reason=record.reason)
-        self._reporter.add(*result(record))
-        log.info(
-            "task ended",
-            task_instance=attempt.id,
-            outcome="RESCHEDULED" if is_not_yet(record) else record.outcome.value,
-            reason=reason_for_people(record),
-            took_s=round(record.finished_at - record.started_at, 3),
-        )
-
-    async def _hand_over(self, attempt: Attempt, record: ExitRecord) -> ExitRecord | None:
-        """Return the record when the files of the attempt are handed over; None: it is over."""
-        if attempt.publications and record.outcome is Outcome.SUCCEEDED:
-            record = await self._around.publisher.complete(attempt, record)
-            if attempt.over.is_set():
-                return None
-            if was_interrupted(record):
-                await self._abandon(attempt, record.reason)
-                return None
-        return record
-
-    async def _fail(self, attempt: Attempt, payload: pb.Payload, error: BaseException) -> None:
-        """The attempt failed before it had a process: say why, in its log, too."""
-        reason = Masker(attempt.masks).mask(describe(error))
-        if not isinstance(error, ShoalError | ValidationError | OSError):
-            log.warning("task type raised", task_instance=attempt.id, exc_info=error)
-        try:
-            await asyncio.to_thread(append_line, self._log_path(payload), f"shoal: {reason}")
-        except OSError as trouble:
-            log.warning("log not written", task_instance=attempt.id, error=str(trouble))
-        await self._conclude(attempt, Outcome.FAILED, EndCause.NOT_STARTED, reason)
-
-    async def _conclude_killed(self, attempt: Attempt, reason: str) -> None:
-        await self._conclude(attempt, Outcome.KILLED, EndCause.KILL, reason)
-
-    async def _conclude(
-        self,
-        attempt: Attempt,
-        outcome: Outcome,
-        cause: EndCause,
-        reason: str,
-        exit_code: int | None = None,
-    ) -> None:
-        """Store and report the result of an attempt that has no process."""
-        if attempt.over.is_set():
-            return
-        worker_id = self._around.worker_id
-        record = without_process(worker_id, attempt, outcome, cause, reason, exit_code)
-        handed_over = await self._hand_over(attempt, record)
-        if handed_over is None:
-            return
-        record = handed_over
-        self._attempts.end(attempt)
-        try:
-            await asyncio.to_thread(self._around.spool.write, record.id, as_json(record))
-        except OSError as error:
-            # Reported all the same; if this agent dies before, the master finds the claim gone.
-            log.error("result not stored", task_instance=attempt.id, error=str(error))
-        self._reporter.add(*result(record))
-        log.info(
-            "task ended without a process",
-            task_instance=attempt.id,
-            outcome=outcome.value,
-            reason=reason_for_people(record),
-        )
-
-    async def _abandon(self, attempt: Attempt, why: str) -> None:
-        """End without a result: the claim goes, and with it the attempt is LOST."""
-        log.warning("task interrupted", task_instance=attempt.id, why=why)
-        await self._log_limit.finish(attempt, 0)
-        self._attempts.end(attempt)
-        self._reporter.drop_start(attempt.id)
-        await self._cleaner.remove(attempt)
-        self._attempts.forget(attempt)
-        self._drop_claims([attempt])
-
-    async def _requeue(self, attempt: Attempt, payload: pb.Payload, why: str) -> None:
-        """Let others run what could not begin here, for a reason that is not its own."""
-        self._starting.failed(why)
-        await self._log_limit.finish(attempt, 0)
-        await self._cleaner.remove(attempt)  # first: we may get it again ourselves
-        if attempt.interrupted is not None:
-            await self._abandon(attempt, attempt.interrupted)
-        elif attempt.kill_reason is not None:
-            await self._conclude_killed(attempt, attempt.kill_reason)
-        else:
-            self._requeuer.requeue([Waiting(attempt, payload, time.monotonic())])
+    # -- ending it ---------------------------------------------------------------------------
 
     async def _stop_superseded(self, attempt: Attempt) -> None:
         attempt.interrupted = attempt.interrupted or "the master has given this attempt up"
@@ -548,13 +408,6 @@ class Runner:
         attempt.cancel_work()
         if attempt.launched is not None:
             await self._launcher.kill(str(attempt.id), reason, grace_s, cause)
-
-    def _log_path(self, payload: pb.Payload) -> Path:
-        return self._around.store.path(
-            f"{payload.project}.{payload.workflow}",
-            payload.workflow_instance_id,
-            payload.task_instance_id,
-        )
 
 
 def _notes(prepared: Prepared) -> Iterator[str]:

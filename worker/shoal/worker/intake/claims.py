@@ -12,10 +12,10 @@ from shoal.coordination import TaskQueue, ZkSession
 from shoal.coordination.errors import CoordinationError, SessionLost
 from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.execution.starting import Starting
 from shoal.worker.intake.disk import DiskGuard
 from shoal.worker.intake.fetching import Fetcher
 from shoal.worker.intake.reachability import Reachability
+from shoal.worker.intake.starting import Starting
 from shoal.worker.masters import delay_s
 
 log = structlog.get_logger()
