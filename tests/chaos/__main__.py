@@ -117,6 +117,7 @@ def judge(
             outcome.records,
             asked=workload.asked,
             edits=workload.edits,
+            resources=cluster.data / "resources",
             archived=ArchivedLogs(cluster.archive, _ARCHIVED_WITHIN_S),
             marker=marker,
             zookeeper=cluster.ensemble.hosts,

@@ -18,9 +18,10 @@ from tests.chaos.judging.evidence import (
     Evidence,
     Instance,
     Task,
+    Version,
 )
 from tests.chaos.records import FaultRecord, now_s
-from tests.chaos.workload.dags import PASSING
+from tests.chaos.workload.dags import HANDED_OVER, PASSING
 from tests.chaos.workload.ledger import Row
 from tests.chaos.workload.workload import Asked
 
@@ -59,6 +60,7 @@ def gather(
             steps=audit.read(connection),
             slots={row["name"]: row["slots"] for row in select(_SLOTS)},
             backfills=_backfills(select(_BACKFILLS), select(_DATES)),
+            versions=[_version(row) for row in select(_VERSIONS)],
             rows=rows,
             asked=asked,
             faults=faults,
@@ -82,6 +84,8 @@ _SLOTS = "SELECT name, slots FROM concurrency_group"
 _BACKFILLS = "SELECT * FROM backfill ORDER BY id"
 _DATES = "SELECT backfill_id, logical_time, state FROM backfill_run"
 _EPOCHS = "SELECT number, epoch FROM partition"
+_VERSIONS = f"""SELECT * FROM resource
+    WHERE path LIKE '{HANDED_OVER}%' AND version IS NOT NULL ORDER BY path, version"""
 
 
 def _since_boot() -> _Clock:
@@ -170,6 +174,7 @@ def _task(spec: _Fields) -> Task:
         lines=0 if children is not None else _lines(spec),
         group=spec.get("concurrency_group"),
         children=children,
+        hands_over=bool(spec.get("publish")),
     )
 
 
@@ -198,6 +203,16 @@ def _attempt(row: _Fields) -> Attempt:
         failures=row["failures"],
         losses=row["losses"],
         reason=row["reason"] or "",
+    )
+
+
+def _version(row: _Fields) -> Version:
+    return Version(
+        path=row["path"],
+        number=row["version"],
+        sha256=row["sha256"],
+        object=row["object"],
+        instance=row["instance_id"] or 0,
     )
 
 

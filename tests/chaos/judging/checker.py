@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from tests.chaos.cluster.database import gather
 from tests.chaos.judging import (
     commands,
     composed,
     graphs,
+    handing_over,
     leaks,
     leftovers,
     logs,
@@ -36,20 +38,24 @@ def check(
     asked: Sequence[Asked] = (),
     edits: Sequence[Edit] = (),
     archived: LogReader | None = None,
+    resources: Path | None = None,
     marker: str | None = None,
     zookeeper: str | None = None,
     session_timeout_s: float = 10.0,
 ) -> Verdict:
     """Judge a cluster at rest: every instance should have ended.
 
-    ``log_reader`` None: logs are not looked at; ``archived`` None: nor is their archive. ``marker``
-    None: nor are processes. ``zookeeper`` None: nor is what is left there.
+    ``log_reader`` None: logs are not looked at; ``archived`` None: nor is their archive.
+    ``resources``: the folder of their contents; None: it is not looked at. ``marker`` None: nor are
+    processes. ``zookeeper`` None: nor is what is left there.
     """
     found = gather(database_url, ledger_rows, faults, asked, session_timeout_s)
     evidence = replace(found, edits=edits)
     offences = list(judge(evidence))
     if log_reader is not None:
         offences += logs.judge(evidence, log_reader, MOST_LOGS, archived)
+    if resources is not None:
+        offences += handing_over.judge_contents(evidence, resources)
     if marker is not None:
         offences += leaks.survivors(marker, ledger_rows)
     if zookeeper is not None:
@@ -70,7 +76,7 @@ def judge(evidence: Evidence) -> Iterator[Offence]:
     ):
         if not items:
             yield Offence(Kind.BLIND, "something was done", f"there are no {what}")
-    for part in (commands, runs, states, graphs, composed, programs):
+    for part in (commands, runs, states, graphs, composed, programs, handing_over):
         yield from part.judge(evidence)
 
 
@@ -90,6 +96,7 @@ def counts(evidence: Evidence) -> dict[str, int]:
         **{f"attempts {state}": number for state, number in sorted(states.items())},
         "runs in the ledger": len(evidence.runs),
         "runs of a program in versions": programs.judged(evidence),
+        "files handed over": handing_over.judged(evidence),
         "runs that were killed": sum(not run.completed for run in evidence.runs),
         "re-runs": runs.completed_again(evidence),
         "overlaps with frozen nodes": runs.frozen_overlaps(evidence),

@@ -47,6 +47,7 @@ class Task:
     lines: int = 0  # what it prints, see task.py
     group: str | None = None  # whose slots it needs
     children: int | None = None  # instances that it starts, for the master runs it; None: a process
+    hands_over: bool = False  # a file, with its success
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,17 @@ class Attempt:
 
 
 @dataclass(frozen=True)
+class Version:
+    """A row of ``resource`` that an attempt has made."""
+
+    path: str
+    number: int
+    sha256: str
+    object: str  # its name in the storage
+    instance: int
+
+
+@dataclass(frozen=True)
 class Change:
     """An event: an instance (``attempt`` None) or an attempt has a new state."""
 
@@ -132,6 +144,7 @@ class Evidence:
     backfills: Sequence[Backfill] = ()
     session_timeout_s: float = 10.0  # Shoal's default
     edits: Sequence[Edit] = ()  # in order
+    versions: Sequence[Version] = ()  # that attempts have handed over
 
     @cached_property
     def runs(self) -> Sequence[Run]:

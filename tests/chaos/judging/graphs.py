@@ -37,11 +37,14 @@ def _queued_in_time(evidence: Evidence, instance: Instance) -> Iterator[Offence]
         together = list(group)  # one transaction: the order of its events says nothing
         before = dict(states)
         states.update({change.task: change.state for change in together if change.task})
+        # What has ended may be tried again at once: what its end has let begin was right.
+        ended = before | {c.task: c.state for c in together if c.task and c.state in FINAL_TASK}
         for change in together:
             if change.task is None or not _enters_queue(before[change.task], change.state):
                 continue
             before[change.task] = change.state
-            yield from _queued(instance, instance.tasks[change.task], change, (before, states))
+            views = (before, ended, states)
+            yield from _queued(instance, instance.tasks[change.task], change, views)
 
 
 def _enters_queue(before: str, after: str) -> bool:

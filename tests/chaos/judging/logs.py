@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.chaos.judging.evidence import Attempt, Evidence
+from tests.chaos.judging.evidence import Attempt, Evidence, Task
 from tests.chaos.judging.verdict import Kind, Offence
 from tests.chaos.workload.dags import PROGRAM
 from tests.chaos.workload.ledger import Run
@@ -110,12 +110,22 @@ def _compare(evidence: Evidence, attempt: Attempt, log: bytes) -> Iterator[Offen
     run = evidence.runs_of[attempt.id][-1]
     if run.start.program:  # a line says which version it is
         log = log.removeprefix(f"shoal: resources: {PROGRAM}@{run.start.program}\n".encode())
+    log = _printed(log, evidence.task_of(attempt))
     if run.end is not None:
         if len(log) != run.end.size or hashlib.sha256(log).hexdigest() != run.end.sha256:
             text = f"{len(log)} bytes, but {run.end.size} others were printed"
             yield _of(attempt, "log of a complete run", text)
     elif not _expected(evidence, attempt, run).startswith(log):
         yield _of(attempt, "log of a killed run", f"{len(log)} bytes that it does not print")
+
+
+def _printed(log: bytes, task: Task | None) -> bytes:
+    """Return a log without the line about what was handed over, or why not."""
+    if task is not None and task.hands_over:
+        begun = log[:-1].rfind(b"\n") + 1
+        if log[begun:].startswith(b"shoal: "):
+            return log[:begun]
+    return log
 
 
 def _expected(evidence: Evidence, attempt: Attempt, run: Run) -> bytes:

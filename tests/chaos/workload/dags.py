@@ -17,6 +17,8 @@ GATE, GATE_SLOTS = "gate", 2  # the concurrency group
 PASSING = "passing"  # the project of the runs that are purged, which the checker leaves out
 DATED = "dated"  # the workflow of the backfills
 PROGRAM = "chaos/run.sh"  # the resource that some tasks have as their program
+LEFT = "left.txt"  # what some tasks hand over; see task.py
+HANDED_OVER = "handed/"  # the resources that it becomes
 POLICIES = ("queue", "queue_latest", "skip_new", "replace")  # of those that must not overlap
 
 _STRATEGIES = ("continue", "continue", "finish_running", "fail_fast", "ignore")
@@ -25,6 +27,8 @@ _PRIORITIES = ("HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST")
 _LONGEST_S = 8.0
 _MOST_TASKS = 40
 _FROM_RESOURCE = 0.2  # share of the tasks
+_HANDING_OVER = 0.1  # share of the tasks
+_MOST_HANDED_OVER = 8  # resources: few, so that successes meet
 _LONGEST_CHAIN = 12  # an instance shall end in less than a minute
 
 
@@ -174,6 +178,9 @@ def _task(rng: random.Random, site: Site) -> dict[str, Any]:
         **_failure(rng, behaviour),
     }
     is_resource = rng.random() < _FROM_RESOURCE
+    if rng.random() < _HANDING_OVER:
+        behaviour["leaves"] = LEFT
+        fields["publish"] = {LEFT: f"{HANDED_OVER}{rng.randrange(_MOST_HANDED_OVER)}.txt"}
     return {**_program(behaviour, site, is_resource=is_resource), **fields}
 
 

@@ -6,7 +6,8 @@ so that a start costs some 25 ms. Rows are appended to ``FOLDER/<instance>-<task
 children inherit the lock, so a second run that meets any of them says DUPLICATE.
 
 ``BEHAVIOUR`` is JSON: ``s`` seconds to run; ``fail`` attempts that end with exit code 7 (-1: all);
-``deaf`` ignores TERM; ``children`` what to leave behind (fork, setsid, double); ``lines`` of log.
+``deaf`` ignores TERM; ``children`` what to leave behind (fork, setsid, double); ``lines`` of log;
+``leaves`` the name of a file to write.
 """
 
 import fcntl
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 FAILED = 7  # the exit code of a failure that was asked for
-NO_LOG = 74  # the log could not be written (EX_IOERR)
+NO_LOG = 74  # the log, or a file, could not be written (EX_IOERR)
 CHILD_LIFE_S = 600  # what nobody kills would be found by every check before it ends
 
 
@@ -32,6 +33,11 @@ def log_text(instance: int, task: str, attempt: int, lines: int) -> bytes:
         f"{instance}/{task}/{attempt} line {n} {n * 2654435761 % 2**32:08x} äöü\n".encode()
         for n in range(lines)
     )
+
+
+def left_text(instance: int, task: str, attempt: int) -> bytes:
+    """Return what an attempt writes into the file that it leaves."""
+    return f"{instance}/{task}/{attempt}\n".encode()
 
 
 class Ledger:
@@ -105,6 +111,18 @@ class Output:
         return self._digest.hexdigest()
 
 
+def leave_file(ledger: Ledger, name: "str | None") -> bool:
+    """Write the file that is to be left; say whether it is complete."""
+    if name is None:
+        return True
+    try:
+        with open(name, "wb") as file:
+            file.write(left_text(ledger.instance, ledger.task, ledger.attempt))
+    except OSError:  # the disk is full
+        return False
+    return True
+
+
 def leave_child(ledger: Ledger, kind: str) -> None:
     """Start a process that outlives us if nobody ends it."""
     if os.fork() != 0:
@@ -137,7 +155,8 @@ def main(arguments: "Sequence[str]") -> int:
     output.print(text[len(text) // 2 :])
     fail = behaviour.get("fail", ())
     wanted = FAILED if ledger.attempt in fail or -1 in fail else 0
-    status = NO_LOG if output.broken else wanted
+    is_short = output.broken or not leave_file(ledger, behaviour.get("leaves"))
+    status = NO_LOG if is_short else wanted
     ledger.write("END", exit=status, sha256=output.sha256, size=output.size)
     return status
 

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.chaos.judging import checker, commands, graphs, programs, runs, states
@@ -88,6 +88,7 @@ def test_honest_history_is_clean() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32))
+@example(1208)  # a failure that is ignored, and RECOVER, in one transaction
 def test_honest_histories_of_the_real_core_are_clean(seed: int) -> None:
     assert list(judge(Simulation(seed).evidence())) == []
 

@@ -52,6 +52,16 @@ def test_line_about_the_program_is_no_offence() -> None:
     assert list(judge(EVIDENCE, read, 100))
 
 
+@pytest.mark.parametrize("line", [b"handed over: left.txt as handed/3.txt", b"it is full"])
+def test_line_about_what_is_handed_over_is_no_offence(line: bytes) -> None:
+    tasks = {name: replace(task, hands_over=True) for name, task in TASKS.items()}
+    handing_over = replace(EVIDENCE, instances={1: replace(EVIDENCE.instances[1], tasks=tasks)})
+    logs = {f"log_{number}": text + b"shoal: " + line + b"\n" for number, text in PRINTED.items()}
+    assert list(judge(handing_over, reader("", **logs), 100)) == []
+    assert list(judge(handing_over, reader(), 100)) == []
+    assert list(judge(EVIDENCE, reader("", **logs), 100))
+
+
 def test_what_was_printed_is_no_offence() -> None:
     assert list(judge(EVIDENCE, reader(), 100)) == []
     assert list(judge(EVIDENCE, reader(log_12=PRINTED[12][:20]), 100)) == []  # it was killed

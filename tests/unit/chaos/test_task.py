@@ -17,7 +17,7 @@ from tests.chaos.judging import leaks
 from tests.chaos.workload import ledger
 from tests.chaos.workload.dags import MARKER_VARIABLE, TASK_PROGRAM
 from tests.chaos.workload.ledger import Kind, Row
-from tests.chaos.workload.task import log_text
+from tests.chaos.workload.task import NO_LOG, left_text, log_text
 
 LONG_S = 600
 Start = Callable[..., subprocess.Popen[bytes]]
@@ -39,7 +39,10 @@ def start(tmp_path: Path) -> Iterator[Start]:
         }
         command = [sys.executable, "-I", "-S", str(TASK_PROGRAM), str(tmp_path)]
         process = subprocess.Popen(
-            [*command, json.dumps(behaviour)], env=environment, stdout=subprocess.PIPE
+            [*command, json.dumps(behaviour)],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
         )
         started.append(process)
         return process
@@ -199,3 +202,13 @@ def test_full_disk_is_admitted(start: Start, tmp_path: Path) -> None:
     (run,) = ledger.runs(ledger.read(tmp_path))
     assert run.end is not None
     assert (run.exit, run.end.size) == (74, 0)
+
+
+def test_file_that_it_leaves_says_whose_it_is(start: Start, tmp_path: Path) -> None:
+    assert start(2, leaves="left.txt").wait() == 0
+    assert (tmp_path / "left.txt").read_bytes() == left_text(1, "a", 2)
+
+
+def test_file_that_cannot_be_left_is_a_failure(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "left.txt").mkdir()
+    assert start(leaves="left.txt").wait() == NO_LOG
