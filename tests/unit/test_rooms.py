@@ -13,7 +13,7 @@ ROOMS = {
     ".".join(("shoal", part, *folder.relative_to(ROOT / part / "shoal" / part).parts)): folder
     for part in PARTS
     for folder in (ROOT / part / "shoal" / part, *(ROOT / part / "shoal" / part).rglob("*/"))
-    if folder.name not in {"__pycache__", "migrations", "versions"}
+    if folder.name not in {"__pycache__", "migrations", "versions", "static", "assets"}
 }
 MOST = 14  # modules and packages
 # A module for each kind of resource.
@@ -27,7 +27,7 @@ def names(room: Path) -> list[str]:
         entry.stem
         for entry in room.iterdir()
         if (entry.suffix == ".py" and not entry.stem.startswith("__") and "_pb2" not in entry.stem)
-        or (entry.is_dir() and entry.name != "__pycache__")
+        or (entry.is_dir() and entry.name not in {"__pycache__", "static"})
     )
 
 

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse
 
 from shoal.api.access.authentication import require_browser
+from shoal.api.browser.pages import Pages
 from shoal.api.routes import (
     backfills,
     calendars,
@@ -31,7 +32,15 @@ from shoal.api.routes import (
     why,
     workflows,
 )
-from shoal.api.routes.access import account, grants, groups, members, service_accounts, users
+from shoal.api.routes.access import (
+    account,
+    grants,
+    groups,
+    members,
+    one_time,
+    service_accounts,
+    users,
+)
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
 from shoal.api.web.description import describe
@@ -43,6 +52,8 @@ _ROUTERS = (
     health.router,
     account.public,
     account.router,
+    one_time.public,
+    one_time.router,
     users.router,
     groups.router,
     members.router,
@@ -95,6 +106,7 @@ def create_app(services: Services) -> FastAPI:
         app.include_router(router, prefix=PREFIX)
     app.state.routes = [(PREFIX, route) for router in _ROUTERS for route in router.routes]
     app.include_router(_pages(app))
+    Pages().install(app)
     return app
 
 

@@ -18,6 +18,7 @@ from shoal.api.access.identities import Identities
 from shoal.api.access.passwords import Passwords
 from shoal.api.access.token_file import ensure_token
 from shoal.api.app import create_app
+from shoal.api.browser.one_time import OneTimeCodes
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
@@ -164,6 +165,7 @@ async def open_services(
         prober=Prober(workers, channels),
         resources=ResourceFiles(database, Storage.of(cluster), Limits.of(cluster), clock),
         vault=Vault.of(cluster),
+        one_time=OneTimeCodes(),
         stopping=stopping,
         clock=clock,
     )

@@ -11,6 +11,7 @@ from shoal.api.access.attempts import Attempts
 from shoal.api.access.callers import HomeCache
 from shoal.api.access.identities import Identities
 from shoal.api.access.passwords import Passwords
+from shoal.api.browser.one_time import OneTimeCodes
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
@@ -53,6 +54,7 @@ class Services:
     prober: Prober
     resources: ResourceFiles
     vault: Vault = field(repr=False)
+    one_time: OneTimeCodes = field(repr=False)
     stopping: asyncio.Event  # set at shutdown: open streams end
     clock: ClusterClock
     version: str = version("shoal")

@@ -17,6 +17,7 @@ from time import monotonic
 import structlog
 
 from shoal.api.access.tokens import digest, is_token
+from shoal.api.browser.one_time import SealedSessions
 from shoal.core.access.principals import BREAK_GLASS, Principal
 from shoal.core.errors import ShoalError
 from shoal.sql import Database
@@ -50,6 +51,7 @@ class Identities:
         self._database, self._clock = database, clock
         self._break_glass = break_glass.encode()
         self._idle = timedelta(seconds=session_idle_s)
+        self.sealed = SealedSessions(break_glass, clock)
         self._noted_every = min(NOTED_EVERY, self._idle / 10)  # else what is in use seems idle
         self._known: OrderedDict[Credential, SignedIn] = OrderedDict()
         self._version: int | None = None
@@ -61,6 +63,8 @@ class Identities:
         """Return who it is; None: nobody (any more). Raises DatabaseUnavailable."""
         if not credential.is_session and self._is_break_glass(credential.text):
             return SignedIn(BREAK_GLASS, None, None)
+        if credential.is_session and (until := self.sealed.until(credential.text)):
+            return SignedIn(BREAK_GLASS, until, None)
         if not credential.is_session and not is_token(credential.text):
             return None  # costs nobody a look into the database
         await self._forget_what_has_changed()

@@ -17,7 +17,7 @@ from shoal.api.schemas import (
     runs,
     schedules,
 )
-from shoal.api.schemas.platform import access, cluster, health
+from shoal.api.schemas.platform import access, cluster, health, one_time
 from shoal.api.web.problems import Problem, ProblemField
 from shoal.core.definition.model import WorkflowSpec
 
@@ -75,6 +75,7 @@ def _restore_examples(schemas: dict[str, Any]) -> None:
         definitions,
         environments,
         health,
+        one_time,
         resources,
         runs,
         schedules,

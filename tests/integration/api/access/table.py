@@ -13,6 +13,8 @@ from typing import Any
 _ROUTES = """
 public           GET    /health/live
 public           POST   /login
+public           POST   /login/code
+signed-in        POST   /sign-in-codes
 signed-in        GET    /health
 signed-in        GET    /health/ready
 signed-in        POST   /logout
@@ -159,6 +161,7 @@ _TOKEN = {"name": "t", "days": 1}
 _TASKS = [{"name": "fetch", "type": "SHELL", "params": {"script": "true"}}]
 BODIES: Mapping[Route, Callable[[Made], Any]] = {
     ("POST", "/login"): lambda _: {"name": "nobody", "password": "wrong"},
+    ("POST", "/login/code"): lambda _: {"code": "wrong"},
     ("PUT", "/me/password"): lambda _: {"current": "wrong", "new": "much better words"},
     ("POST", "/me/tokens"): lambda _: _TOKEN,
     ("POST", "/users"): lambda _: {"name": "evil", "is_admin": True},

@@ -72,6 +72,7 @@ async def login(
 async def logout(shoal: Shoal, caller: Calling, response: Response) -> None:
     """Ends the session that asks. A token stays what it is: revoke it instead."""
     signed = caller.signed_in
+    shoal.identities.sealed.end(caller.credential.text)
     if signed.session_id is not None and signed.principal.id is not None:
         async with shoal.database.unit_of_work() as uow:
             await uow.sessions.end(signed.principal.id, signed.session_id)
