@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 # Bytecode is made here: where the files may not be written later, every start would compile them.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet --compile-bytecode
 
-.PHONY: help demo test test-hadoop test-flink test-containers coverage chaos kills check fmt lock proto clean bench bench-budget bench-queue mutations model
+.PHONY: help demo ui wheel test test-hadoop test-flink test-containers coverage chaos kills check fmt lock proto clean bench bench-budget bench-queue mutations model
 
 help:  ## print this list
 	@grep -hE '^[a-z./-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -29,12 +29,25 @@ help:  ## print this list
 	$(PIP_INSTALL) --require-hashes -r requirements-dev.txt
 	@touch $@
 
-demo: .venv/run  ## start a local cluster, run the example pipeline on it, show the result
+.venv/node: .venv/run ui/requirements.txt
+	@echo "==> installing Node for the web UI"
+	$(PIP_INSTALL) --require-hashes -r ui/requirements.txt
+	@touch $@
+
+ui: .venv/node  ## build the web UI that the API serves (a minute the first time, then only what changed)
+	$(BIN)/python ui/build.py
+
+wheel: .venv/node  ## build the wheel, with the web UI in it, into dist/
+	$(BIN)/python ui/build.py
+	$(UV) build --quiet --wheel --no-build-isolation --python $(BIN)/python
+
+demo: .venv/run ui  ## start a local cluster, run the example pipeline on it, show the result
 	$(BIN)/shoal demo examples/flights/workflow.yaml --show report --show picture --data .shoal
 
-test: .venv/dev check  ## run all checks and all tests: unit, integration, acceptance (some minutes)
+test: .venv/dev .venv/node check  ## run all checks and all tests: unit, integration, acceptance (some minutes)
 	@# Without a PostgreSQL its tests are skipped, saying so; in CI that is an error.
 	sh tests/provision.sh || test -z "$$CI"
+	$(BIN)/python ui/build.py --check
 	$(BIN)/python -m tests
 
 # A kind of task takes some minutes, SPARK an hour; what is done is in build/kills-SEED.jsonl, where
@@ -112,7 +125,7 @@ fmt: .venv/dev  ## format, and fix what ruff can fix
 	$(BIN)/ruff check --fix .
 
 clean:  ## remove .venv and all caches (not your data folders)
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage* dist
+	rm -rf ui/node_modules api/shoal/api/static .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage* dist
 
 lock: .venv/bootstrap  ## pin all dependencies anew, with hashes
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate requirements-bootstrap.in -o requirements-bootstrap.txt

@@ -1,0 +1,31 @@
+import hooks from 'eslint-plugin-react-hooks'
+import tseslint from 'typescript-eslint'
+
+// What each layer may import: app > features > the middle > api, shared. Features stand apart.
+const only = (files, forbidden, why) => ({
+  files,
+  rules: {
+    'no-restricted-imports': ['error', { patterns: [{ group: forbidden, message: why }] }],
+  },
+})
+
+export default tseslint.config(
+  { ignores: ['src/api/schema.gen.d.ts', 'node_modules'] },
+  ...tseslint.configs.strictTypeChecked,
+  {
+    languageOptions: { parserOptions: { projectService: true } },
+    plugins: { 'react-hooks': hooks },
+    rules: {
+      'react-hooks/rules-of-hooks': 'error',
+      'react-hooks/exhaustive-deps': 'error',
+      'no-console': 'error',
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+    },
+  },
+  { files: ['*.js'], ...tseslint.configs.disableTypeChecked },
+  only(['src/shared/**'], ['@/app/*', '@/features/*', '@/entities/*', '@/live/*', '@/graph/*', '@/api/*'], 'shared knows nothing of Shoal'),
+  only(['src/api/**'], ['@/app/*', '@/features/*', '@/entities/*', '@/live/*', '@/graph/*'], 'api stands below'),
+  only(['src/entities/**', 'src/graph/**', 'src/live/**'], ['@/app/*', '@/features/*'], 'this stands below the features'),
+  only(['src/features/**'], ['@/app/*'], 'features stand below app'),
+)

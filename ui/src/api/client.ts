@@ -1,0 +1,48 @@
+/** Requests to the API: typed by its description, with errors as `ApiProblem`. */
+import createClient from 'openapi-fetch'
+import type { paths } from './schema.gen'
+import type { Problem, ProblemField } from './types'
+
+export const api = createClient<paths>({ baseUrl: '/', credentials: 'same-origin' })
+
+/** An answer that is an error, in the API's own words. Status 0: nobody answered. */
+export class ApiProblem extends Error {
+  readonly status: number
+  readonly kind: string
+  readonly title: string
+  readonly fields: readonly ProblemField[]
+
+  constructor(status: number, problem: Partial<Problem>) {
+    super(problem.detail ?? '')
+    this.status = status
+    this.kind = (problem.type ?? '').replace('/problems/', '')
+    this.title = problem.title ?? ''
+    this.fields = problem.errors ?? []
+  }
+}
+
+interface Answer<T> {
+  data?: T
+  error?: unknown
+  response: Response
+}
+
+/** Returns the content of an answer. Throws ApiProblem. */
+export async function take<T>(asked: Promise<Answer<T>>): Promise<T> {
+  const { data, error, response } = await answered(asked)
+  if (response.ok) return data as T
+  throw new ApiProblem(response.status, isProblem(error) ? error : {})
+}
+
+async function answered<T>(asked: Promise<Answer<T>>): Promise<Answer<T>> {
+  try {
+    return await asked
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error
+    throw new ApiProblem(0, { type: '/problems/unreachable' })
+  }
+}
+
+function isProblem(value: unknown): value is Problem {
+  return typeof value === 'object' && value !== null && 'detail' in value
+}

@@ -1,0 +1,56 @@
+/** Where the program begins. */
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { App as AntApp, ConfigProvider } from 'antd'
+import en from 'antd/locale/en_US'
+import zh from 'antd/locale/zh_CN'
+import { StrictMode, useEffect } from 'react'
+import { createRoot } from 'react-dom/client'
+import { ApiProblem } from '@/api/client'
+import { startLive } from '@/live/live'
+import { changeLanguage, startLanguages } from '@/shared/i18n'
+import { settings, useSettings } from '@/shared/settings'
+import './app.css'
+import { makeRouter } from './router'
+import { themeOf, useDark } from './theme'
+
+const TRIES = 2
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 30_000, // events say sooner when something has changed
+      refetchOnWindowFocus: false,
+      // What the server has refused, it will refuse again.
+      retry: (count, error) => count < TRIES && !(error instanceof ApiProblem && error.status >= 400 && error.status < 500),
+    },
+  },
+})
+const router = makeRouter(queries)
+const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce
+
+function Program() {
+  const isDark = useDark()
+  const { language } = useSettings()
+  useEffect(() => changeLanguage(language), [language])
+  return (
+    <ConfigProvider theme={themeOf(isDark)} locale={language === 'zh' ? zh : en} button={{ autoInsertSpace: false }} {...(nonce ? { csp: { nonce } } : {})}>
+      <AntApp className="app">
+        <RouterProvider router={router} />
+      </AntApp>
+    </ConfigProvider>
+  )
+}
+
+const root = document.getElementById('root')
+if (root) {
+  await startLanguages(settings().language)
+  startLive(queries)
+  createRoot(root).render(
+    <StrictMode>
+      <QueryClientProvider client={queries}>
+        <Program />
+      </QueryClientProvider>
+    </StrictMode>,
+  )
+}

@@ -1,0 +1,264 @@
+/** The addresses: the path names a thing, the search says how one looks at it. */
+import type { QueryClient } from '@tanstack/react-query'
+import {
+  createRootRouteWithContext, createRoute, createRouter, Outlet, redirect, useNavigate,
+} from '@tanstack/react-router'
+import { z } from 'zod'
+import { ApiProblem } from '@/api/client'
+import { me } from '@/entities/queries'
+import { RUN_STATES } from '@/entities/states'
+import { CodePage, LoginPage, PasswordPage } from '@/features/account/pages'
+import { Attempt } from '@/features/attempt/Attempt'
+import { ClusterPage } from '@/features/cluster/ClusterPage'
+import { ProjectsPage } from '@/features/projects/ProjectsPage'
+import { RunPage } from '@/features/run/RunPage'
+import { RunsPage } from '@/features/runs/RunsPage'
+import { StartDrawer } from '@/features/start/StartDrawer'
+import { TodayPage } from '@/features/today/TodayPage'
+import { WorkflowPage } from '@/features/workflow/WorkflowPage'
+import { WorkflowsPage } from '@/features/workflows/WorkflowsPage'
+import { Failed, Missing } from './failures'
+import { Shell } from './Shell'
+
+const opt = <T extends z.ZodType>(type: T) => type.optional().catch(undefined)
+const text = opt(z.string())
+const number = opt(z.coerce.number().int().min(0))
+const inProject = { project: text }
+const startOf = { start: text } // the workflow whose start form is open, as PROJECT/NAME
+
+const root = createRootRouteWithContext<{ queries: QueryClient }>()({
+  component: Outlet,
+  notFoundComponent: () => <Shell><Missing /></Shell>,
+})
+
+const login = createRoute({
+  getParentRoute: () => root,
+  path: '/login',
+  validateSearch: z.object({ to: text }),
+  component: function Login() {
+    const { to } = login.useSearch()
+    // Only a path of ours: no other site is gone to.
+    const next = to?.startsWith('/') && !to.startsWith('//') ? to : '/today'
+    return <LoginPage isOver={to !== undefined} onIn={() => router().history.replace(next)} />
+  },
+})
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  component: function SignIn() {
+    const navigate = useNavigate()
+    return <CodePage onIn={() => void navigate({ to: '/today', replace: true })} />
+  },
+})
+
+const password = createRoute({
+  getParentRoute: () => root,
+  path: '/password',
+  beforeLoad: ({ context }) => whoIs(context.queries),
+  component: function Password() {
+    const navigate = useNavigate()
+    return <PasswordPage onDone={() => void navigate({ to: '/today' })} />
+  },
+})
+
+/** Everything behind the sign-in. */
+const inside = createRoute({
+  getParentRoute: () => root,
+  id: 'inside',
+  beforeLoad: async ({ context, location }) => {
+    const who = await whoIs(context.queries, location.href)
+    if (who?.must_change_password) throw redirect({ to: '/password' })
+  },
+  component: () => <Shell><Outlet /></Shell>,
+  errorComponent: ({ error }) => <Shell><Failed error={error instanceof Error ? error : new Error(String(error))} /></Shell>,
+})
+
+const index = createRoute({
+  getParentRoute: () => inside,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/today', replace: true })
+  },
+})
+
+const today = createRoute({
+  getParentRoute: () => inside,
+  path: '/today',
+  validateSearch: z.object({ ...inProject, hours: number }),
+  component: function Today() {
+    const { project, hours } = today.useSearch()
+    const navigate = today.useNavigate()
+    return <TodayPage project={project} hours={hours} onHours={(value) => void navigate({ search: (old) => ({ ...old, hours: value }), replace: true })} />
+  },
+})
+
+const projects = createRoute({ getParentRoute: () => inside, path: '/projects', component: ProjectsPage })
+
+const workflows = createRoute({
+  getParentRoute: () => inside,
+  path: '/workflows',
+  validateSearch: z.object({ ...inProject, ...startOf, q: text, sort: text }),
+  component: function Workflows() {
+    const search = workflows.useSearch()
+    const navigate = workflows.useNavigate()
+    const [project, name] = (search.start ?? '').split('/')
+    return (
+      <>
+        <WorkflowsPage
+          project={search.project}
+          search={search}
+          onSearch={(to) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true })}
+          onOpen={(one, of) => void navigate({ to: '/projects/$project/workflows/$name', params: { project: one, name: of } })}
+          onStart={(one, of) => void navigate({ search: (old) => ({ ...old, start: `${one}/${of}` }) })}
+        />
+        {project && name ? (
+          <StartDrawer
+            key={search.start}
+            project={project}
+            name={name}
+            onClose={() => void navigate({ search: (old) => ({ ...old, start: undefined }) })}
+            onStarted={(id) => void navigate({ to: '/runs/$id', params: { id: String(id) } })}
+          />
+        ) : null}
+      </>
+    )
+  },
+})
+
+const workflow = createRoute({
+  getParentRoute: () => inside,
+  path: '/projects/$project/workflows/$name',
+  validateSearch: z.object({
+    tab: opt(z.enum(['graph', 'definition', 'runs', 'schedules', 'versions'])),
+    version: number,
+    sel: text,
+    start: opt(z.literal(1)),
+  }),
+  component: function Workflow() {
+    const { project, name } = workflow.useParams()
+    const { tab, version, sel, start } = workflow.useSearch()
+    const navigate = workflow.useNavigate()
+    const open = (id: number): void => void navigate({ to: '/runs/$id', params: { id: String(id) } })
+    return (
+      <>
+        <WorkflowPage
+          key={`${project}/${name}`}
+          project={project}
+          name={name}
+          tab={tab}
+          version={version}
+          chosen={sel}
+          onView={(to) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true })}
+          onStart={() => void navigate({ search: (old) => ({ ...old, start: 1 as const }) })}
+          onRun={open}
+        />
+        {start ? <StartDrawer project={project} name={name} onClose={() => void navigate({ search: (old) => ({ ...old, start: undefined }) })} onStarted={open} /> : null}
+      </>
+    )
+  },
+})
+
+const runs = createRoute({
+  getParentRoute: () => inside,
+  path: '/runs',
+  validateSearch: z.object({ ...inProject, workflow: text, state: opt(z.array(z.enum(RUN_STATES))) }),
+  component: function Runs() {
+    const search = runs.useSearch()
+    const navigate = runs.useNavigate()
+    return (
+      <RunsPage
+        project={search.project}
+        search={search}
+        onSearch={(to) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true })}
+        onOpen={(id) => void navigate({ to: '/runs/$id', params: { id: String(id) } })}
+      />
+    )
+  },
+})
+
+const run = createRoute({
+  getParentRoute: () => inside,
+  path: '/runs/$id',
+  validateSearch: z.object({
+    tab: opt(z.enum(['graph', 'gantt', 'tasks', 'parameters', 'events'])),
+    task: text,
+    attempt: number,
+    panel: opt(z.enum(['log', 'why', 'outputs', 'details'])),
+    byte: number,
+  }),
+  component: function Run() {
+    const id = Number(run.useParams().id)
+    const { tab, task, attempt, panel, byte } = run.useSearch()
+    const navigate = run.useNavigate()
+    if (!Number.isSafeInteger(id) || id < 1) return <Missing />
+    return (
+      <RunPage
+        key={id}
+        id={id}
+        tab={tab}
+        task={task}
+        onTab={(to) => void navigate({ search: (old) => ({ ...old, tab: to }), replace: true })}
+        onTask={(to) => void navigate({ search: (old) => ({ tab: old.tab, panel: old.panel, task: to }) })}
+        onRun={(to) => void navigate({ to: '/runs/$id', params: { id: String(to) } })}
+        drawer={(of, actions) =>
+          task ? (
+            <Attempt
+              key={task}
+              run={of.id}
+              zone={of.timezone}
+              name={task}
+              attempt={attempt}
+              tab={panel}
+              byte={byte}
+              onChange={(to) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true })}
+              onClose={() => void navigate({ search: (old) => ({ tab: old.tab }) })}
+              actions={actions}
+            />
+          ) : null
+        }
+      />
+    )
+  },
+})
+
+const cluster = createRoute({ getParentRoute: () => inside, path: '/cluster', component: ClusterPage })
+
+const tree = root.addChildren([
+  login, signIn, password,
+  inside.addChildren([index, today, projects, workflows, workflow, runs, run, cluster]),
+])
+
+/** Returns who is signed in; goes to the sign-in if nobody is. */
+async function whoIs(queries: QueryClient, to?: string) {
+  try {
+    return await queries.ensureQueryData(me)
+  } catch (error) {
+    if (error instanceof ApiProblem && error.status === 401) {
+      throw redirect({ to: '/login', search: { to: to === '/' ? undefined : to } })
+    }
+    if (error instanceof ApiProblem && error.status === 0) return null // the pages say so
+    throw error
+  }
+}
+
+let made: ReturnType<typeof create> | null = null
+
+function create(queries: QueryClient) {
+  return createRouter({ routeTree: tree, context: { queries }, defaultPreload: false, scrollRestoration: true })
+}
+
+export function makeRouter(queries: QueryClient) {
+  return (made ??= create(queries))
+}
+
+function router() {
+  if (!made) throw new Error('the router is made first')
+  return made
+}
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof create>
+  }
+}

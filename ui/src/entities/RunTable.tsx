@@ -1,0 +1,25 @@
+/** Runs as rows. */
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import type { Instance } from '@/api/types'
+import { useT } from '@/shared/i18n'
+import { Lasting, Time } from '@/shared/time/Time'
+import { DataTable, type Column } from '@/shared/ui/DataTable'
+import { StateMark } from './marks'
+import { hasEnded } from './states'
+
+export function RunTable({ rows, onOpen, footer, bare = false }: { rows: readonly Instance[]; onOpen: (id: number) => void; footer?: ReactNode; bare?: boolean }) {
+  const t = useT()
+  const columns: Column<Instance>[] = [
+    { key: 'id', title: '#', width: '76px', render: (run) => <Link className="num" to="/runs/$id" params={{ id: String(run.id) }}>{run.id}</Link> },
+    { key: 'state', title: t('common.state'), width: '128px', render: (run) => <StateMark state={run.state} /> },
+    ...(bare
+      ? []
+      : [{ key: 'workflow', title: t('common.workflow'), width: 'minmax(140px, 1.3fr)', render: (run: Instance) => <span className="path"><span className="dim">{run.project}/</span>{run.workflow}</span> }]),
+    { key: 'logical', title: t('time.logical'), width: 'minmax(190px, 1fr)', hide: 'medium', render: (run) => <Time at={run.logical_time} zone={run.timezone} /> },
+    { key: 'started', title: t('common.started'), width: 'minmax(190px, 1fr)', hide: 'narrow', render: (run) => <Time at={run.started_at} zone={run.timezone} /> },
+    { key: 'duration', title: t('common.duration'), width: '104px', render: (run) => <Lasting from={run.started_at} to={hasEnded(run.state) ? run.finished_at : null} /> },
+    { key: 'reason', title: t('common.reason'), width: 'minmax(120px, 1.6fr)', hide: 'medium', render: (run) => <span className="cut dim" title={run.reason ?? ''}>{run.reason ?? ''}</span> },
+  ]
+  return <DataTable label={t('nav.runs')} rows={rows} columns={columns} rowKey={(run) => run.id} onOpen={(run) => onOpen(run.id)} footer={footer} />
+}

@@ -1,0 +1,152 @@
+/** What is asked of the API, with the keys under which answers are kept. Events renew them. */
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { api, ApiProblem, take } from '@/api/client'
+import type { WorkflowState } from '@/api/types'
+
+const PAGE = 100
+export const LOG_BYTES = 64 * 1024 // of one part
+
+export const me = queryOptions({
+  queryKey: ['me'],
+  queryFn: () => take(api.GET('/api/v1/me')),
+  staleTime: 60_000,
+  retry: (count, error) => !(error instanceof ApiProblem && error.status === 401) && count < 2,
+})
+
+export const projects = queryOptions({
+  queryKey: ['projects'],
+  queryFn: () => take(api.GET('/api/v1/projects', { params: { query: { limit: 200 } } })),
+})
+
+export const workflows = (project: string | undefined, search: string | undefined) =>
+  infiniteQueryOptions({
+    queryKey: ['workflows', { project, search }],
+    queryFn: ({ pageParam }) =>
+      take(api.GET('/api/v1/workflows', { params: { query: { project, search: search || undefined, limit: PAGE, cursor: pageParam } } })),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next ?? null,
+    placeholderData: keepPreviousData,
+  })
+
+export const workflow = (project: string, name: string) =>
+  queryOptions({
+    queryKey: ['workflows', 'one', project, name],
+    queryFn: () => take(api.GET('/api/v1/projects/{project}/workflows/{name}', { params: { path: { project, name } } })),
+  })
+
+export const versions = (project: string, name: string) =>
+  queryOptions({
+    queryKey: ['workflows', 'versions', project, name],
+    queryFn: () =>
+      take(api.GET('/api/v1/projects/{project}/workflows/{name}/versions', { params: { path: { project, name }, query: { limit: PAGE } } })),
+  })
+
+export const version = (project: string, name: string, number: number) =>
+  queryOptions({
+    queryKey: ['version', project, name, number],
+    queryFn: () =>
+      take(
+        api.GET('/api/v1/projects/{project}/workflows/{name}/versions/{version}', {
+          params: { path: { project, name, version: number } },
+        }),
+      ),
+    staleTime: Infinity, // a version never changes
+  })
+
+export const schedules = (project: string | undefined) =>
+  queryOptions({
+    queryKey: ['schedules', { project }],
+    queryFn: () => take(api.GET('/api/v1/schedules', { params: { query: { project, limit: 200 } } })),
+  })
+
+export const workflowSchedules = (project: string, name: string) =>
+  queryOptions({
+    queryKey: ['schedules', project, name],
+    queryFn: () =>
+      take(api.GET('/api/v1/projects/{project}/workflows/{name}/schedules', { params: { path: { project, name } } })),
+  })
+
+export const preview = (id: number) =>
+  queryOptions({
+    queryKey: ['schedules', 'preview', id],
+    queryFn: () => take(api.GET('/api/v1/schedules/{schedule_id}/preview', { params: { path: { schedule_id: id } } })),
+  })
+
+export interface RunFilter {
+  project?: string | undefined
+  workflow?: string | undefined
+  state?: WorkflowState[] | undefined
+  since?: string | undefined
+  limit?: number | undefined
+}
+
+/** The newest runs, as one page. */
+export const recentRuns = (filter: RunFilter) =>
+  queryOptions({
+    queryKey: ['instances', filter],
+    queryFn: () => take(api.GET('/api/v1/instances', { params: { query: filter } })),
+    placeholderData: keepPreviousData,
+  })
+
+/** All runs, page after page. */
+export const runs = (filter: RunFilter) =>
+  infiniteQueryOptions({
+    queryKey: ['instances', 'pages', filter],
+    queryFn: ({ pageParam }) =>
+      take(api.GET('/api/v1/instances', { params: { query: { ...filter, limit: PAGE, cursor: pageParam } } })),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next ?? null,
+    placeholderData: keepPreviousData,
+  })
+
+export const run = (id: number) =>
+  queryOptions({
+    queryKey: ['instance', id],
+    queryFn: () => take(api.GET('/api/v1/instances/{instance_id}', { params: { path: { instance_id: id } } })),
+  })
+
+export const attempts = (id: number) =>
+  queryOptions({
+    queryKey: ['instance', id, 'all'],
+    queryFn: () =>
+      take(
+        api.GET('/api/v1/instances/{instance_id}', {
+          params: { path: { instance_id: id }, query: { attempts: 'all' } },
+        }),
+      ),
+  })
+
+export const whyRun = (id: number) =>
+  queryOptions({
+    queryKey: ['why', id],
+    queryFn: () => take(api.GET('/api/v1/instances/{instance_id}/why', { params: { path: { instance_id: id } } })),
+  })
+
+export const whyTask = (instance: number, id: number) =>
+  queryOptions({
+    queryKey: ['why', instance, id],
+    queryFn: () =>
+      take(api.GET('/api/v1/task-instances/{task_instance_id}/why', { params: { path: { task_instance_id: id } } })),
+  })
+
+export const task = (id: number) =>
+  queryOptions({
+    queryKey: ['task', id],
+    queryFn: () =>
+      take(api.GET('/api/v1/task-instances/{task_instance_id}', { params: { path: { task_instance_id: id } } })),
+  })
+
+export const cluster = queryOptions({
+  queryKey: ['cluster'],
+  queryFn: () => take(api.GET('/api/v1/cluster')),
+  refetchInterval: 5000, // no event tells of load
+})
+
+/** Reads a part of a log; a negative offset counts from its end. */
+export function readLog(id: number, offset: number, limit: number) {
+  return take(
+    api.GET('/api/v1/task-instances/{task_instance_id}/log', {
+      params: { path: { task_instance_id: id }, query: { offset, limit } },
+    }),
+  )
+}

@@ -1,0 +1,135 @@
+/** What one attempt of a task did: log, why, outputs, details. */
+import { useQuery } from '@tanstack/react-query'
+import { Drawer, Select, Tabs } from 'antd'
+import type { ReactNode } from 'react'
+import { attempts as attemptsOf, task as taskOf, whyTask } from '@/entities/queries'
+import { Findings, StateMark, Trouble } from '@/entities/marks'
+import { taskHasEnded } from '@/entities/states'
+import { useT } from '@/shared/i18n'
+import { Lasting, Time } from '@/shared/time/Time'
+import { Code, Empty, Facts, Loading } from '@/shared/ui/parts'
+import { useWidth } from '@/shared/ui/DataTable'
+import { LogView } from './LogView'
+
+export type AttemptTab = 'log' | 'why' | 'outputs' | 'details'
+
+interface Props {
+  run: number
+  zone: string
+  name: string
+  attempt: number | undefined
+  tab: AttemptTab | undefined
+  byte: number | undefined
+  onChange: (to: { attempt?: number | undefined; panel?: AttemptTab | undefined; byte?: number | undefined }) => void
+  onClose: () => void
+  actions: (task: { id: number; task: string; state: string }) => ReactNode
+}
+
+export function Attempt({ run, zone, name, attempt, tab, byte, onChange, onClose, actions }: Props) {
+  const t = useT()
+  const width = useWidth()
+  const { data, error } = useQuery(attemptsOf(run))
+  const own = data?.tasks.filter((task) => task.task === name).sort((a, b) => a.attempt - b.attempt) ?? []
+  const shown = own.find((task) => task.attempt === attempt) ?? own.at(-1)
+  const title = (
+    <div className="attempt-title">
+      <span className="mono">{name}</span>
+      {shown ? <StateMark state={shown.state} /> : null}
+      {own.length > 1 ? (
+        <Select
+          size="small"
+          aria-label={t('attempt.choose')}
+          value={shown?.attempt}
+          onChange={(value: number) => onChange({ attempt: value, byte: undefined })}
+          options={own.map((task) => ({ value: task.attempt, label: `${t('common.attempt')} ${task.attempt}` }))}
+        />
+      ) : null}
+    </div>
+  )
+  return (
+    <Drawer
+      open
+      onClose={onClose}
+      size={width < 760 ? width : Math.min(920, width * 0.62)}
+      title={title}
+      extra={shown && width >= 760 ? <div className="row">{actions(shown)}</div> : undefined}
+      mask={false}
+      classNames={{ body: 'attempt-body' }}
+    >
+      {error ? <Trouble error={error} /> : null}
+      {data && !shown ? <Empty title={t('error.notFound.detail')} /> : null}
+      {shown ? (
+        <>
+          {shown.reason ? <p className={`reason tone-text-${shown.state}`}>{shown.reason}</p> : null}
+          <Tabs
+            className="fill-tabs"
+            size="small"
+            activeKey={tab ?? 'log'}
+            onChange={(key) => onChange({ panel: key as AttemptTab, byte: undefined })}
+            destroyOnHidden
+            items={[
+              { key: 'log', label: t('attempt.log'), children: <LogTab run={run} id={shown.id} started={shown.started_at !== null} byte={byte ?? null} onByte={(value) => onChange({ byte: value ?? undefined })} /> },
+              { key: 'why', label: t('attempt.why'), children: <Why run={run} id={shown.id} /> },
+              { key: 'outputs', label: t('attempt.outputs'), children: <Outputs id={shown.id} /> },
+              { key: 'details', label: t('attempt.details'), children: <Details id={shown.id} zone={zone} /> },
+            ]}
+          />
+          {width < 760 ? <div className="row attempt-actions">{actions(shown)}</div> : null}
+        </>
+      ) : null}
+    </Drawer>
+  )
+}
+
+function LogTab({ run, id, started, byte, onByte }: { run: number; id: number; started: boolean; byte: number | null; onByte: (byte: number | null) => void }) {
+  const t = useT()
+  if (started) return <LogView key={id} id={id} byte={byte} onByte={onByte} />
+  return (
+    <div className="pad">
+      <p>{t('log.notStarted')}</p>
+      <Why run={run} id={id} />
+    </div>
+  )
+}
+
+function Why({ run, id }: { run: number; id: number }) {
+  const t = useT()
+  const { data, error, refetch } = useQuery(whyTask(run, id))
+  if (error) return <Trouble error={error} retry={() => void refetch()} />
+  return data ? <Findings findings={data.findings} empty={t('run.noFindings')} /> : <Loading rows={3} />
+}
+
+function Outputs({ id }: { id: number }) {
+  const t = useT()
+  const { data, error } = useQuery(taskOf(id))
+  if (error) return <Trouble error={error} />
+  if (!data) return <Loading rows={3} />
+  const outputs = Object.entries(data.outputs)
+  if (!outputs.length) return <Empty title={t('attempt.noOutputs')} />
+  return <Facts items={outputs.map(([name, value]) => [<code key="n">{name}</code>, <code key="v" className="wrap-any">{value}</code>])} />
+}
+
+function Details({ id, zone }: { id: number; zone: string }) {
+  const t = useT()
+  const { data, error } = useQuery(taskOf(id))
+  if (error) return <Trouble error={error} />
+  if (!data) return <Loading rows={6} />
+  const end = taskHasEnded(data.state) ? data.finished_at : null
+  return (
+    <>
+      <Facts
+        items={[
+          [t('common.type'), data.type],
+          [t('common.attempt'), data.attempt],
+          [t('common.worker'), data.worker ?? '–'],
+          [t('cluster.workerGroup'), data.worker_group],
+          [t('run.queued'), <Time key="q" at={data.queued_at} zone={zone} />],
+          [t('common.started'), <Time key="s" at={data.started_at} zone={zone} />],
+          [t('common.duration'), <Lasting key="d" from={data.started_at} to={end} />],
+          [t('run.exit'), data.exit_code ?? '–'],
+        ]}
+      />
+      {Object.keys(data.detail).length ? <Code text={JSON.stringify(data.detail, null, 2)} /> : null}
+    </>
+  )
+}

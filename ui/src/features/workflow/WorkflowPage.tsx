@@ -1,0 +1,204 @@
+/** One workflow: what it does, when it runs, how it changed. */
+import { CaretRightOutlined } from '@ant-design/icons'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { Alert, Button, Tabs, Tag } from 'antd'
+import { toString as cronText } from 'cronstrue/dist/cronstrue-i18n'
+import { useEffect, useMemo, useState } from 'react'
+import type { FireTime, Schedule } from '@/api/types'
+import { Act, Trouble, useRefusal } from '@/entities/marks'
+import { preview as previewOf, runs as runsOf, version as versionOf, versions as versionsOf, workflow as workflowOf, workflowSchedules } from '@/entities/queries'
+import { RunTable } from '@/entities/RunTable'
+import { Graph, type PictureTask } from '@/graph/Graph'
+import { useT } from '@/shared/i18n'
+import { useSettings } from '@/shared/settings'
+import { timeText } from '@/shared/time/format'
+import { Time } from '@/shared/time/Time'
+import { Code, Empty, Facts, Loading, PageHead, Panel } from '@/shared/ui/parts'
+
+export type WorkflowTab = 'graph' | 'definition' | 'runs' | 'schedules' | 'versions'
+
+interface Props {
+  project: string
+  name: string
+  tab: WorkflowTab | undefined
+  version: number | undefined
+  chosen: string | undefined
+  onView: (to: { tab?: WorkflowTab | undefined; version?: number | undefined; sel?: string | undefined }) => void
+  onStart: () => void
+  onRun: (id: number) => void
+}
+
+interface TaskText {
+  name: string
+  type: string
+  depends_on?: string[]
+  description?: string
+  [key: string]: unknown
+}
+
+export function WorkflowPage({ project, name, tab, version, chosen, onView, onStart, onRun }: Props) {
+  const t = useT()
+  const newest = useQuery(workflowOf(project, name))
+  const isOld = version !== undefined && version !== newest.data?.version
+  const old = useQuery({ ...versionOf(project, name, version ?? 0), enabled: isOld && newest.data !== undefined })
+  const refusal = useRefusal('run.operate', project)
+  if (newest.error && !newest.data) return <Trouble error={newest.error} retry={() => void newest.refetch()} />
+  if (!newest.data) return <Loading rows={12} />
+  const definition = isOld ? old.data?.definition : newest.data.definition
+  return (
+    <div className="page-fill">
+      <PageHead crumbs={<Link to="/workflows" search={{ project }}>{project}</Link>} title={name} mark={<Tag className="num">v{version ?? newest.data.version}</Tag>}>
+        <Act refusal={refusal} type="primary" icon={<CaretRightOutlined />} onClick={onStart}>{t('workflows.start')}</Act>
+      </PageHead>
+      {newest.data.description ? <p className="lead">{newest.data.description}</p> : null}
+      {isOld ? <Alert type="info" title={t('workflow.isOld', { version })} action={<Button size="small" onClick={() => onView({ version: undefined })}>{t('workflow.showNewest')}</Button>} /> : null}
+      {old.error ? <Trouble error={old.error} /> : null}
+      <Tabs
+        className="fill-tabs"
+        activeKey={tab ?? 'graph'}
+        onChange={(key) => onView({ tab: key as WorkflowTab })}
+        destroyOnHidden
+        items={[
+          { key: 'graph', label: t('workflow.graph'), children: definition ? <GraphTab definition={definition} chosen={chosen} onChoose={(sel) => onView({ sel })} /> : <Loading /> },
+          { key: 'definition', label: t('workflow.definition'), children: definition ? <DefinitionText definition={definition} /> : <Loading /> },
+          { key: 'runs', label: t('workflow.runs'), children: <RunsTab project={project} name={name} onRun={onRun} /> },
+          { key: 'schedules', label: t('workflow.schedules'), children: <Schedules project={project} name={name} /> },
+          { key: 'versions', label: t('workflow.versions'), children: <Versions project={project} name={name} shown={version ?? newest.data.version} onShow={(number) => onView({ version: number, tab: 'graph' })} /> },
+        ]}
+      />
+    </div>
+  )
+}
+
+function GraphTab({ definition, chosen, onChoose }: { definition: Record<string, unknown>; chosen: string | undefined; onChoose: (name: string) => void }) {
+  const t = useT()
+  const tasks = useMemo(() => (definition.tasks ?? []) as TaskText[], [definition])
+  const picture = useMemo(() => tasks.map((task): PictureTask => ({ name: task.name, type: task.type, dependsOn: task.depends_on ?? [], state: null })), [tasks])
+  const one = tasks.find((task) => task.name === chosen)
+  return (
+    <div className="graph-frame">
+      <Graph tasks={picture} chosen={chosen} onChoose={onChoose} />
+      {one ? (
+        <aside className="inspector" aria-label={one.name}>
+          <h2 className="mono">{one.name}</h2>
+          {one.description ? <p className="dim">{one.description}</p> : null}
+          <Facts items={[[t('common.type'), one.type], [t('workflow.dependsOn'), one.depends_on?.join(', ') ?? '–']]} />
+          <DefinitionText definition={Object.fromEntries(Object.entries(one).filter(([key]) => !['name', 'type', 'depends_on', 'description'].includes(key)))} />
+        </aside>
+      ) : null}
+    </div>
+  )
+}
+
+function DefinitionText({ definition }: { definition: Record<string, unknown> }) {
+  const [text, setText] = useState<string | null>(null)
+  useEffect(() => {
+    let isGone = false
+    void import('yaml').then(({ stringify }) => {
+      if (!isGone) setText(stringify(definition, { lineWidth: 100 }))
+    })
+    return () => {
+      isGone = true
+    }
+  }, [definition])
+  return text === null ? <Loading rows={8} /> : <Code text={text} />
+}
+
+function RunsTab({ project, name, onRun }: { project: string; name: string; onRun: (id: number) => void }) {
+  const t = useT()
+  const list = useInfiniteQuery(runsOf({ project, workflow: name }))
+  const rows = list.data?.pages.flatMap((page) => page.items) ?? []
+  if (list.error) return <Trouble error={list.error} retry={() => void list.refetch()} />
+  if (list.isPending) return <Loading />
+  if (!rows.length) return <Empty title={t('workflow.noRuns')} />
+  return <RunTable bare rows={rows} onOpen={onRun} footer={list.hasNextPage ? <Button size="small" onClick={() => void list.fetchNextPage()}>{t('common.more')}</Button> : <span className="dim num">{t('common.rows', { count: rows.length })}</span>} />
+}
+
+function Schedules({ project, name }: { project: string; name: string }) {
+  const t = useT()
+  const { data, error, refetch } = useQuery(workflowSchedules(project, name))
+  if (error) return <Trouble error={error} retry={() => void refetch()} />
+  if (!data) return <Loading />
+  if (!data.items.length) return <Empty title={t('workflow.noSchedules')} />
+  return (
+    <div className="stack">
+      {data.items.map((one) => (
+        <SchedulePanel key={one.id} schedule={one} />
+      ))}
+    </div>
+  )
+}
+
+function SchedulePanel({ schedule }: { schedule: Schedule }) {
+  const t = useT()
+  const { data } = useQuery(previewOf(schedule.id))
+  return (
+    <Panel title={<code>{schedule.cron}</code>} aside={<Tag color={schedule.enabled ? 'success' : 'default'}>{schedule.enabled ? t('workflow.enabled') : t('workflow.disabled')}</Tag>}>
+      <div className="columns">
+        <div>
+          <p>{useCronText(schedule.cron)}</p>
+          <Facts
+            items={[
+              [t('workflow.zone'), schedule.timezone],
+              [t('workflow.missed'), schedule.missed],
+              ...(schedule.calendar ? ([[t('workflow.calendar'), schedule.calendar]] as [string, string][]) : []),
+              ...Object.entries(schedule.parameters).map(([key, value]): [React.ReactNode, React.ReactNode] => [<code key="k">{key}</code>, <code key="v">{value}</code>]),
+            ]}
+          />
+        </div>
+        <div>
+          <h3>{t('workflow.fires')}</h3>
+          {data ? <Fires times={data.fire_times} zone={schedule.timezone} /> : <Loading rows={4} />}
+        </div>
+      </div>
+    </Panel>
+  )
+}
+
+function useCronText(cron: string): string {
+  const { language } = useSettings()
+  try {
+    // Quartz's day of the week begins with Sunday as 1.
+    return cronText(cron, { locale: language === 'zh' ? 'zh_CN' : 'en', dayOfWeekStartIndexZero: false, use24HourTimeFormat: true })
+  } catch {
+    return ''
+  }
+}
+
+function Fires({ times, zone }: { times: readonly FireTime[]; zone: string }) {
+  const { language } = useSettings()
+  return (
+    <ol className="fires">
+      {times.slice(0, 10).map((time, index) => (
+        <li key={index} className={time.fires ? undefined : 'left-out'}>
+          <span className="num">{timeText(time.utc, zone, language)}</span>
+          {time.marks.map((mark) => (
+            <Tag key={mark} color="warning">{mark}</Tag>
+          ))}
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function Versions({ project, name, shown, onShow }: { project: string; name: string; shown: number; onShow: (version: number) => void }) {
+  const t = useT()
+  const { data, error } = useQuery(versionsOf(project, name))
+  if (error) return <Trouble error={error} />
+  if (!data) return <Loading />
+  return (
+    <ul className="versions">
+      {data.items.map((one, index) => (
+        <li key={one.version} className={one.version === shown ? 'chosen' : undefined}>
+          <strong className="num">v{one.version}</strong>
+          {index === 0 ? <Tag color="success">{t('workflow.newest')}</Tag> : null}
+          <Time at={one.created_at} />
+          <code className="dim wide-only">{one.digest.slice(0, 12)}</code>
+          <span className="grow" />
+          <Button size="small" disabled={one.version === shown} onClick={() => onShow(one.version)}>{t('workflow.showVersion')}</Button>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,172 @@
+/** All workflows: which are healthy, what fires next. */
+import { CaretRightOutlined } from '@ant-design/icons'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { Button, Input } from 'antd'
+import { useMemo } from 'react'
+import type { Instance, Me, Workflow } from '@/api/types'
+import { Act, may, StateMark, Trouble } from '@/entities/marks'
+import { me as meOf, recentRuns, schedules as schedulesOf, workflows as workflowsOf } from '@/entities/queries'
+import { hasEnded, lookOf } from '@/entities/states'
+import { useT } from '@/shared/i18n'
+import { durationText } from '@/shared/time/format'
+import { Time } from '@/shared/time/Time'
+import { DataTable, type Column } from '@/shared/ui/DataTable'
+import { Code, Empty, Loading, PageHead } from '@/shared/ui/parts'
+
+export interface WorkflowsSearch {
+  q?: string | undefined
+  sort?: string | undefined
+}
+
+interface Props {
+  project: string | undefined
+  search: WorkflowsSearch
+  onSearch: (to: WorkflowsSearch) => void
+  onOpen: (project: string, name: string) => void
+  onStart: (project: string, name: string) => void
+}
+
+const BARS = 14
+const keyOf = (project: string, workflow: string): string => `${project}/${workflow}`
+
+export function WorkflowsPage({ project, search, onSearch, onOpen, onStart }: Props) {
+  const t = useT()
+  const list = useInfiniteQuery(workflowsOf(project, search.q))
+  const recent = useQuery(recentRuns({ project, limit: 200 }))
+  const plans = useQuery(schedulesOf(project))
+  const { data: who } = useQuery(meOf)
+  const runs = useMemo(() => byWorkflow(recent.data?.items ?? []), [recent.data])
+  const next = useMemo(() => nextFires(plans.data?.items ?? []), [plans.data])
+  const rows = useMemo(() => {
+    const found = list.data?.pages.flatMap((page) => page.items) ?? []
+    return sorted(found, search.sort, runs, next)
+  }, [list.data, search.sort, runs, next])
+  const sortBy = (key: string) => ({
+    active: search.sort === key ? ('ascending' as const) : search.sort === `-${key}` ? ('descending' as const) : null,
+    toggle: () => onSearch({ ...search, sort: search.sort === key ? `-${key}` : search.sort === `-${key}` ? undefined : key }),
+  })
+  const columns: Column<Workflow>[] = [
+    { key: 'name', title: t('common.name'), width: 'minmax(150px, 1.6fr)', sort: sortBy('name'), render: (one) => <span className="two-lines"><Link className="strong cut" to="/projects/$project/workflows/$name" params={{ project: one.project, name: one.name }}>{one.name}</Link><span className="dim cut">{project ? one.description : [one.project, one.description].filter(Boolean).join(' · ')}</span></span> },
+    { key: 'state', title: t('common.state'), width: '124px', sort: sortBy('state'), render: (one) => <LastState run={runs.get(keyOf(one.project, one.name))?.[0]} /> },
+    { key: 'runs', title: t('workflows.lastRuns'), width: '180px', hide: 'narrow', render: (one) => <RunBars runs={runs.get(keyOf(one.project, one.name)) ?? []} /> },
+    { key: 'next', title: t('workflows.nextFire'), width: 'minmax(190px, 210px)', hide: 'medium', sort: sortBy('next'), render: (one) => <Time at={next.get(keyOf(one.project, one.name)) ?? null} /> },
+    { key: 'tasks', title: t('common.tasks'), width: '84px', hide: 'medium', sort: sortBy('tasks'), render: (one) => <span className="num">{one.tasks}</span> },
+    { key: 'version', title: t('common.version'), width: '76px', hide: 'medium', render: (one) => <span className="num dim">v{one.version}</span> },
+    { key: 'start', title: '', width: '92px', render: (one) => <StartButton who={who} project={one.project} onClick={() => onStart(one.project, one.name)} /> },
+  ]
+  return (
+    <>
+      <PageHead title={t('workflows.title')} />
+      <div className="filters">
+        <Input
+          allowClear
+          data-search
+          className="filter-text wide"
+          placeholder={t('workflows.search')}
+          aria-label={t('workflows.search')}
+          value={search.q ?? ''}
+          onChange={(event) => onSearch({ ...search, q: event.target.value || undefined })}
+        />
+      </div>
+      {list.error ? <Trouble error={list.error} retry={() => void list.refetch()} /> : null}
+      {list.isPending ? <Loading rows={10} /> : null}
+      {list.data && !rows.length ? search.q ? <Empty title={t('workflows.noMatch')} /> : <FirstSteps /> : null}
+      {rows.length ? (
+        <DataTable
+          label={t('workflows.title')}
+          rows={rows}
+          columns={columns}
+          rowKey={(one) => keyOf(one.project, one.name)}
+          onOpen={(one) => onOpen(one.project, one.name)}
+          rowHeight={52}
+          footer={
+            <>
+              <span className="dim num">{t('common.rows', { count: rows.length })}{list.hasNextPage ? ' +' : ''}</span>
+              {list.hasNextPage ? <Button size="small" loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>{t('common.more')}</Button> : null}
+            </>
+          }
+        />
+      ) : null}
+    </>
+  )
+}
+
+export function FirstSteps() {
+  const t = useT()
+  return (
+    <Empty title={t('workflows.empty')}>
+      <p>{t('workflows.empty.detail')}</p>
+      <Code text={'cat > hello.yaml <<EOF\nname: hello\ntasks:\n  - name: hello\n    type: SHELL\n    params: {script: "echo hello, world"}\nEOF\nshoal apply hello.yaml'} />
+    </Empty>
+  )
+}
+
+function StartButton({ who, project, onClick }: { who: Me | undefined; project: string; onClick: () => void }) {
+  const t = useT()
+  const refusal = !who || may(who, 'run.operate', project) ? null : t('may.run.operate', { project })
+  return <Act refusal={refusal} size="small" icon={<CaretRightOutlined />} onClick={onClick}>{t('workflows.start')}</Act>
+}
+
+function LastState({ run }: { run: Instance | undefined }) {
+  const t = useT()
+  return run ? <StateMark state={run.state} /> : <span className="dim">{t('workflows.neverRan')}</span>
+}
+
+function RunBars({ runs }: { runs: readonly Instance[] }) {
+  const shown = runs.slice(0, BARS).reverse()
+  const lasted = (run: Instance): number => (run.started_at && run.finished_at ? Date.parse(run.finished_at) - Date.parse(run.started_at) : 0)
+  const longest = Math.max(1, ...shown.map(lasted))
+  return (
+    <span className="bars">
+      {shown.map((run) => (
+        <Link
+          key={run.id}
+          to="/runs/$id"
+          params={{ id: String(run.id) }}
+          className={`bar tone-${lookOf(run.state).tone}`}
+          aria-label={`#${run.id} ${run.state}`}
+          title={`#${run.id} · ${run.state}${lasted(run) ? ` · ${durationText(lasted(run))}` : ''}`}
+        >
+          <span style={{ height: `${hasEnded(run.state) ? Math.max(18, (100 * lasted(run)) / longest) : 100}%` }} />
+        </Link>
+      ))}
+    </span>
+  )
+}
+
+function byWorkflow(items: readonly Instance[]): Map<string, Instance[]> {
+  const found = new Map<string, Instance[]>()
+  for (const run of items) {
+    const key = keyOf(run.project, run.workflow)
+    const own = found.get(key)
+    if (own) own.push(run)
+    else found.set(key, [run])
+  }
+  return found
+}
+
+function nextFires(plans: readonly { project: string; workflow: string; next_fire_at: string | null }[]): Map<string, string> {
+  const found = new Map<string, string>()
+  for (const { project, workflow, next_fire_at: at } of plans) {
+    const old = found.get(keyOf(project, workflow))
+    if (at !== null && (old === undefined || at < old)) found.set(keyOf(project, workflow), at)
+  }
+  return found
+}
+
+// What is wrong comes first.
+const URGENCY = ['FAILED', 'STOPPED', 'PAUSED', 'PAUSING', 'STOPPING', 'QUEUED', 'RUNNING', 'SUCCEEDED']
+
+function sorted(rows: Workflow[], sort: string | undefined, runs: ReadonlyMap<string, Instance[]>, next: ReadonlyMap<string, string>): Workflow[] {
+  if (!sort) return rows
+  const key = sort.replace(/^-/, '')
+  const of = (one: Workflow): string | number => {
+    const id = keyOf(one.project, one.name)
+    if (key === 'state') return URGENCY.indexOf(runs.get(id)?.[0]?.state ?? '') + 1 || 99
+    if (key === 'next') return next.get(id) ?? '~'
+    return key === 'tasks' ? one.tasks : one.name
+  }
+  const sign = sort.startsWith('-') ? -1 : 1
+  return [...rows].sort((a, b) => (of(a) < of(b) ? -sign : of(a) > of(b) ? sign : 0))
+}

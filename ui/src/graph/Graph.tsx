@@ -1,0 +1,176 @@
+/** The picture of a graph: pan, zoom, find, choose. Read only. */
+import {
+  Background, BackgroundVariant, Controls, Handle, MiniMap, Position, ReactFlow, ReactFlowProvider,
+  useReactFlow, useStore, type Edge, type Node, type NodeProps,
+} from '@xyflow/react'
+import '@xyflow/react/dist/base.css'
+import './graph.css'
+import { AutoComplete } from 'antd'
+import { memo, useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
+import { useT } from '@/shared/i18n'
+import { lookOf } from '@/entities/states'
+import { layered, SIZES } from './layered'
+
+export interface PictureTask {
+  name: string
+  dependsOn: readonly string[]
+  type: string
+  state: string | null // null: a definition, which has no states
+  note?: string
+}
+
+interface Props {
+  tasks: readonly PictureTask[]
+  chosen?: string | undefined
+  onChoose?: (name: string) => void
+  critical?: ReadonlySet<string>
+  aside?: ReactNode
+}
+
+type TaskNode = Node<{ task: PictureTask; critical: boolean; stateText: string }, 'task'>
+
+const LONGEST_NAME = 24
+const FAR = 0.45 // below this zoom nodes are coloured boxes with a glyph
+
+export function Graph(props: Props) {
+  return (
+    <ReactFlowProvider>
+      <Picture {...props} />
+    </ReactFlowProvider>
+  )
+}
+
+function Picture({ tasks, chosen, onChoose, critical, aside }: Props) {
+  const t = useT()
+  const flow = useReactFlow()
+  const shape = tasks.map((task) => `${task.name}<${task.dependsOn.join(',')}`).join(';')
+  // Only the shape moves nodes: states change in place.
+  // eslint-disable-next-line react-hooks/exhaustive-deps
+  const places = useMemo(() => new Map(layered(tasks).map((place) => [place.name, place])), [shape])
+  const nodes = useMemo(
+    () =>
+      tasks.map((task): TaskNode => {
+        const place = places.get(task.name)
+        return {
+          id: task.name,
+          type: 'task',
+          position: { x: place?.x ?? 0, y: place?.y ?? 0 },
+          width: SIZES.width,
+          height: SIZES.height,
+          selected: task.name === chosen,
+          data: { task, critical: critical?.has(task.name) ?? false, stateText: task.state ?? '' },
+          ariaLabel: [task.name, task.type, task.state].filter(Boolean).join(', '),
+        }
+      }),
+    [tasks, places, chosen, critical],
+  )
+  const edges = useMemo(() => edgesOf(tasks, critical, chosen), [tasks, critical, chosen])
+  const fit = useRef(flow.fitView)
+  useEffect(() => {
+    const timer = setTimeout(() => void fit.current({ padding: 0.12, maxZoom: 1 }), 0)
+    return () => clearTimeout(timer)
+  }, [shape])
+  const fly = (name: string): void => {
+    onChoose?.(name)
+    void flow.fitView({ nodes: [{ id: name }], maxZoom: 1, duration: 120 })
+  }
+  return (
+    <div className="graph" role="group" aria-label={t('graph.label', { count: tasks.length })}>
+      <ReactFlow
+        nodes={nodes}
+        edges={edges}
+        nodeTypes={NODE_TYPES}
+        onNodeClick={(_, node) => onChoose?.(node.id)}
+        onSelectionChange={() => undefined}
+        nodesDraggable={false}
+        nodesConnectable={false}
+        edgesFocusable={false}
+        onlyRenderVisibleElements
+        minZoom={0.03}
+        maxZoom={1.75}
+        fitView
+        fitViewOptions={{ padding: 0.12, maxZoom: 1 }}
+        proOptions={{ hideAttribution: true }}
+        onKeyDownCapture={(event) => {
+          const id = (event.target as Element).getAttribute('data-id')
+          if (event.key === 'Enter' && id) onChoose?.(id)
+        }}
+      >
+        <Background variant={BackgroundVariant.Dots} gap={20} size={1} />
+        <Controls showInteractive={false} position="bottom-left" />
+        {tasks.length > 24 ? <MiniMap pannable zoomable nodeClassName={(node) => `map-${lookOf((node as TaskNode).data.task.state ?? 'WAITING').tone}`} /> : null}
+      </ReactFlow>
+      <div className="graph-tools">
+        <Finder names={tasks.map((task) => task.name)} onFind={fly} />
+        {aside}
+      </div>
+    </div>
+  )
+}
+
+function Finder({ names, onFind }: { names: readonly string[]; onFind: (name: string) => void }) {
+  const t = useT()
+  const [text, setText] = useState('')
+  const wanted = text.toLowerCase()
+  const options = names.filter((name) => name.toLowerCase().includes(wanted)).slice(0, 30)
+  return (
+    <AutoComplete
+      className="graph-find"
+      size="small"
+      value={text}
+      onChange={setText}
+      onSelect={(name: string) => onFind(name)}
+      options={text ? options.map((value) => ({ value })) : []}
+      placeholder={t('graph.find')}
+      aria-label={t('graph.find')}
+      allowClear
+    />
+  )
+}
+
+const TaskBox = memo(function TaskBox({ data, selected }: NodeProps<TaskNode>) {
+  const isFar = useStore((store) => store.transform[2] < FAR)
+  const { task, critical } = data
+  const look = task.state === null ? null : lookOf(task.state)
+  const classes = ['task-node', look ? `tone-${look.tone}` : 'plain', selected ? 'chosen' : '', critical ? 'critical' : '']
+  return (
+    <div className={classes.join(' ')} title={task.name} data-state={task.state ?? undefined}>
+      <Handle type="target" position={Position.Left} isConnectable={false} />
+      {look ? (
+        <span className="glyph" aria-hidden>
+          {look.glyph}
+        </span>
+      ) : null}
+      {isFar ? null : (
+        <span className="task-text">
+          <span className="task-name">{shortened(task.name)}</span>
+          <span className="task-type">{[task.type, task.note].filter(Boolean).join(' · ')}</span>
+        </span>
+      )}
+      <Handle type="source" position={Position.Right} isConnectable={false} />
+    </div>
+  )
+})
+
+const NODE_TYPES = { task: TaskBox }
+
+function edgesOf(tasks: readonly PictureTask[], critical: ReadonlySet<string> | undefined, chosen: string | undefined): Edge[] {
+  const known = new Set(tasks.map((task) => task.name))
+  return tasks.flatMap((task) =>
+    [...new Set(task.dependsOn)]
+      .filter((name) => known.has(name))
+      .map((name): Edge => {
+        const isCritical = (critical?.has(task.name) ?? false) && (critical?.has(name) ?? false)
+        const isNear = chosen === task.name || chosen === name
+        const className = [isCritical ? 'critical' : '', isNear ? 'near' : ''].join(' ')
+        return { id: `${name}→${task.name}`, source: name, target: task.name, className, focusable: false }
+      }),
+  )
+}
+
+/** Names keep their ends, which tell partitions apart. */
+export function shortened(name: string, most = LONGEST_NAME): string {
+  if (name.length <= most) return name
+  const end = Math.floor((most - 1) / 2)
+  return `${name.slice(0, most - 1 - end)}…${name.slice(-end)}`
+}

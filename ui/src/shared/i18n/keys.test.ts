@@ -1,0 +1,39 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { en } from './en'
+import { zh } from './zh'
+
+const english: Record<string, string> = en
+const chinese: Record<string, string> = zh
+const places = (text: string | undefined): string[] => (text?.match(/\{\{\w+\}\}/g) ?? []).sort()
+
+it('has the same keys in both languages', () => {
+  expect(Object.keys(zh).sort()).toEqual(Object.keys(en).filter((key) => !key.endsWith('_one')).sort())
+})
+
+it('has the same places for values in both languages', () => {
+  for (const key of Object.keys(zh)) expect([key, places(chinese[key])]).toEqual([key, places(english[key])])
+})
+
+it('is translated', () => {
+  const same = Object.keys(zh).filter((key) => chinese[key] === english[key])
+  expect(same).toEqual(['shell.zone.utc', 'common.none', 'workflow.cron', 'cluster.zookeeper'])
+})
+
+it('has no text that nothing shows', () => {
+  const source = files(join(import.meta.dirname, '../..')).map((file) => readFileSync(file, 'utf8')).join('\n')
+  const made = /^(state|live|mode|may|command|shell\.theme)\./ // from values, such as `state.${state}`
+  const unused = Object.keys(en)
+    .map((key) => key.replace(/_(one|other)$/, ''))
+    .filter((key) => !made.test(key) && !source.includes(`'${key}'`))
+  expect(unused).toEqual([])
+})
+
+function files(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) return entry.name === 'i18n' ? [] : files(path)
+    return /\.tsx?$/.test(entry.name) ? [path] : []
+  })
+}

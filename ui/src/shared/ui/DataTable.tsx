@@ -1,0 +1,123 @@
+/**
+ * A table of many rows: only those that are seen are mounted, and rows keep their height.
+ * `j` and `k` move, Enter opens. Columns that `hide` on narrow screens leave room for the others.
+ */
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react'
+
+export interface Column<Row> {
+  key: string
+  title: ReactNode
+  width: string // of a grid track: 120px, minmax(160px, 2fr)
+  render: (row: Row) => ReactNode
+  hide?: 'narrow' | 'medium'
+  sort?: { active: 'ascending' | 'descending' | null; toggle: () => void }
+}
+
+interface Props<Row> {
+  label: string
+  rows: readonly Row[]
+  columns: readonly Column<Row>[]
+  rowKey: (row: Row) => string | number
+  onOpen?: (row: Row) => void
+  isChosen?: (row: Row) => boolean
+  footer?: ReactNode
+  rowHeight?: number
+}
+
+export function DataTable<Row>(props: Props<Row>) {
+  const { label, rows, columns, rowKey, onOpen, isChosen, footer, rowHeight = 40 } = props
+  const box = useRef<HTMLDivElement>(null)
+  const [current, setCurrent] = useState(0)
+  const width = useWidth()
+  const shown = columns.filter(
+    (column) => !(column.hide === 'narrow' && width < 640) && !(column.hide && width < 1000 && column.hide === 'medium'),
+  )
+  const tracks = shown.map((column) => column.width).join(' ')
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => rowHeight,
+    overscan: 12,
+  })
+  const move = (event: KeyboardEvent): void => {
+    const step = event.key === 'j' || event.key === 'ArrowDown' ? 1 : event.key === 'k' || event.key === 'ArrowUp' ? -1 : 0
+    if (step) {
+      event.preventDefault()
+      const next = Math.min(rows.length - 1, Math.max(0, current + step))
+      setCurrent(next)
+      virtual.scrollToIndex(next)
+    }
+    const row = rows[current]
+    if (event.key === 'Enter' && row !== undefined && event.target === event.currentTarget) onOpen?.(row)
+  }
+  return (
+    <div className="table-frame">
+      <div
+        ref={box}
+        className="table"
+        role="table"
+        aria-label={label}
+        aria-rowcount={rows.length + 1}
+        tabIndex={0}
+        data-rows
+        onKeyDown={move}
+      >
+        <div role="rowgroup" className="table-head">
+          <div role="row" className="tr" style={{ gridTemplateColumns: tracks }}>
+            {shown.map((column) => (
+              <div key={column.key} role="columnheader" className="th" aria-sort={column.sort?.active ?? undefined}>
+                {column.sort ? (
+                  <button type="button" className="th-sort" onClick={column.sort.toggle}>
+                    {column.title}
+                    <span aria-hidden>{column.sort.active === 'ascending' ? ' ↑' : column.sort.active === 'descending' ? ' ↓' : ' ↕'}</span>
+                  </button>
+                ) : (
+                  column.title
+                )}
+              </div>
+            ))}
+          </div>
+        </div>
+        <div role="rowgroup" style={{ height: virtual.getTotalSize(), position: 'relative' }}>
+          {virtual.getVirtualItems().map((item) => {
+            const row = rows[item.index]
+            if (row === undefined) return null
+            const classes = ['tr', onOpen ? 'opens' : '', item.index === current ? 'current' : '', isChosen?.(row) ? 'chosen' : '']
+            return (
+              <div
+                key={rowKey(row)}
+                role="row"
+                aria-rowindex={item.index + 2}
+                className={classes.join(' ')}
+                style={{ gridTemplateColumns: tracks, height: rowHeight, transform: `translateY(${item.start}px)`, position: 'absolute', left: 0, right: 0, top: 0 }}
+                onClick={(event) => {
+                  setCurrent(item.index)
+                  if (!(event.target as Element).closest('a,button')) onOpen?.(row)
+                }}
+              >
+                {shown.map((column) => (
+                  <div key={column.key} role="cell" className="td">
+                    {column.render(row)}
+                  </div>
+                ))}
+              </div>
+            )
+          })}
+        </div>
+      </div>
+      {footer ? <div className="table-foot">{footer}</div> : null}
+    </div>
+  )
+}
+
+/** Returns the width of the window, in CSS pixels. */
+export function useWidth(): number {
+  const [width, setWidth] = useState(innerWidth)
+  useEffect(() => {
+    const tell = (): void => setWidth(innerWidth)
+    addEventListener('resize', tell)
+    return () => removeEventListener('resize', tell)
+  }, [])
+  return width
+}
