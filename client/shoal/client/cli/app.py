@@ -12,6 +12,7 @@ from shoal.client.cli.access import (
     sessions,
     signing,
     tokens,
+    ui,
     users,
     whoami,
 )
@@ -73,6 +74,7 @@ def build() -> typer.Typer:
         environments,
         purging,
         cluster,
+        ui,
         signing,
         whoami,
         tokens,

@@ -88,6 +88,7 @@ def up(
     ):
         say(f"ready in {time.monotonic() - started:.1f} s; data in {folder}; Ctrl-C stops it")
         _print_up(cluster.url, folder, as_json)
+        say("`shoal ui` opens the web UI, signed in")
         _tell_other_place(folder, data)
         while not stop.is_set:
             cluster.watch()

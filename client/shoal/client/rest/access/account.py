@@ -18,6 +18,11 @@ class AccountCalls:
         """Return who asks, its roles, and what its token is limited to."""
         return cast(MeJson, self._connection.get("/me"))
 
+    def new_sign_in_code(self) -> str:
+        """Return a code that a browser signs in with, once. For the token of a data folder."""
+        answer = self._connection.json("POST", "/sign-in-codes", repeat=False)
+        return cast(str, answer["code"])
+
     def change_password(self, current: str, new: str, *, keep_tokens: bool = False) -> None:
         """Change one's password. All other sessions end, and all tokens unless they are kept."""
         body = {"current": current, "new": new, "keep_tokens": keep_tokens}
