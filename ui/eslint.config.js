@@ -11,7 +11,7 @@ const only = (files, forbidden, why) => ({
 
 export default tseslint.config(
   { ignores: ['src/api/schema.gen.d.ts', 'node_modules'] },
-  ...tseslint.configs.strictTypeChecked,
+  ...tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true } },
     plugins: { 'react-hooks': hooks },
@@ -19,11 +19,20 @@ export default tseslint.config(
       'react-hooks/rules-of-hooks': 'error',
       'react-hooks/exhaustive-deps': 'error',
       'no-console': 'error',
-      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
-      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
     },
   },
-  { files: ['*.js'], ...tseslint.configs.disableTypeChecked },
+  { files: ['*.js', 'e2e/*.mjs'], ...tseslint.configs.disableTypeChecked },
+  {
+    // The routes know their own types by way of the router, which the rules take for `any`.
+    files: ['src/app/router.tsx'],
+    rules: {
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-call': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/only-throw-error': 'off', // redirects are thrown
+    },
+  },
   only(['src/shared/**'], ['@/app/*', '@/features/*', '@/entities/*', '@/live/*', '@/graph/*', '@/api/*'], 'shared knows nothing of Shoal'),
   only(['src/api/**'], ['@/app/*', '@/features/*', '@/entities/*', '@/live/*', '@/graph/*'], 'api stands below'),
   only(['src/entities/**', 'src/graph/**', 'src/live/**'], ['@/app/*', '@/features/*'], 'this stands below the features'),

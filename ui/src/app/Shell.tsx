@@ -65,7 +65,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const navigation = (
     <nav aria-label={t('nav.main')} className="nav">
       {PAGES.map((page) => (
-        <Link key={page.to} to={page.to} search={project ? { project } : {}} className={isUnder(pathname, page.to) ? 'nav-item active' : 'nav-item'} aria-current={isUnder(pathname, page.to) ? 'page' : undefined}>
+        <Link key={page.to} to={page.to} search={project ? { project } : {}} className={isUnder(pathname, page.to) ? 'nav-item here' : 'nav-item'} activeOptions={{ exact: true }} aria-current={isUnder(pathname, page.to) ? 'page' : undefined}>
           <span className="nav-icon" aria-hidden>{page.icon}</span>
           <span className="nav-text">{t(page.text)}</span>
         </Link>
@@ -88,7 +88,7 @@ export function Shell({ children }: { children: ReactNode }) {
           {isNarrow ? <Button type="text" icon={<MenuOutlined />} aria-label={t('nav.menu')} onClick={() => setMenu(true)} /> : null}
           <ProjectSwitch />
           <span className="grow" />
-          <button type="button" className="search-button" onClick={() => setPalette(true)} aria-label={t('shell.search')}>
+          <button type="button" className="search-button" onClick={() => setPalette(true)} {...(isNarrow ? { 'aria-label': t('shell.search') } : {})}>
             <SearchOutlined aria-hidden />
             {isNarrow ? null : <><span>{t('shell.search')}</span><kbd>Ctrl K</kbd></>}
           </button>

@@ -3,22 +3,26 @@ import type { QueryClient } from '@tanstack/react-query'
 import {
   createRootRouteWithContext, createRoute, createRouter, Outlet, redirect, useNavigate,
 } from '@tanstack/react-router'
+import { lazy, Suspense } from 'react'
 import { z } from 'zod'
 import { ApiProblem } from '@/api/client'
 import { me } from '@/entities/queries'
 import { RUN_STATES } from '@/entities/states'
 import { CodePage, LoginPage, PasswordPage } from '@/features/account/pages'
-import { Attempt } from '@/features/attempt/Attempt'
-import { ClusterPage } from '@/features/cluster/ClusterPage'
 import { ProjectsPage } from '@/features/projects/ProjectsPage'
-import { RunPage } from '@/features/run/RunPage'
 import { RunsPage } from '@/features/runs/RunsPage'
-import { StartDrawer } from '@/features/start/StartDrawer'
 import { TodayPage } from '@/features/today/TodayPage'
-import { WorkflowPage } from '@/features/workflow/WorkflowPage'
 import { WorkflowsPage } from '@/features/workflows/WorkflowsPage'
+import { Loading } from '@/shared/ui/parts'
 import { Failed, Missing } from './failures'
 import { Shell } from './Shell'
+
+// What draws graphs and shows logs comes when it is opened.
+const RunPage = lazy(async () => ({ default: (await import('@/features/run/RunPage')).RunPage }))
+const Attempt = lazy(async () => ({ default: (await import('@/features/attempt/Attempt')).Attempt }))
+const WorkflowPage = lazy(async () => ({ default: (await import('@/features/workflow/WorkflowPage')).WorkflowPage }))
+const StartDrawer = lazy(async () => ({ default: (await import('@/features/start/StartDrawer')).StartDrawer }))
+const ClusterPage = lazy(async () => ({ default: (await import('@/features/cluster/ClusterPage')).ClusterPage }))
 
 const opt = <T extends z.ZodType>(type: T) => type.optional().catch(undefined)
 const text = opt(z.string())
@@ -70,7 +74,7 @@ const inside = createRoute({
     const who = await whoIs(context.queries, location.href)
     if (who?.must_change_password) throw redirect({ to: '/password' })
   },
-  component: () => <Shell><Outlet /></Shell>,
+  component: () => <Shell><Suspense fallback={<Loading rows={12} />}><Outlet /></Suspense></Shell>,
   errorComponent: ({ error }) => <Shell><Failed error={error instanceof Error ? error : new Error(String(error))} /></Shell>,
 })
 

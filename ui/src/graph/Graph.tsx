@@ -29,8 +29,10 @@ interface Props {
 
 type TaskNode = Node<{ task: PictureTask; critical: boolean; stateText: string }, 'task'>
 
-const LONGEST_NAME = 24
-const FAR = 0.45 // below this zoom nodes are coloured boxes with a glyph
+const LONGEST_NAME = 22
+const FAR_NAME = 14
+const FAR = 0.6 // below this zoom nodes have a large name alone
+const FARTHEST = 0.22 // and below this one they are coloured boxes with a glyph
 
 export function Graph(props: Props) {
   return (
@@ -129,10 +131,10 @@ function Finder({ names, onFind }: { names: readonly string[]; onFind: (name: st
 }
 
 const TaskBox = memo(function TaskBox({ data, selected }: NodeProps<TaskNode>) {
-  const isFar = useStore((store) => store.transform[2] < FAR)
+  const level = useStore(({ transform: [, , zoom] }) => (zoom < FARTHEST ? 'farthest' : zoom < FAR ? 'far' : ''))
   const { task, critical } = data
   const look = task.state === null ? null : lookOf(task.state)
-  const classes = ['task-node', look ? `tone-${look.tone}` : 'plain', selected ? 'chosen' : '', critical ? 'critical' : '']
+  const classes = ['task-node', look ? `tone-${look.tone}` : 'plain', level, selected ? 'chosen' : '', critical ? 'critical' : '']
   return (
     <div className={classes.join(' ')} title={task.name} data-state={task.state ?? undefined}>
       <Handle type="target" position={Position.Left} isConnectable={false} />
@@ -141,10 +143,10 @@ const TaskBox = memo(function TaskBox({ data, selected }: NodeProps<TaskNode>) {
           {look.glyph}
         </span>
       ) : null}
-      {isFar ? null : (
+      {level === 'farthest' ? null : (
         <span className="task-text">
-          <span className="task-name">{shortened(task.name)}</span>
-          <span className="task-type">{[task.type, task.note].filter(Boolean).join(' · ')}</span>
+          <span className="task-name">{shortened(task.name, level ? FAR_NAME : LONGEST_NAME)}</span>
+          {level ? null : <span className="task-type">{[task.type, task.note].filter(Boolean).join(' · ')}</span>}
         </span>
       )}
       <Handle type="source" position={Position.Right} isConnectable={false} />

@@ -53,6 +53,26 @@ describe('layered', () => {
     expect(y.get('b2')).toBe(y.get('b'))
   })
 
+  it('draws trees side by side, without a crossing', () => {
+    const tasks = ['eu', 'us', 'asia'].flatMap((region) =>
+      Array.from({ length: 14 }, (_, n) => ({
+        name: `${region}.${n}`,
+        dependsOn: n ? [`${region}.${n >> 1}`] : [],
+      })),
+    )
+    tasks.push({ name: 'join', dependsOn: ['eu.13', 'us.13', 'asia.13'] })
+    const placed = new Map(layered(tasks).map((node) => [node.name, node]))
+    const edges = tasks.flatMap((task) => task.dependsOn.map((from) => [placed.get(from), placed.get(task.name)] as const))
+    let crossings = 0
+    for (const [from, to] of edges) {
+      for (const [otherFrom, otherTo] of edges) {
+        if (!from || !to || !otherFrom || !otherTo || from.layer !== otherFrom.layer) continue
+        if (from.y < otherFrom.y && to.y > otherTo.y) crossings += 1
+      }
+    }
+    expect(crossings).toBe(0)
+  })
+
   it('places 1,000 tasks without much work', () => {
     expect(layered(randomGraph(7, 1000))).toHaveLength(1000)
   })

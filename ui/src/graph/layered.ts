@@ -42,10 +42,7 @@ const MOST_BENDS = 20_000 // beyond, long edges are not followed: the picture is
 export function layered(tasks: readonly GraphTask[], sizes: Sizes = SIZES): Placed[] {
   const nodes = nodesOf(tasks)
   const layers = layersOf(nodes)
-  for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
-    const down = sweep % 2 === 0
-    for (const layer of down ? layers : layers.toReversed()) sortByMedian(layer, down)
-  }
+  untangle(layers)
   for (const layer of layers) layer.forEach((node, index) => (node.y = index))
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
     const down = sweep % 2 === 0
@@ -126,11 +123,54 @@ function bend(from: Node, to: Node, put: (node: Node) => void): void {
   to.before.push(last)
 }
 
-function sortByMedian(layer: Node[], down: boolean): void {
+/** Orders the layers by some sweeps, and keeps the best that was found: the first may be it. */
+function untangle(layers: readonly Node[][]): void {
+  const orders = (): number[][] => layers.map((layer) => layer.map((node) => node.order))
+  const start = layers.map((layer) => [...layer])
+  let best = { crossings: crossingsOf(layers), layers: start, orders: orders() }
+  for (let sweep = 0; sweep < SWEEPS && best.crossings > 0; sweep += 1) {
+    const down = sweep % 2 === 0
+    for (const layer of down ? layers : layers.toReversed()) sortByMedian(layer, layers, down)
+    const crossings = crossingsOf(layers)
+    if (crossings < best.crossings) best = { crossings, layers: layers.map((layer) => [...layer]), orders: orders() }
+  }
+  layers.forEach((layer, index) => {
+    layer.splice(0, layer.length, ...(best.layers[index] ?? []))
+    layer.forEach((node, at) => (node.order = best.orders[index]?.[at] ?? at))
+  })
+}
+
+/** Returns how many pairs of edges cross, by counting inversions in a Fenwick tree. */
+function crossingsOf(layers: readonly (readonly Node[])[]): number {
+  let found = 0
+  layers.forEach((layer, index) => {
+    const size = (layers[index + 1]?.length ?? 0) + 1
+    const tree = new Int32Array(size + 1)
+    let count = 0
+    for (const node of layer) {
+      const ends = node.after.filter((next) => next.layer === index + 1).map((next) => next.order)
+      for (const end of ends) {
+        let before = 0
+        for (let at = end + 1; at > 0; at -= at & -at) before += tree[at] ?? 0
+        found += count - before
+      }
+      for (const end of ends) {
+        for (let at = end + 1; at <= size; at += at & -at) tree[at] = (tree[at] ?? 0) + 1
+        count += 1
+      }
+    }
+  })
+  return found
+}
+
+function sortByMedian(layer: Node[], layers: readonly (readonly Node[])[], down: boolean): void {
+  // Shares of their layers, since the layers have different lengths.
+  const share = (node: Node): number => (node.order + 0.5) / (layers[node.layer]?.length ?? 1)
   const keys = new Map(
     layer.map((node) => {
-      const orders = (down ? node.before : node.after).map((other) => other.order)
-      return [node, orders.length ? median(orders) : node.order]
+      const [near, far] = down ? [node.before, node.after] : [node.after, node.before]
+      const some = near.length ? near : far // what has nothing on one side keeps to the other
+      return [node, some.length ? median(some.map(share)) : share(node)]
     }),
   )
   layer.sort((a, b) => (keys.get(a) ?? 0) - (keys.get(b) ?? 0) || a.order - b.order)

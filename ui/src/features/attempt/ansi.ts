@@ -4,9 +4,7 @@ export interface Piece {
   classes: string
 }
 
-// eslint-disable-next-line no-control-regex
 const ESCAPE = /\u001b\[([0-9;]*)([A-Za-z])/g
-// eslint-disable-next-line no-control-regex
 const OTHER = /[\u0000-\u0008\u000b-\u001f\u007f]/g
 
 /** Returns the pieces of a line; `codes` holds what earlier lines have switched on. */

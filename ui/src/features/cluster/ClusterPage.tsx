@@ -99,8 +99,7 @@ function Workers({ workers }: { workers: readonly Worker[] }) {
     { key: 'id', title: t('common.worker'), width: 'minmax(140px, 1.4fr)', render: (one) => <span className="two-lines"><span className="mono cut">{one.id}</span><span className="dim small cut">{one.address}</span></span> },
     { key: 'group', title: t('cluster.workerGroup'), width: '120px', hide: 'narrow', render: (one) => one.group },
     { key: 'load', title: t('cluster.running'), width: 'minmax(120px, 1fr)', render: (one) => <span className="load"><Progress percent={one.slots ? (100 * one.running) / one.slots : 0} showInfo={false} size="small" aria-label={t('cluster.slots', { running: one.running, slots: one.slots })} /><span className="num small">{t('cluster.slots', { running: one.running, slots: one.slots })}</span></span> },
-    { key: 'state', title: t('common.state'), width: 'minmax(100px, 1fr)', hide: 'medium', render: (one) => (one.paused ? <Tag color="warning">{t('cluster.paused', { reason: one.paused })}</Tag> : null) },
-    { key: 'since', title: t('cluster.since'), width: 'minmax(190px, 210px)', hide: 'medium', render: (one) => <Time at={one.started_at} /> },
+    { key: 'since', title: t('cluster.since'), width: 'minmax(100px, 190px)', hide: 'medium', render: (one) => (one.paused ? <Tag color="warning">{t('cluster.paused', { reason: one.paused })}</Tag> : <Time at={one.started_at} />) },
   ]
   return <DataTable label={t('cluster.workers')} rows={workers} columns={columns} rowKey={(one) => one.id} rowHeight={52} />
 }

@@ -37,7 +37,7 @@ export function StartDrawer({ project, name, onClose, onStarted }: Props) {
   return (
     <Drawer open onClose={onClose} size={Math.min(width, 520)} title={t('start.title', { name })} destroyOnHidden>
       {error ? <Trouble error={error} /> : null}
-      {data ? <StartForm project={project} name={name} spec={data.definition as Spec & Record<string, unknown>} onClose={onClose} onStarted={onStarted} /> : <Loading />}
+      {data ? <StartForm project={project} name={name} spec={data.definition} onClose={onClose} onStarted={onStarted} /> : <Loading />}
     </Drawer>
   )
 }
@@ -140,5 +140,5 @@ function Value({ parameter, value, onChange }: { parameter: Parameter; value: st
   if (type === 'date' && (value !== undefined || standard === null)) {
     return <Input id={id} type="date" value={value ?? ''} onChange={(event) => onChange(event.target.value || undefined)} />
   }
-  return <Input id={id} value={value ?? ''} placeholder={type === 'date' ? `${placeholder} · 2026-01-31` : placeholder} onChange={(event) => onChange(event.target.value || undefined)} />
+  return <Input id={id} value={value ?? ''} placeholder={placeholder} onChange={(event) => onChange(event.target.value || undefined)} />
 }

@@ -18,7 +18,7 @@ export function Time({ at, zone, short = false }: { at: string | null; zone?: st
   const full = timeText(at, shown, language)
   return (
     <time dateTime={at} title={`${full} · ${at}`} className="num">
-      {short ? `${clockText(at, shown, language)}` : full}
+      {short ? clockText(at, shown, language) : full}
     </time>
   )
 }

