@@ -1,5 +1,5 @@
 #!/bin/sh
-# Install what the tests need from Debian: PostgreSQL, MariaDB and OpenSSH servers, compilers of C and Java, and what the
+# Install what the tests need from Debian: PostgreSQL, MariaDB and OpenSSH servers, compilers of C and Java, a browser, and what the
 # fault suite makes its hosts of. Quiet when nothing is missing. The tests start servers of their own
 # from these programs, in temporary folders, and compile a library that shifts the clocks of processes. Without
 # the tools for networks the suite only leaves out the faults that need them.
@@ -13,6 +13,8 @@ for program in /usr/lib/postgresql/*/bin/postgres; do
 done
 test -x /usr/sbin/mariadbd || missing="$missing mariadb-server-core"
 test -x /usr/sbin/sshd || missing="$missing openssh-server"
+# The pages are looked at in a real browser, which has to have letters for both languages.
+command -v chromium >/dev/null 2>&1 || missing="$missing chromium fonts-noto-cjk"
 command -v cc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
 command -v javac >/dev/null 2>&1 || missing="$missing default-jdk-headless"
 wanted=

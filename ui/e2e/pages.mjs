@@ -51,7 +51,7 @@ try {
   await page.waitForSelector('.task-node[data-state=RUNNING]')
   found.facts.sawRunning = true
   await page.getByRole('button', { name: 'Stop' }).click()
-  found.facts.touched = await page.locator('[data-touched] li').allInnerTexts()
+  found.facts.touched = await page.locator('[data-touched] li .mono').allInnerTexts()
   await page.locator('.ant-modal').getByRole('button', { name: 'Stop' }).click()
   await page.waitForSelector('.page-head [data-state=STOPPED]')
   found.facts.stopped = true

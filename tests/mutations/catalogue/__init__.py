@@ -4,6 +4,7 @@ from tests.mutations.catalogue import (
     access,
     admission,
     backfills,
+    browser,
     children,
     claims,
     clocks,
@@ -43,6 +44,7 @@ from tests.mutations.mutation import Mutation
 
 MUTATIONS: tuple[Mutation, ...] = (
     *access.MUTATIONS,
+    *browser.MUTATIONS,
     *database.MUTATIONS,
     *coordination.MUTATIONS,
     *claims.MUTATIONS,

@@ -11,7 +11,7 @@ import { hasEnded, lookOf } from '@/entities/states'
 import { useT } from '@/shared/i18n'
 import { durationText } from '@/shared/time/format'
 import { Time } from '@/shared/time/Time'
-import { DataTable, type Column } from '@/shared/ui/DataTable'
+import { DataTable, useWidth, type Column } from '@/shared/ui/DataTable'
 import { Code, Empty, Loading, PageHead } from '@/shared/ui/parts'
 
 export interface WorkflowsSearch {
@@ -33,6 +33,7 @@ const keyOf = (project: string, workflow: string): string => `${project}/${workf
 export function WorkflowsPage({ project, search, onSearch, onOpen, onStart }: Props) {
   const t = useT()
   const list = useInfiniteQuery(workflowsOf(project, search.q))
+  const isNarrow = useWidth() < 640
   const recent = useQuery(recentRuns({ project, limit: 200 }))
   const plans = useQuery(schedulesOf(project))
   const { data: who } = useQuery(meOf)
@@ -47,13 +48,13 @@ export function WorkflowsPage({ project, search, onSearch, onOpen, onStart }: Pr
     toggle: () => onSearch({ ...search, sort: search.sort === key ? `-${key}` : search.sort === `-${key}` ? undefined : key }),
   })
   const columns: Column<Workflow>[] = [
-    { key: 'name', title: t('common.name'), width: 'minmax(150px, 1.6fr)', sort: sortBy('name'), render: (one) => <span className="two-lines"><Link className="strong cut" to="/projects/$project/workflows/$name" params={{ project: one.project, name: one.name }}>{one.name}</Link><span className="dim cut">{project ? one.description : [one.project, one.description].filter(Boolean).join(' · ')}</span></span> },
+    { key: 'name', title: t('common.name'), width: 'minmax(110px, 1.6fr)', sort: sortBy('name'), render: (one) => <span className="two-lines"><Link className="strong cut" to="/projects/$project/workflows/$name" params={{ project: one.project, name: one.name }}>{one.name}</Link><span className="dim cut">{project ? one.description : [one.project, one.description].filter(Boolean).join(' · ')}</span></span> },
     { key: 'state', title: t('common.state'), width: '124px', sort: sortBy('state'), render: (one) => <LastState run={runs.get(keyOf(one.project, one.name))?.[0]} /> },
     { key: 'runs', title: t('workflows.lastRuns'), width: '180px', hide: 'narrow', render: (one) => <RunBars runs={runs.get(keyOf(one.project, one.name)) ?? []} /> },
     { key: 'next', title: t('workflows.nextFire'), width: 'minmax(190px, 210px)', hide: 'medium', sort: sortBy('next'), render: (one) => <Time at={next.get(keyOf(one.project, one.name)) ?? null} /> },
     { key: 'tasks', title: t('common.tasks'), width: '84px', hide: 'medium', sort: sortBy('tasks'), render: (one) => <span className="num">{one.tasks}</span> },
     { key: 'version', title: t('common.version'), width: '76px', hide: 'medium', render: (one) => <span className="num dim">v{one.version}</span> },
-    { key: 'start', title: '', width: '92px', render: (one) => <StartButton who={who} project={one.project} onClick={() => onStart(one.project, one.name)} /> },
+    { key: 'start', title: '', width: isNarrow ? '32px' : '92px', render: (one) => <StartButton isBare={isNarrow} who={who} project={one.project} onClick={() => onStart(one.project, one.name)} /> },
   ]
   return (
     <>
@@ -102,10 +103,10 @@ export function FirstSteps() {
   )
 }
 
-function StartButton({ who, project, onClick }: { who: Me | undefined; project: string; onClick: () => void }) {
+function StartButton({ isBare, who, project, onClick }: { isBare: boolean; who: Me | undefined; project: string; onClick: () => void }) {
   const t = useT()
   const refusal = !who || may(who, 'run.operate', project) ? null : t('may.run.operate', { project })
-  return <Act refusal={refusal} size="small" icon={<CaretRightOutlined />} onClick={onClick}>{t('workflows.start')}</Act>
+  return <Act refusal={refusal} size="small" icon={<CaretRightOutlined />} onClick={onClick} {...(isBare ? { 'aria-label': t('workflows.start') } : {})}>{isBare ? null : t('workflows.start')}</Act>
 }
 
 function LastState({ run }: { run: Instance | undefined }) {
