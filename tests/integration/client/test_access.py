@@ -339,3 +339,33 @@ def test_sessions_of_browsers_are_listed_and_ended(shoal: Shoal, login: Login, u
         with pytest.raises(ApiProblem, match="the session is over: sign in again"):
             session.me()
     assert shoal("session", "end", str(found["id"])).status == 3
+
+
+def test_ui_opens_a_link_that_signs_in_once_and_is_in_no_argument(
+    admin: Shoal, cluster: LocalCluster, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("typer.launch", opened.append)
+    shown = admin("ui")
+    assert shown.status == 0, shown.err
+    link = shown.out.strip()
+    assert link.startswith(f"{url}/sign-in#")
+    [page] = opened
+    assert link.partition("#")[2] not in page
+    assert Path(page).parent == cluster.data
+    assert Path(page).stat().st_mode & 0o777 == 0o600
+    assert link in Path(page).read_text()
+    printed = admin("ui", "--no-browser")
+    assert printed.out.startswith(f"{url}/sign-in#")
+    assert printed.out != shown.out
+    assert len(opened) == 1
+
+
+def test_ui_of_a_login_opens_the_address_alone(
+    shoal: Shoal, login: Login, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login("uma")
+    opened: list[str] = []
+    monkeypatch.setattr("typer.launch", opened.append)
+    assert shoal("ui").out == f"{url}/\n"
+    assert opened == [f"{url}/"]
