@@ -29,7 +29,7 @@ help:  ## print this list
 	$(PIP_INSTALL) --require-hashes -r requirements-dev.txt
 	@touch $@
 
-.venv/node: .venv/run ui/requirements.txt
+.venv/node: .venv/run ui/requirements.txt  ## install Node, which builds the web UI, into .venv
 	@echo "==> installing Node for the web UI"
 	$(PIP_INSTALL) --require-hashes -r ui/requirements.txt
 	@touch $@
