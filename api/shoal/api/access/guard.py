@@ -40,11 +40,13 @@ class NamesThings(Protocol):
         ...
 
 
-def needs(permission: Permission, *, makes_project: bool = False) -> Callable[[Handler], Handler]:
+def needs(
+    permission: Permission, *, project_may_be_missing: bool = False
+) -> Callable[[Handler], Handler]:
     """Return a decorator for the handler of a route whose callers need ``permission``.
 
-    The project that the path names is there when the handler begins, unless the route makes it:
-    nothing else makes one on the way.
+    The project that the path names is there when the handler begins, unless the handler itself
+    looks: none is made on the way to something else.
     """
 
     def guard(handler: Handler) -> Handler:
@@ -61,7 +63,7 @@ def needs(permission: Permission, *, makes_project: bool = False) -> Callable[[H
                 await caller.require(
                     permission if permission in OF_PROJECT else Permission.PROJECT_READ, thing, key
                 )
-            if "project" in in_path and not makes_project:
+            if "project" in in_path and not project_may_be_missing:
                 await caller.require_there(Thing.PROJECT, values["project"])
             return await handler(**values)
 

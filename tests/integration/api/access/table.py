@@ -50,9 +50,11 @@ history.purge    POST   /purges
 history.purge    GET    /purges
 history.purge    GET    /purges/{purge_id}
 project.read     GET    /projects/{project}/grants
+project.read     GET    /projects/{project}/grants/{taker}
 project.manage   PUT    /projects/{project}/grants/{taker}
 project.manage   DELETE /projects/{project}/grants/{taker}
 project.read     GET    /projects/{project}/members
+project.read     GET    /projects/{project}/members/{kind}/{name}
 project.manage   PUT    /projects/{project}/members/{kind}/{name}
 project.manage   DELETE /projects/{project}/members/{kind}/{name}
 project.manage   GET    /projects/{project}/service-accounts
@@ -65,9 +67,11 @@ project.read     GET    /projects
 project.read     GET    /projects/{project}
 project.manage   PUT    /projects/{project}
 project.read     GET    /projects/{project}/parameters
+project.read     GET    /projects/{project}/parameters/{name}
 project.edit     PUT    /projects/{project}/parameters/{name}
 project.edit     DELETE /projects/{project}/parameters/{name}
 project.read     GET    /projects/{project}/secrets
+project.read     GET    /projects/{project}/secrets/{name}
 connection.edit  PUT    /projects/{project}/secrets/{name}
 connection.edit  DELETE /projects/{project}/secrets/{name}
 project.read     GET    /projects/{project}/data-sources
