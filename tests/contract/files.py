@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.contract import client
 from tests.contract.described import described, text_of
 from tests.contract.promises import promises_of
 
 ROOT = Path(__file__).parents[2]
 DESCRIPTION = ROOT / "docs/openapi.json"
+CLIENT = ROOT / "client/shoal/client/rest/operations/generated"
 PROMISES = ROOT / "docs/openapi-promises.txt"
 
 
@@ -16,3 +18,6 @@ def contents() -> Iterator[tuple[Path, str]]:
     description = described()
     yield DESCRIPTION, text_of(description)
     yield PROMISES, "\n".join(promises_of(description)) + "\n"
+    yield CLIENT / "types.py", client.types(description)
+    yield CLIENT / "calls.py", client.calls(description)
+    yield CLIENT / "operations.py", client.operations(description)

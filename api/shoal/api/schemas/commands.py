@@ -174,8 +174,13 @@ def schemas_by_type(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the JSON Schema of each type of command, by its name, from that of ``CommandIn``."""
     found: dict[str, dict[str, Any]] = {}
     for kind, fields in _FIELDS.items():
+        always = {*_required(kind, set()), *(fields & {"task_instance_id"})}
         properties = {
-            name: {**inner, "const": kind.value} if name == "type" else inner
+            name: {"type": "string", "const": kind.value}
+            if name == "type"
+            else _not_null(inner)
+            if name in always
+            else inner
             for name, inner in schema["properties"].items()
             if name in fields | _OF_EVERY_TYPE
         }
@@ -195,6 +200,13 @@ def schemas_by_type(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             ]
         found[kind.value] = one
     return found
+
+
+def _not_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a field that has to be given."""
+    [given] = [one for one in schema["anyOf"] if one.get("type") != "null"]
+    said = {name: one for name, one in schema.items() if name not in ("anyOf", "default")}
+    return {**said, **given}
 
 
 def _any_of(names: Sequence[str]) -> dict[str, Any]:

@@ -38,8 +38,9 @@ ETAG = {
 }
 STATUSES = (412, 428)  # what a route with a condition may answer besides
 ANY = "*"
-_MOST_TAGS = 20
-_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
+_ONE = '(W/)?"[!#-~]*"'
+_TAGS = f"^({_ONE}(, ?{_ONE})*|[*])$"
+_TAG = re.compile(_ONE)
 _Out = TypeVar("_Out", bound=BaseModel)
 
 
@@ -141,6 +142,7 @@ async def _preconditions(
         str | None,
         Header(
             max_length=2_000,
+            json_schema_extra={"pattern": _TAGS},
             description="Change only this state: its ETag, or `*` for any. 412 says how it is now.",
             examples=["*"],
         ),
@@ -158,10 +160,9 @@ async def _preconditions(
 
 
 def _parsed(text: str) -> frozenset[str]:
-    tags = [tag.strip() for tag in text.split(",", _MOST_TAGS)]
-    if tags != [ANY] and not all(_TAG.fullmatch(tag) for tag in tags):
+    if re.fullmatch(_TAGS, text) is None:
         raise InvalidRequest([FieldError("If-Match", 'must be * or ETags, such as "b5b1c4e0"')])
-    return frozenset(tags)
+    return frozenset(found.group() for found in _TAG.finditer(text)) or frozenset({ANY})
 
 
 CONDITION = Depends(_preconditions)

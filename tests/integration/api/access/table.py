@@ -225,14 +225,20 @@ class Ask:
     body: Any = None
 
 
+def in_path(route: Route, made: Made) -> dict[str, Any]:
+    """Return what the path of a route may name, by parameter."""
+    parts = route[1].split("/")
+    collection = parts[3] if route[1].startswith("/projects/{project}/") else parts[1]
+    name = NAMES.get(collection, "")
+    given = {"name": name, "kind": "user", "request": "pause", "member": "someone"}
+    return {**made, **given, "taker": "other"}
+
+
 def ask(route: Route, made: Made) -> Ask:
     """Return a good request about the things of a project."""
     method, path = route
-    parts = path.split("/")
-    collection = parts[3] if path.startswith("/projects/{project}/") else parts[1]
-    given = {**made, "name": NAMES.get(collection, ""), "kind": "user", "request": "pause"}
     body = BODIES[route](made) if route in BODIES else None
-    return Ask(method, path.format(**given, member="someone", taker="other"), body)
+    return Ask(method, path.format(**in_path(route, made)), body)
 
 
 def is_about_project(route: Route) -> bool:
