@@ -81,10 +81,10 @@ async def list_workflows(
     response_model=PublishOut,
     responses={
         201: {"model": PublishOut, "description": "A new version was published."},
-        **documented(400, 409, 413, 415),
+        **documented(400, 404, 409, 413, 415),
     },
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, project_may_be_missing=True)
 async def publish(
     shoal: Shoal,
     project: ProjectName,
@@ -99,6 +99,8 @@ async def publish(
     """
     spec = await _checked(project, name, definition)
     async with shoal.database.unit_of_work() as uow:
+        if not dry_run:  # who may make the project can try before it is made
+            await uow.projects.require(project)
         await _require_grants(uow, spec)
         done = await uow.workflows.publish(spec, shoal.clock())
         version = done.version

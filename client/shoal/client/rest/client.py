@@ -1,6 +1,7 @@
-"""The API as Python calls: one method for each route.
+"""The API as Python calls, in the words of people: waiting, publishing, following.
 
-Synchronous; one client belongs to one thread at a time. Answers are the API's JSON, typed.
+Synchronous; one client belongs to one thread at a time. Answers are the API's JSON, typed. Every
+operation as it is, is a method of ``ShoalClient.operations``.
 """
 
 import math
@@ -20,6 +21,7 @@ from shoal.client.rest.backfills import BackfillCalls
 from shoal.client.rest.commands import CommandCalls
 from shoal.client.rest.connection import PAGE, Connection
 from shoal.client.rest.environments import EnvironmentCalls
+from shoal.client.rest.operations.generated.operations import Operations
 from shoal.client.rest.paths import part, workflow_path
 from shoal.client.rest.project.concurrency import ConcurrencyCalls
 from shoal.client.rest.project.data_sources import DataSourceCalls
@@ -38,6 +40,7 @@ from shoal.client.rest.types import (
     ProgressJson,
     ProjectJson,
     PublishJson,
+    TaskDetailJson,
     TaskInstanceJson,
     TaskTypeJson,
     VersionDetailJson,
@@ -99,6 +102,8 @@ class ShoalClient(
         headers = {"Authorization": f"Bearer {token}"}
         self._connection = Connection(url, headers, timeout_s, hint, refused=refused, ca=ca)
         self.url = self._connection.url
+        #: A method for each operation of the API, as ``AsyncShoalClient`` has them.
+        self.operations = Operations(self._connection)
 
     @classmethod
     def connect(cls, data: Path | None = None) -> Self:
@@ -144,7 +149,7 @@ class ShoalClient(
 
     def task_types(self) -> list[TaskTypeJson]:
         """Return the installed task types with the JSON Schema of their params."""
-        return cast("list[TaskTypeJson]", self._connection.get("/task-types"))
+        return cast("list[TaskTypeJson]", list(self._connection.pages("/task-types", {})))
 
     # -- projects and workflows --------------------------------------------------------------
 
@@ -173,9 +178,10 @@ class ShoalClient(
     ) -> PublishJson:
         """Publish a definition; a new version is made only if something changed."""
         body = _definition(definition)
-        path = workflow_path(body.get("project", "default"), body.get("name", ""))
+        project = body.get("project", "default")
+        path = workflow_path(project, body.get("name", ""))
         query = {"dry_run": dry_run or None}
-        return cast(PublishJson, self._connection.json("PUT", path, query, json=body))
+        return cast(PublishJson, self._connection.put_in(project, path, query, json=body))
 
     def workflow(self, project: str, name: str) -> WorkflowDetailJson:
         """Return a workflow with its newest definition."""
@@ -273,9 +279,9 @@ class ShoalClient(
         }
         return cast("Iterator[TaskInstanceJson]", self._connection.pages("/task-instances", query))
 
-    def task_instance(self, task_instance_id: int) -> TaskInstanceJson:
+    def task_instance(self, task_instance_id: int) -> TaskDetailJson:
         """Return one attempt of one task."""
-        return cast(TaskInstanceJson, self._connection.get(f"/task-instances/{task_instance_id:d}"))
+        return cast(TaskDetailJson, self._connection.get(f"/task-instances/{task_instance_id:d}"))
 
     # -- logs and events ---------------------------------------------------------------------
 

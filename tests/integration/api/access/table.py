@@ -50,9 +50,11 @@ history.purge    POST   /purges
 history.purge    GET    /purges
 history.purge    GET    /purges/{purge_id}
 project.read     GET    /projects/{project}/grants
+project.read     GET    /projects/{project}/grants/{taker}
 project.manage   PUT    /projects/{project}/grants/{taker}
 project.manage   DELETE /projects/{project}/grants/{taker}
 project.read     GET    /projects/{project}/members
+project.read     GET    /projects/{project}/members/{kind}/{name}
 project.manage   PUT    /projects/{project}/members/{kind}/{name}
 project.manage   DELETE /projects/{project}/members/{kind}/{name}
 project.manage   GET    /projects/{project}/service-accounts
@@ -65,9 +67,11 @@ project.read     GET    /projects
 project.read     GET    /projects/{project}
 project.manage   PUT    /projects/{project}
 project.read     GET    /projects/{project}/parameters
+project.read     GET    /projects/{project}/parameters/{name}
 project.edit     PUT    /projects/{project}/parameters/{name}
 project.edit     DELETE /projects/{project}/parameters/{name}
 project.read     GET    /projects/{project}/secrets
+project.read     GET    /projects/{project}/secrets/{name}
 connection.edit  PUT    /projects/{project}/secrets/{name}
 connection.edit  DELETE /projects/{project}/secrets/{name}
 project.read     GET    /projects/{project}/data-sources
@@ -221,14 +225,20 @@ class Ask:
     body: Any = None
 
 
+def in_path(route: Route, made: Made) -> dict[str, Any]:
+    """Return what the path of a route may name, by parameter."""
+    parts = route[1].split("/")
+    collection = parts[3] if route[1].startswith("/projects/{project}/") else parts[1]
+    name = NAMES.get(collection, "")
+    given = {"name": name, "kind": "user", "request": "pause", "member": "someone"}
+    return {**made, **given, "taker": "other"}
+
+
 def ask(route: Route, made: Made) -> Ask:
     """Return a good request about the things of a project."""
     method, path = route
-    parts = path.split("/")
-    collection = parts[3] if path.startswith("/projects/{project}/") else parts[1]
-    given = {**made, "name": NAMES.get(collection, ""), "kind": "user", "request": "pause"}
     body = BODIES[route](made) if route in BODIES else None
-    return Ask(method, path.format(**given, member="someone", taker="other"), body)
+    return Ask(method, path.format(**in_path(route, made)), body)
 
 
 def is_about_project(route: Route) -> bool:

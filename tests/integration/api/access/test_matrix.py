@@ -62,6 +62,8 @@ _LEAVE_OUT = (
     " AND NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = :name)",
     "UPDATE sqlite_sequence SET seq = seq + :first WHERE name = :name",
 )
+# Answers about what is hidden, and about what there is not, are the same to the last byte.
+_SAME = {"X-Request-Id": "same"}
 
 
 @dataclass
@@ -84,7 +86,7 @@ class World:
             transport=self.api.client._transport, base_url="http://localhost"
         ) as client:
             return await client.request(
-                asked.method, PREFIX + asked.path, headers=dict(person.headers), **content
+                asked.method, PREFIX + asked.path, headers={**person.headers, **_SAME}, **content
             )
 
     def person(self, name: str) -> Person:
