@@ -65,7 +65,7 @@ def workflow(
     """Show a workflow: its tasks, parameters and schedules."""
     from shoal.client.cli.terminal.output import print_json
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.sources.yaml_text import definition_yaml
+    from shoal.runtime.documents.yaml_text import definition_yaml
 
     with ShoalClient.connect(data) as client:
         home, name = find_workflow(client, name, project)

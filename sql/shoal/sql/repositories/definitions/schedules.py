@@ -88,6 +88,10 @@ class Schedules:
                 [{**one.values, **where, "next_fire_at": one.first_fire(at)} for one in added],
             )
 
+    async def require(self, spec: WorkflowSpec) -> None:
+        """Raise InvalidDefinition for a calendar that the project does not have."""
+        await self._calendar_days(spec)
+
     async def _calendar_days(self, spec: WorkflowSpec) -> Mapping[str, frozenset[date]]:
         names = {one.calendar for one in spec.schedules if one.calendar is not None}
         found = await self._calendars.held(spec.project, names)
@@ -110,6 +114,25 @@ class Schedules:
             raise PartitionsMissing
         digest = hashlib.sha256(f"schedules of workflow {workflow_id}".encode()).digest()
         return int.from_bytes(digest[:8]) % count
+
+    async def suspend(self, workflow_id: int) -> None:
+        """Have the schedules of a workflow not fire."""
+        query = update(schedule).where(schedule.c.workflow_id == workflow_id)
+        await self._connection.execute(query.values(next_fire_at=None))
+
+    async def resume(self, workflow_id: int, at: datetime) -> None:
+        """Have the schedules of a workflow fire again, from ``at`` on; nothing is made up for."""
+        found = await self._of(schedule.c.workflow_id == workflow_id, lock=True)
+        days = await self._calendars.days(
+            {(one.project, one.calendar) for one in found if one.calendar is not None}
+        )
+        for one in found:
+            timetable = Timetable.of(one, days.get((one.project, one.calendar or ""), ()))
+            await self._connection.execute(
+                update(schedule)
+                .where(schedule.c.id == one.id)
+                .values(next_fire_at=timetable.next(at) if one.enabled else None)
+            )
 
     async def delete_of(self, workflow_id: int) -> None:
         """Delete the schedules of a workflow."""
