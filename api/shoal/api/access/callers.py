@@ -83,6 +83,14 @@ class Caller:
         if verdict is Verdict.FORBIDDEN:
             raise Forbidden(self._lacks(permission))
 
+    async def require_there(self, thing: Thing, key: int | str) -> None:
+        """Return if there is the thing. Raises NotFound.
+
+        Of others than who may do everything ``require`` has found that out.
+        """
+        if is_unlimited(self.principal) and await self.homes.of(thing, key) is None:
+            raise NotFound(thing, key)
+
     def require_of_platform(self, permission: Permission) -> None:
         """Return if the caller has a permission that is of no project. Raises Forbidden."""
         if not self.may(permission):

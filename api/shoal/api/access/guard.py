@@ -40,8 +40,12 @@ class NamesThings(Protocol):
         ...
 
 
-def needs(permission: Permission) -> Callable[[Handler], Handler]:
-    """Return a decorator for the handler of a route whose callers need ``permission``."""
+def needs(permission: Permission, *, makes_project: bool = False) -> Callable[[Handler], Handler]:
+    """Return a decorator for the handler of a route whose callers need ``permission``.
+
+    The project that the path names is there when the handler begins, unless the route makes it:
+    nothing else makes one on the way.
+    """
 
     def guard(handler: Handler) -> Handler:
         signature = inspect.signature(handler)
@@ -57,6 +61,8 @@ def needs(permission: Permission) -> Callable[[Handler], Handler]:
                 await caller.require(
                     permission if permission in OF_PROJECT else Permission.PROJECT_READ, thing, key
                 )
+            if "project" in in_path and not makes_project:
+                await caller.require_there(Thing.PROJECT, values["project"])
             return await handler(**values)
 
         added = inspect.Parameter(_CALLER, inspect.Parameter.KEYWORD_ONLY, annotation=Calling)

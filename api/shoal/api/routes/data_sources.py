@@ -8,7 +8,7 @@ from fastapi import Body, Path, Response
 
 from shoal.api.access.guard import needs
 from shoal.api.operations.probing import usable
-from shoal.api.routes.projects import NewName, ProjectName
+from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.data_sources import (
     DataSourceIn,
@@ -22,6 +22,7 @@ from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.legible import by_name, legible, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
@@ -30,6 +31,7 @@ from shoal.core.data_sources.kinds import KINDS, options_schema
 from shoal.core.data_sources.naming import SOURCE_NAME_PATTERN
 from shoal.core.data_sources.spec import findings, password_problem, secret_of
 from shoal.runtime.vault import password_of_source
+from shoal.sql import UnitOfWork
 from shoal.sql.repositories.definitions.data_sources import StoredDataSource, StoredPassword
 
 router = strict_router("data sources")
@@ -80,10 +82,16 @@ async def list_sources(
 
 @router.get(_OF_PROJECT + "/{name}", summary="Show a data source", responses=documented(404))
 @needs(Permission.PROJECT_READ)
-async def get_source(shoal: Shoal, project: ProjectName, name: SourceName) -> DataSourceOut:
+async def get_source(
+    shoal: Shoal, project: ProjectName, name: SourceName, response: Response
+) -> DataSourceOut:
     """One data source, without its password."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        found = await uow.data_sources.get(project, name)
+        return tagged(response, await _stored(uow, project, name))
+
+
+async def _stored(uow: UnitOfWork, project: str, name: str) -> DataSourceOut:
+    found = await uow.data_sources.get(project, name)
     with legible("data source", name):
         return _out(found)
 
@@ -93,18 +101,18 @@ async def get_source(shoal: Shoal, project: ProjectName, name: SourceName) -> Da
     summary="Make or change a data source",
     responses={
         201: {"model": DataSourceOut, "description": "It is new."},
-        **documented(400, 409, 413, 415),
+        **documented(400, 404, 409, 413, 415),
     },
 )
 @needs(Permission.CONNECTION_EDIT)
 async def put_source(
     shoal: Shoal,
-    project: NewName,
+    project: ProjectName,
     name: NewSource,
     body: Annotated[DataSourceIn, Body()],
-    response: Response,
+    condition: Condition,
 ) -> DataSourceOut:
-    """Replaces everything but a password that the request leaves out; the project is made too.
+    """Replaces everything but a password that the request leaves out.
 
     Tasks that start from now on use it as it is then. A password is kept for the same kind, host
     and port alone: 409 asks for it otherwise.
@@ -114,13 +122,13 @@ async def put_source(
         raise InvalidRequest([FieldError(field, message) for field, message in wrong])
     password = await _password(shoal, project, name, body)
     async with shoal.database.unit_of_work() as uow:
+        await uow.projects.require(project)
+        await condition.check(lambda: _stored(uow, project, name), spec)
         stored, is_new = await uow.data_sources.put(project, name, spec, password, shoal.clock())
         if stored.password and (problem := password_problem(spec)):
             raise InvalidRequest([FieldError("password", problem)])
         await uow.commit()
-    if is_new:
-        response.status_code = 201
-    return _out(stored)
+    return condition.answer(_out(stored), is_new=is_new)
 
 
 @router.delete(
@@ -130,9 +138,13 @@ async def put_source(
     responses=documented(404),
 )
 @needs(Permission.CONNECTION_EDIT)
-async def delete_source(shoal: Shoal, project: ProjectName, name: SourceName) -> None:
+async def delete_source(
+    shoal: Shoal, project: ProjectName, name: SourceName, condition: Condition
+) -> None:
     """Tasks that name it fail from now on, with the reason."""
     async with shoal.database.unit_of_work() as uow:
+        await uow.projects.require(project)
+        await condition.check(lambda: _stored(uow, project, name))
         await uow.data_sources.delete(project, name)
         await uow.commit()
 

@@ -1,7 +1,7 @@
 """Projects, workflows and their versions."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,6 +18,7 @@ class ProjectOut(BaseModel):
     """A name space of workflows."""
 
     model_config = example(_PROJECT)
+    uncounted: ClassVar[frozenset[str]] = frozenset({"workflows"})
 
     name: str
     description: str

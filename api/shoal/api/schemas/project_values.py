@@ -22,6 +22,16 @@ class ParametersOut(BaseModel):
     parameters: dict[str, str] = Field(description="Definitions: placeholders are not rendered.")
 
 
+class ParameterOut(BaseModel):
+    """One parameter of a project."""
+
+    model_config = example({"project": "flights", "name": "bucket", "value": "s3://flights"})
+
+    project: str
+    name: str
+    value: str = Field(description="A definition: placeholders are not rendered.")
+
+
 class ParameterIn(Strict):
     """The new value of a parameter."""
 

@@ -12,6 +12,7 @@ from shoal.api.access.authentication import authenticate, documented_credentials
 from shoal.api.access.guard import THINGS, judged_of, permission_of
 from shoal.api.web.body import MAX_BODY_BYTES, JsonRequest
 from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.preconditions import STATUSES, is_conditional
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import OF_PROJECT
 from shoal.core.hints import MOST_MISTAKES, Hints
@@ -62,6 +63,8 @@ class StrictRoute(BoundedRoute):
             **(options.get("openapi_extra") or {}),
             "x-permission": str(permission),
         }
+        if is_conditional(endpoint):
+            options["responses"] = {**documented(*STATUSES), **(options.get("responses") or {})}
         super().__init__(path, endpoint, **options)
         names = self.param_convertors.keys()
         if permission in OF_PROJECT and names and not names & THINGS.keys():

@@ -10,9 +10,11 @@ from shoal.api.schemas.platform.access import GroupChange, GroupIn, GroupOut
 from shoal.api.services import Shoal
 from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
+from shoal.sql import UnitOfWork
 
 router = strict_router("groups")
 
@@ -51,32 +53,38 @@ async def post_group(shoal: Shoal, body: Annotated[GroupIn, Body()]) -> GroupOut
 
 @router.get("/groups/{name}", summary="Show a group", responses=documented(404))
 @needs(Permission.USER_MANAGE)
-async def get_group(shoal: Shoal, name: GroupName) -> GroupOut:
+async def get_group(shoal: Shoal, name: GroupName, response: Response) -> GroupOut:
     """One group with its members."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        return GroupOut.model_validate(await uow.groups.get(name))
+        return tagged(response, GroupOut.model_validate(await uow.groups.get(name)))
+
+
+async def _held(uow: UnitOfWork, name: str) -> GroupOut:
+    return GroupOut.model_validate(await uow.groups.hold(name))
 
 
 @router.patch("/groups/{name}", summary="Change a group", responses=documented(400, 404, 413, 415))
 @needs(Permission.USER_MANAGE)
 async def patch_group(
-    shoal: Shoal, name: GroupName, body: Annotated[GroupChange, Body()]
+    shoal: Shoal, name: GroupName, body: Annotated[GroupChange, Body()], condition: Condition
 ) -> GroupOut:
     """Changes what it is for."""
     async with shoal.database.unit_of_work() as uow:
+        await condition.check(lambda: _held(uow, name), body)
         await uow.groups.describe(name, body.description)
         found = await uow.groups.get(name)
         await uow.commit()
-    return GroupOut.model_validate(found)
+    return condition.answer(GroupOut.model_validate(found))
 
 
 @router.delete(
     "/groups/{name}", summary="Delete a group", status_code=204, responses=documented(404)
 )
 @needs(Permission.USER_MANAGE)
-async def delete_group(shoal: Shoal, name: GroupName) -> None:
+async def delete_group(shoal: Shoal, name: GroupName, condition: Condition) -> None:
     """Its members lose the roles that they had by it, within a second."""
     async with shoal.database.unit_of_work() as uow:
+        await condition.check(lambda: _held(uow, name))
         await uow.groups.delete(name)
         await uow.commit()
     shoal.identities.changed()

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import Body, Path
+from fastapi import Body, Path, Response
 
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
@@ -14,6 +14,7 @@ from shoal.api.services import Shoal
 from shoal.api.web.errors import Forbidden
 from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
@@ -74,10 +75,10 @@ async def post_user(shoal: Shoal, body: Annotated[UserIn, Body()]) -> NewUserOut
 
 @router.get("/users/{name}", summary="Show a user", responses=documented(404))
 @needs(Permission.USER_MANAGE)
-async def get_user(shoal: Shoal, name: UserName) -> AccountOut:
+async def get_user(shoal: Shoal, name: UserName, response: Response) -> AccountOut:
     """One user."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        return AccountOut.model_validate(await _user(uow, name))
+        return tagged(response, AccountOut.model_validate(await _user(uow, name)))
 
 
 @router.patch(
@@ -87,14 +88,20 @@ async def get_user(shoal: Shoal, name: UserName) -> AccountOut:
 )
 @needs(Permission.USER_MANAGE)
 async def patch_user(
-    shoal: Shoal, caller: Calling, name: UserName, body: Annotated[UserChange, Body()]
+    shoal: Shoal,
+    caller: Calling,
+    name: UserName,
+    body: Annotated[UserChange, Body()],
+    condition: Condition,
 ) -> AccountOut:
     """Disabling ends all sessions and tokens of the user within a second.
 
     At least one administrator remains, and nobody disables the account that asks.
     """
     async with shoal.database.unit_of_work() as uow:
+        await uow.principals.hold(name)
         found = await _user(uow, name)
+        await condition.check(lambda: _stored(uow, name), body.model_dump(exclude_unset=True))
         if body.full_name is not None:
             await uow.principals.describe(found.id, body.full_name)
         if body.is_admin is not None:
@@ -110,7 +117,7 @@ async def patch_user(
         account = await uow.principals.get(name)
         await uow.commit()
     shoal.identities.changed()
-    return AccountOut.model_validate(account)
+    return condition.answer(AccountOut.model_validate(account))
 
 
 @router.post(
@@ -162,6 +169,10 @@ async def _user(uow: UnitOfWork, name: str) -> Account:
     if found.kind is not PrincipalKind.USER:
         raise NotFound("user", name)
     return found
+
+
+async def _stored(uow: UnitOfWork, name: str) -> AccountOut:
+    return AccountOut.model_validate(await _user(uow, name))
 
 
 def _values(account: Account) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Accounts, groups, members, sessions and tokens. No password or token is in an answer twice."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, Field, SecretStr, StrictBool, StrictInt
 
@@ -237,6 +237,7 @@ class GroupOut(BaseModel):
             "created_at": TIME,
         }
     )
+    uncounted: ClassVar[frozenset[str]] = frozenset({"members"})  # each is put and deleted
 
     name: str
     description: str

@@ -45,6 +45,12 @@ class Groups:
         members = await self._members([row.id])
         return Group(row.id, row.name, row.description, row.created_at, members[row.id])
 
+    async def hold(self, name: str) -> Group:
+        """Return the same, unchanged by others until the commit. Raises NotFound."""
+        query = select(principal_group.c.id).where(principal_group.c.key == key_of(name))
+        await self._connection.execute(query.with_for_update(key_share=True))
+        return await self.get(name)
+
     async def list(self, after: str | None = None, limit: int = 50) -> _GroupList:
         """Return groups by name, starting behind ``after``."""
         query = select(principal_group).order_by(principal_group.c.key).limit(limit)

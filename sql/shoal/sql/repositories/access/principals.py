@@ -77,6 +77,12 @@ class Principals:
             raise NotFound(_KIND, name)
         return readable([row], _account, _KIND)[0]
 
+    async def hold(self, name: str) -> Account:
+        """Return the same, unchanged by others until the commit. Raises NotFound."""
+        query = select(principal.c.id).where(principal.c.key == key_of(name))
+        await self._connection.execute(query.with_for_update(key_share=True))
+        return await self.get(name)
+
     async def named(self, principal_id: int) -> Account:
         """Return an account by its id. Raises NotFound."""
         row = await self._connection.first(_accounts().where(principal.c.id == principal_id))
