@@ -87,11 +87,13 @@ class WorkflowJson(TypedDict):
     project: str
     name: str
     description: str
+    labels: dict[str, str]
     version: int
     digest: str
     tasks: int
     created_at: str
     updated_at: str
+    archived_at: str | None
 
 
 class WorkflowDetailJson(WorkflowJson):
@@ -102,11 +104,13 @@ class VersionJson(TypedDict):
     version: int
     digest: str
     created_at: str
+    published_by: str | None
 
 
 class VersionDetailJson(VersionJson):
     project: str
     name: str
+    source: str | None
     definition: dict[str, Any]
 
 

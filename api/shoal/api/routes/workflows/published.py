@@ -135,10 +135,10 @@ def _place(cursor: str | None, sort: Order) -> Place | None:
     response_model=PublishOut,
     responses={
         201: {"model": PublishOut, "description": "A new version was published."},
-        **documented(400, 409, 413, 415),
+        **documented(400, 404, 409, 413, 415),
     },
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, project_may_be_missing=True)
 async def publish(
     shoal: Shoal,
     caller: Calling,
@@ -156,7 +156,8 @@ async def publish(
     spec = await _checked(project, name, definition)
     wanted = await _canonical(spec) if condition.asks else {}
     async with shoal.database.unit_of_work() as uow:
-        await uow.projects.require(project)
+        if not dry_run:  # who may make the project can try before it is made
+            await uow.projects.require(project)
         await condition.check(
             lambda: detail_of(uow, project, name), {"definition": wanted}, tag_of=tag_of
         )
