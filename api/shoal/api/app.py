@@ -98,8 +98,21 @@ def create_app(services: Services) -> FastAPI:
     for router in _ROUTERS:
         app.include_router(router, prefix=PREFIX)
     app.state.routes = [(PREFIX, route) for router in _ROUTERS for route in router.routes]
+    _require_different_ids(app)
     app.include_router(_pages(app))
     return app
+
+
+def _require_different_ids(app: FastAPI) -> None:
+    """Raise TypeError for two operations with one id: clients have a method for each."""
+    seen: set[str] = set()
+    for _, route in app.state.routes:
+        if route.operation_id in seen:
+            raise TypeError(
+                f"{route.path}: another operation is called {route.operation_id}, too; give the "
+                f"handler {route.endpoint.__name__} a name of its own"
+            )
+        seen.add(route.operation_id)
 
 
 def _pages(app: FastAPI) -> APIRouter:

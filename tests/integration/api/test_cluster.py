@@ -159,7 +159,10 @@ async def test_masters_without_the_database_are_named(api: Api) -> None:
 
 
 async def test_task_types_show_their_parameters(api: Api) -> None:
-    found = {item["name"]: item for item in (await api.client.get(f"{PREFIX}/task-types")).json()}
+    found = {
+        item["name"]: item
+        for item in (await api.client.get(f"{PREFIX}/task-types")).json()["items"]
+    }
     assert {"SHELL", "PYTHON", "SPARK"} <= found.keys()
     schema = found["SHELL"]["params_schema"]
     assert {"script", "file"} <= schema["properties"].keys()

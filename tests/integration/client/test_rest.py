@@ -54,7 +54,7 @@ SPRING = datetime(2026, 3, 1, tzinfo=UTC)
     [
         (lambda c: c.health(), {}, "GET", "/health", {}, None),
         (lambda c: c.cluster(), {}, "GET", "/cluster", {}, None),
-        (lambda c: c.task_types(), [], "GET", "/task-types", {}, None),
+        (lambda c: c.task_types(), PAGE, "GET", "/task-types", {"limit": ["200"]}, None),
         (lambda c: list(c.projects()), PAGE, "GET", "/projects", {"limit": ["200"]}, None),
         (lambda c: c.project("a b"), {}, "GET", "/projects/a%20b", {}, None),
         (lambda c: c.project("../x"), {}, "GET", "/projects/..%2Fx", {}, None),

@@ -49,11 +49,13 @@ class ReadsProjects(Protocol):
         ...
 
 
-def needs(permission: Permission, *, makes_project: bool = False) -> Callable[[Handler], Handler]:
+def needs(
+    permission: Permission, *, project_may_be_missing: bool = False
+) -> Callable[[Handler], Handler]:
     """Return a decorator for the handler of a route whose callers need ``permission``.
 
-    The project that the path names is there when the handler begins, unless the route makes it:
-    nothing else makes one on the way.
+    The project that the path names is there when the handler begins, unless the handler itself
+    looks: none is made on the way to something else.
     """
 
     def guard(handler: Handler) -> Handler:
@@ -72,7 +74,7 @@ def needs(permission: Permission, *, makes_project: bool = False) -> Callable[[H
                 )
             for name in _read(values):
                 await caller.require(Permission.PROJECT_READ, Thing.PROJECT, name)
-            if "project" in in_path and not makes_project:
+            if "project" in in_path and not project_may_be_missing:
                 await caller.require_there(Thing.PROJECT, values["project"])
             return await handler(**values)
 

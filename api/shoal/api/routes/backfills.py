@@ -222,7 +222,7 @@ async def list_backfill_runs(
     responses=documented(404, 409),
 )
 @needs(Permission.RUN_OPERATE)
-async def post_request(
+async def request_backfill(
     shoal: Shoal,
     caller: Calling,
     backfill_id: BackfillId,

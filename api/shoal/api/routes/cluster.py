@@ -13,12 +13,13 @@ from shoal.api.access.guard import needs
 from shoal.api.operations.clocks import member_ahead_s
 from shoal.api.operations.master_database import database_trouble
 from shoal.api.routes.health import ANSWER_S
+from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.cluster import (
     BacklogOut,
     ClusterOut,
     DamagedZnodeOut,
     DatabaseOut,
-    GroupOut,
+    MasterGroupOut,
     MasterOut,
     PartitionOut,
     QueueOut,
@@ -28,6 +29,7 @@ from shoal.api.schemas.platform.cluster import (
     ZooKeeperOut,
 )
 from shoal.api.services import Services, Shoal
+from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.route import strict_router
 from shoal.coordination import GroupMetadata, Mismatch, quarantine, read_group
 from shoal.coordination.cluster import layout
@@ -46,7 +48,7 @@ log = structlog.get_logger()
 
 @router.get("/cluster", summary="Show the cluster")
 @needs(Permission.CLUSTER_READ)
-async def cluster(shoal: Shoal) -> ClusterOut:
+async def get_cluster(shoal: Shoal) -> ClusterOut:
     """Live members, the owner and epoch of each partition, the group of masters, the work."""
     owners, queues, group, work, damaged = await asyncio.gather(
         shoal.owners.all_owners(shoal.partitions),
@@ -60,7 +62,7 @@ async def cluster(shoal: Shoal) -> ClusterOut:
     return ClusterOut(
         masters=_masters(shoal, owners, leader),
         workers=_workers(shoal),
-        group=GroupOut(
+        group=MasterGroupOut(
             state=group.state.value,
             generation=group.generation,
             leader=leader,
@@ -216,9 +218,11 @@ def _backlog(queues: Sequence[QueueOut], work: _Work | None) -> BacklogOut | Non
 
 @router.get("/task-types", summary="List task types")
 @needs(Permission.SIGNED_IN)
-async def task_types() -> list[TaskTypeOut]:
+async def list_task_types(limit: Limit = 50, cursor: Cursor = None) -> Page[TaskTypeOut]:
     """The task types that this process can check definitions of, and their parameters."""
-    return [
+    names, following = part_of("task-types", sorted(task_type_names()), str, limit, cursor)
+    items = [
         TaskTypeOut(name=name, params_schema=load_task_type(name).Params.model_json_schema())
-        for name in task_type_names()
+        for name in names
     ]
+    return Page(items=items, next=following)

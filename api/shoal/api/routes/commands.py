@@ -74,6 +74,9 @@ async def accept(shoal: Services, new: NewCommand, response: Response) -> Comman
         )
     shoal.feed.poll_soon()
     response.headers["Location"] = f"/api/v1/commands/{command.id}"
+    response.headers["Retry-After"] = "1"
+    if not created:
+        response.headers["Idempotency-Replayed"] = "true"
     return _out(command)
 
 

@@ -41,7 +41,7 @@ NOTIFY_TIMEOUT_S = 2.0  # the answer does not wait longer: owners poll besides
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def list_groups(
+async def list_concurrency_groups(
     shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ConcurrencyGroupOut]:
     """The concurrency groups of a project by name."""
@@ -68,7 +68,7 @@ async def list_groups(
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def get_group(
+async def get_concurrency_group(
     shoal: Shoal, project: ProjectName, name: GroupName, response: Response
 ) -> ConcurrencyGroupDetail:
     """One group with the attempts that have its slots and those that wait for one."""
@@ -106,7 +106,7 @@ def _by_task(user: SlotUser) -> int:
     },
 )
 @needs(Permission.PROJECT_EDIT)
-async def put_group(
+async def put_concurrency_group(
     shoal: Shoal,
     project: ProjectName,
     name: NewName,
@@ -146,7 +146,7 @@ async def _notify(shoal: Services, partitions: set[int]) -> None:
     responses=documented(404, 409),
 )
 @needs(Permission.PROJECT_EDIT)
-async def delete_group(
+async def delete_concurrency_group(
     shoal: Shoal, project: ProjectName, name: GroupName, condition: Condition
 ) -> None:
     """Refused while the newest version of a workflow names it, or a task has or awaits a slot."""

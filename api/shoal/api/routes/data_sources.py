@@ -21,7 +21,7 @@ from shoal.api.schemas.project_values import secret_problems
 from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.legible import by_name, legible, shown
-from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page, part_of
 from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
@@ -43,9 +43,12 @@ SourceName = Annotated[str, Path(max_length=100, examples=["warehouse"])]
 
 @router.get("/data-source-kinds", summary="List kinds of data sources")
 @needs(Permission.SIGNED_IN)
-async def list_kinds() -> list[DataSourceKindOut]:
+async def list_data_source_kinds(
+    limit: Limit = 50, cursor: Cursor = None
+) -> Page[DataSourceKindOut]:
     """What each kind takes, with the JSON Schema of its options."""
-    return [
+    kinds, following = part_of("data-source-kinds", sorted(KINDS), str, limit, cursor)
+    items = [
         DataSourceKindOut(
             kind=kind,
             title=info.title,
@@ -58,13 +61,14 @@ async def list_kinds() -> list[DataSourceKindOut]:
             credential=info.credential,
             options_schema=options_schema(kind),
         )
-        for kind, info in KINDS.items()
+        for kind, info in ((kind, KINDS[kind]) for kind in kinds)
     ]
+    return Page(items=items, next=following)
 
 
 @router.get(_OF_PROJECT, summary="List data sources", responses=documented(404))
 @needs(Permission.PROJECT_READ)
-async def list_sources(
+async def list_data_sources(
     shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[DataSourceOut]:
     """The data sources of a project by name, without those that others share with it."""
@@ -82,7 +86,7 @@ async def list_sources(
 
 @router.get(_OF_PROJECT + "/{name}", summary="Show a data source", responses=documented(404))
 @needs(Permission.PROJECT_READ)
-async def get_source(
+async def get_data_source(
     shoal: Shoal, project: ProjectName, name: SourceName, response: Response
 ) -> DataSourceOut:
     """One data source, without its password."""
@@ -105,7 +109,7 @@ async def _stored(uow: UnitOfWork, project: str, name: str) -> DataSourceOut:
     },
 )
 @needs(Permission.CONNECTION_EDIT)
-async def put_source(
+async def put_data_source(
     shoal: Shoal,
     project: ProjectName,
     name: NewSource,
@@ -138,7 +142,7 @@ async def put_source(
     responses=documented(404),
 )
 @needs(Permission.CONNECTION_EDIT)
-async def delete_source(
+async def delete_data_source(
     shoal: Shoal, project: ProjectName, name: SourceName, condition: Condition
 ) -> None:
     """Tasks that name it fail from now on, with the reason."""
@@ -155,7 +159,7 @@ async def delete_source(
     responses=documented(400, 404, 413, 415, 503),
 )
 @needs(Permission.CONNECTION_EDIT)
-async def test_source(
+async def test_data_source(
     shoal: Shoal, project: ProjectName, name: SourceName, body: Annotated[ProbeIn, Body()]
 ) -> ProbeOut:
     """Has a worker sign in and ask which server it is. Takes up to 30 s; nothing is changed."""

@@ -45,7 +45,7 @@ SOUGHT_AT_ONCE = 5_000  # ids that one query looks through for those of a projec
     },
 )
 @needs(Permission.SIGNED_IN)
-async def events(
+async def follow_events(
     shoal: Shoal,
     caller: Calling,
     project: Annotated[str | None, Query(description="Only those of this project.")] = None,

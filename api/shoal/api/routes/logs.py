@@ -37,7 +37,7 @@ router = strict_router("logs")
     responses=documented(404, 502),
 )
 @needs(Permission.PROJECT_READ)
-async def view(
+async def get_log(
     shoal: Shoal,
     task_instance_id: TaskInstanceId,
     offset: Annotated[
@@ -66,7 +66,7 @@ _TEXT = {"text/plain": {"schema": {"type": "string", "format": "binary"}, "examp
     },
 )
 @needs(Permission.PROJECT_READ)
-async def raw(
+async def download_log(
     shoal: Shoal,
     task_instance_id: TaskInstanceId,
     range_: Annotated[
@@ -152,7 +152,7 @@ async def _download(logs: LogProxy, task: TaskInstance, span: _Span) -> AsyncGen
     },
 )
 @needs(Permission.PROJECT_READ)
-async def follow(
+async def follow_log(
     shoal: Shoal,
     caller: Calling,
     task_instance_id: TaskInstanceId,

@@ -7,9 +7,11 @@ from fastapi import Body, Path, Response
 
 from shoal.api.access.guard import needs
 from shoal.api.routes.projects import ProjectName
-from shoal.api.schemas.project_values import ParameterIn, ParameterOut, ParametersOut
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.project_values import ParameterIn, ParameterOut
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest, NoSuchThing
+from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
@@ -28,11 +30,17 @@ ParameterName = Annotated[str, Path(max_length=100, examples=["bucket"])]
 
 @router.get(_OF_PROJECT, summary="List a project's parameters", responses=documented(404))
 @needs(Permission.PROJECT_READ)
-async def get_parameters(shoal: Shoal, project: ProjectName) -> ParametersOut:
-    """All parameters of a project."""
+async def list_parameters(
+    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+) -> Page[ParameterOut]:
+    """The parameters of a project by name."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.projects.parameters(project)
-    return ParametersOut(parameters=dict(found))
+    items, following = part_of("parameters", sorted(found), str, limit, cursor)
+    return Page(
+        items=[ParameterOut(project=project, name=name, value=found[name]) for name in items],
+        next=following,
+    )
 
 
 @router.get(

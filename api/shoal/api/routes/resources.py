@@ -7,7 +7,7 @@ from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from shoal.api.access.guard import needs
-from shoal.api.routes.projects import NewName, ProjectName
+from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.resources import DeletedOut, ResourceOut
 from shoal.api.services import Shoal
@@ -75,7 +75,7 @@ async def get_resource(
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def list_versions(
+async def list_resource_versions(
     shoal: Shoal, project: ProjectName, path: FilePath, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ResourceOut]:
     """The versions of a file, the newest first; those of a deleted file too, for a while."""
@@ -97,14 +97,14 @@ async def list_versions(
     summary="Upload a resource",
     responses={
         201: {"model": ResourceOut, "description": "It is a new version."},
-        **documented(408, 409, 413),
+        **documented(404, 408, 409, 413),
     },
     openapi_extra={"requestBody": {"required": True, "content": _CONTENT}},
 )
 @needs(Permission.PROJECT_EDIT)
-async def put_content(
+async def upload_resource(
     shoal: Shoal,
-    project: NewName,
+    project: ProjectName,
     path: FilePath,
     request: Request,
     response: Response,
@@ -117,7 +117,7 @@ async def put_content(
         ),
     ] = None,
 ) -> ResourceOut:
-    """The body is the file, byte for byte. The project is made too.
+    """The body is the file, byte for byte.
 
     The same content as that of the newest version makes no new one. Runs that start from now on
     use it; those that have started go on with what they began with.
@@ -141,7 +141,7 @@ async def put_content(
     },
 )
 @needs(Permission.PROJECT_READ)
-async def get_content(
+async def download_resource(
     shoal: Shoal, project: ProjectName, path: FilePath, version: Version = None
 ) -> Response:
     """The content of a version of a file."""

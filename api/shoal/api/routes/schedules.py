@@ -15,7 +15,7 @@ from shoal.api.schemas.schedules import FireTimeOut, PreviewIn, PreviewOut, Sche
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.legible import by_id, shown
-from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor, page, part_of
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
@@ -31,7 +31,7 @@ ScheduleId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[7])]
 
 @router.get("/schedules", summary="List all schedules")
 @needs(Permission.PROJECT_READ)
-async def list_all_schedules(
+async def list_schedules(
     shoal: Shoal,
     caller: Calling,
     project: Annotated[str | None, Query(description="Only those of this project.")] = None,
@@ -58,17 +58,22 @@ async def list_all_schedules(
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def list_schedules(
+async def list_workflow_schedules(
     shoal: Shoal,
     project: ProjectName,
     name: Annotated[str, Path(max_length=100, examples=["daily"])],
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Page[ScheduleOut]:
     """The timetables of a workflow and when they fire next; they change with the definition."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         await uow.workflows.get(project, name)
         found = await uow.schedules.of_workflow(project, name)
-        days = await days_of(uow, found)
-    return Page(items=shown("schedule", found, lambda item: schedule_out(item, days), by_id))
+        items, following = part_of("schedules", found, lambda one: one.id, limit, cursor)
+        days = await days_of(uow, items)
+    return Page(
+        items=shown("schedule", items, lambda item: schedule_out(item, days), by_id), next=following
+    )
 
 
 @router.get(

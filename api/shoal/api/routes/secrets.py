@@ -11,6 +11,7 @@ from shoal.api.schemas.common import Page
 from shoal.api.schemas.project_values import SecretIn, SecretOut, secret_problems
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
@@ -27,11 +28,17 @@ SecretName = Annotated[str, Path(max_length=100, examples=["db_password"])]
 
 @router.get(_OF_PROJECT, summary="List a project's secrets", responses=documented(404))
 @needs(Permission.PROJECT_READ)
-async def list_secrets(shoal: Shoal, project: ProjectName) -> Page[SecretOut]:
-    """Their names and ages, all on one page. Values are never shown."""
+async def list_secrets(
+    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+) -> Page[SecretOut]:
+    """Their names and ages. Values are never shown."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.secrets.list(project)
-    return Page(items=[SecretOut.model_validate(one, from_attributes=True) for one in found])
+    items, following = part_of("secrets", found, lambda one: one.name, limit, cursor)
+    return Page(
+        items=[SecretOut.model_validate(one, from_attributes=True) for one in items],
+        next=following,
+    )
 
 
 @router.get(_OF_PROJECT + "/{name}", summary="Show a secret", responses=documented(404))

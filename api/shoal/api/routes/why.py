@@ -20,7 +20,7 @@ router = strict_router("instances")
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def why_instance(shoal: Shoal, instance_id: InstanceId) -> WhyOut:
+async def explain_instance(shoal: Shoal, instance_id: InstanceId) -> WhyOut:
     """What every layer says: overlap, partition, its open tasks and what each of them waits for."""
     with legible("workflow instance", instance_id):
         facts, findings = await explaining.of_instance(shoal, instance_id)
@@ -41,7 +41,7 @@ async def why_instance(shoal: Shoal, instance_id: InstanceId) -> WhyOut:
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def why_task(shoal: Shoal, task_instance_id: TaskInstanceId) -> WhyOut:
+async def explain_task_instance(shoal: Shoal, task_instance_id: TaskInstanceId) -> WhyOut:
     """What every layer says about one attempt, or why it ended as it has."""
     with legible("task instance", task_instance_id):
         facts, attempt, findings = await explaining.of_task(shoal, task_instance_id)

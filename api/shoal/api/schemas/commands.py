@@ -170,6 +170,42 @@ class CommandIn(Strict):
         return None if value is None else Priority.read(value).name
 
 
+def schemas_by_type(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the JSON Schema of each type of command, by its name, from that of ``CommandIn``."""
+    found: dict[str, dict[str, Any]] = {}
+    for kind, fields in _FIELDS.items():
+        properties = {
+            name: {**inner, "const": kind.value} if name == "type" else inner
+            for name, inner in schema["properties"].items()
+            if name in fields | _OF_EVERY_TYPE
+        }
+        one: dict[str, Any] = {
+            "title": name_of_schema(kind),
+            "description": f"A request to {kind.value.lower().replace('_', ' ')}.",
+            "type": "object",
+            "additionalProperties": False,
+            "properties": properties,
+            "required": ["type", *_required(kind, {"task_instance_id"})],
+        }
+        if "task_instance_id" in fields:
+            by_name = _required(kind, set())
+            one["oneOf"] = [
+                {"required": ["task_instance_id"], "not": _any_of(by_name)},
+                {"required": [*by_name], "not": _any_of(["task_instance_id"])},
+            ]
+        found[kind.value] = one
+    return found
+
+
+def _any_of(names: Sequence[str]) -> dict[str, Any]:
+    return {"anyOf": [{"required": [name]} for name in names]}
+
+
+def name_of_schema(kind: CommandType) -> str:
+    """Return what the schema of a type of command is called: RERUN_TASKS is RerunTasksCommand."""
+    return "".join(word.capitalize() for word in kind.value.split("_")) + "Command"
+
+
 def _required(kind: CommandType, given: set[str]) -> Sequence[str]:
     match kind:
         case CommandType.START:

@@ -14,14 +14,6 @@ LONGEST_SECRET = 32 * 1024  # bytes: it becomes an environment variable
 LONGEST_VALUE = 1024 * 1024  # characters
 
 
-class ParametersOut(BaseModel):
-    """The parameters of a project."""
-
-    model_config = example({"parameters": {"bucket": "s3://flights", "day": "$[yyyyMMdd-1]"}})
-
-    parameters: dict[str, str] = Field(description="Definitions: placeholders are not rendered.")
-
-
 class ParameterOut(BaseModel):
     """One parameter of a project."""
 

@@ -1,4 +1,7 @@
-"""What every exchange has, whatever its route: an id, safe headers, a log line, no stack trace."""
+"""What every exchange has, whatever its route: an id, safe headers, a log line, no stack trace.
+
+HEAD is here, too: it is GET without the content, on every route.
+"""
 
 import re
 import secrets
@@ -39,6 +42,10 @@ class StreamBroken(Exception):
 
     The raiser has logged the reason.
     """
+
+
+class _HeadSent(Exception):
+    """All that HEAD asks for is on its way."""
 
 
 class Exchange:
@@ -95,14 +102,28 @@ class Exchange:
             response = problem_response(request, error.kind, str(error))
             await response(request.scope, request.receive, send)
             return
+        is_head = request.method == "HEAD"
+        scope = {**request.scope, "method": "GET"} if is_head else request.scope
         try:
-            await self._app(request.scope, request.receive, send_on)
-        except StreamBroken:
+            await self._app(scope, request.receive, _head_alone(send_on) if is_head else send_on)
+        except (StreamBroken, _HeadSent):
             pass
         except Exception as error:  # noqa: BLE001  # outermost: every unforeseen error ends here
             response = unexpected(request, error)
             if not began:
                 await response(request.scope, request.receive, send)
+
+
+def _head_alone(send: Send) -> Send:
+    """Return what sends a head without its content, and ends what goes on and on."""
+
+    async def send_head(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            raise _HeadSent
+        await send(message)
+
+    return send_head
 
 
 def _id_of(request: Request) -> str:

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Query
@@ -49,6 +50,28 @@ def decode_cursor(kind: str, cursor: str | None, *types: type) -> tuple[Any, ...
     ):
         raise bad_cursor()
     return tuple(content[1:])
+
+
+def part_of(
+    kind: str,
+    items: Iterable[T],
+    key: Callable[[T], str | int],
+    limit: int,
+    cursor: str | None,
+    *,
+    falling: bool = False,
+) -> tuple[list[T], str | None]:
+    """Return a page of what is read as a whole, since it is never much, and the next cursor.
+
+    ``items`` come in the order of ``key``, which is different for each; ``falling``: downwards.
+    """
+    whole = list(items)
+    position = decode_cursor(kind, cursor, type(key(whole[0]))) if whole else None
+    if position is not None:
+        start = position[0]
+        whole = [one for one in whole if (key(one) < start if falling else key(one) > start)]
+    some, more = page(whole, limit)
+    return some, encode_cursor(kind, key(some[-1])) if more else None
 
 
 def bad_cursor() -> InvalidRequest:

@@ -323,7 +323,8 @@ def _allowed(request: Request) -> dict[str, str]:
         path = request.url.path
         if path.startswith(prefix) and route.path_regex.match(path.removeprefix(prefix)):
             found |= route.methods
-    return {"Allow": ", ".join(sorted(found or {"GET"}))}
+    found = found or {"GET"}
+    return {"Allow": ", ".join(sorted(found | ({"HEAD"} if "GET" in found else set())))}
 
 
 def unexpected(request: Request, error: Exception) -> ProblemResponse:

@@ -1,4 +1,9 @@
-"""The route class of all but the public routes: strict about callers, names and bodies."""
+"""The route class of all but the public routes: strict about callers, names and bodies.
+
+The name of a handler is the id of its operation, in the spelling of OpenAPI: ``list_projects`` is
+``listProjects``, ``post_token`` is ``createToken``. Clients are generated from these ids, so they
+are frozen: see ``docs/api.md``.
+"""
 
 from collections.abc import Callable, Coroutine, Iterator
 from itertools import islice
@@ -22,6 +27,10 @@ class BoundedRoute(APIRoute):
     """Checks query names, then the JSON body: what FastAPI leaves to each handler."""
 
     most_bytes: ClassVar[int] = 16 * 1024  # of a body that anybody may send
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        options["operation_id"] = options.get("operation_id") or _operation_id(endpoint.__name__)
+        super().__init__(path, endpoint, **options)
 
     async def admit(self, request: Request) -> None:
         """Return if anything may be read of a request; raise an ApiError if not."""
@@ -75,6 +84,14 @@ class StrictRoute(BoundedRoute):
     async def admit(self, request: Request) -> None:
         """Find out who calls. Raises Unauthorized, CrossSite."""
         request.state.caller = await authenticate(request)
+
+
+_VERBS = {"post": "create", "patch": "change"}
+
+
+def _operation_id(name: str) -> str:
+    first, *others = name.split("_")
+    return _VERBS.get(first, first) + "".join(word.capitalize() for word in others)
 
 
 def _query_names(dependant: Dependant) -> Iterator[str]:

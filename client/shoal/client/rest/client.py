@@ -146,7 +146,7 @@ class ShoalClient(
 
     def task_types(self) -> list[TaskTypeJson]:
         """Return the installed task types with the JSON Schema of their params."""
-        return cast("list[TaskTypeJson]", self._connection.get("/task-types"))
+        return cast("list[TaskTypeJson]", list(self._connection.pages("/task-types", {})))
 
     # -- projects and workflows --------------------------------------------------------------
 
@@ -187,9 +187,10 @@ class ShoalClient(
     ) -> PublishJson:
         """Publish a definition; a new version is made only if something changed."""
         body = _definition(definition)
-        path = workflow_path(body.get("project", "default"), body.get("name", ""))
+        project = body.get("project", "default")
+        path = workflow_path(project, body.get("name", ""))
         query = {"dry_run": dry_run or None}
-        return cast(PublishJson, self._connection.json("PUT", path, query, json=body))
+        return cast(PublishJson, self._connection.put_in(project, path, query, json=body))
 
     def workflow(self, project: str, name: str) -> WorkflowDetailJson:
         """Return a workflow with its newest definition."""

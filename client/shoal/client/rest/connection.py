@@ -6,14 +6,16 @@ Synchronous; one connection belongs to one thread at a time.
 import random
 import ssl
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from shoal.client.errors import TRANSIENT, ApiProblem, ApiUnreachable, FieldProblem, NoCluster
 from shoal.client.rest.lean_httpx import httpx
+from shoal.client.rest.paths import part
 
 CONNECT_TIMEOUT_S = 5.0
 UPLOAD_TIMEOUT_S = 300.0
@@ -77,7 +79,7 @@ class Connection:
             raise ApiProblem(response.status_code, "not-json", "No JSON", detail) from error
 
     def upload(
-        self, path: str, content: bytes | Iterable[bytes], query: Mapping[str, Any] | None = None
+        self, path: str, query: Mapping[str, Any] | None, *, content: bytes | Iterable[bytes]
     ) -> Any:
         """Return the JSON that a PUT of a file is answered with.
 
@@ -86,6 +88,36 @@ class Connection:
         headers = {"Content-Type": "application/octet-stream"}
         timeout = httpx.Timeout(UPLOAD_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
         return self.json("PUT", path, query, content=content, headers=headers, timeout=timeout)
+
+    def put_in(
+        self,
+        project: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        *,
+        send: Callable[..., Any] | None = None,
+        **rest: Any,
+    ) -> Any:
+        """Return the JSON that a PUT below a project is answered with.
+
+        A project that is missing is made first, if the caller may: the API makes none by itself.
+        ``send``: what sends it instead of ``json``.
+        """
+        put = send or partial(self.json, "PUT")
+        try:
+            return put(path, query, **rest)
+        except ApiProblem as problem:
+            if problem.status != 404 or not self._make(project):
+                raise
+        return put(path, query, **rest)
+
+    def _make(self, project: str) -> bool:
+        only_new = {"If-None-Match": "*"}
+        try:
+            self.request("PUT", f"/projects/{part(project)}", json={}, headers=only_new)
+        except ApiProblem as refused:
+            return refused.status == 412  # it is there: another one was quicker
+        return True
 
     def pages(self, path: str, query: Mapping[str, Any], page: int = PAGE) -> Iterator[Any]:
         """Yield the items of all pages of a list, fetched one after the other."""

@@ -16,7 +16,7 @@ class ScheduleCalls:
     def schedules(self, project: str, name: str) -> list[ScheduleJson]:
         """Return the timetables of a workflow and when they fire next."""
         path = f"{workflow_path(project, name)}/schedules"
-        return cast("list[ScheduleJson]", self._connection.get(path)["items"])
+        return cast("list[ScheduleJson]", list(self._connection.pages(path, {})))
 
     def all_schedules(self, project: str | None = None) -> Iterator[ScheduleJson]:
         """Yield the schedules of all workflows."""
@@ -48,7 +48,7 @@ class ScheduleCalls:
         """Make or replace a calendar; days are YYYY-MM-DD."""
         body = {"days": list(days), "description": description}
         path = _calendar_path(project, name)
-        return cast(CalendarJson, self._connection.json("PUT", path, json=body))
+        return cast(CalendarJson, self._connection.put_in(project, path, json=body))
 
     def delete_calendar(self, project: str, name: str) -> None:
         """Delete a calendar; refused while a schedule uses it."""

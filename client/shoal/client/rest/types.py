@@ -13,6 +13,12 @@ class ProjectJson(TypedDict):
     created_at: str
 
 
+class ParameterJson(TypedDict):
+    project: str
+    name: str
+    value: str
+
+
 class SecretJson(TypedDict):
     name: str
     created_at: str

@@ -21,7 +21,7 @@ from shoal.api.schemas.platform.access import (
 )
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, Forbidden, InvalidRequest
-from shoal.api.web.paging import MAX_ID
+from shoal.api.web.paging import MAX_ID, Cursor, Limit, part_of
 from shoal.api.web.problems import documented
 from shoal.api.web.route import public_router, strict_router
 from shoal.core.access.permissions import Permission
@@ -82,7 +82,7 @@ async def logout(shoal: Shoal, caller: Calling, response: Response) -> None:
 
 @router.get("/me", summary="Show who one is")
 @needs(Permission.SIGNED_IN)
-async def me(shoal: Shoal, caller: Calling) -> MeOut:
+async def get_me(shoal: Shoal, caller: Calling) -> MeOut:
     """The caller, its roles, and what its token is limited to."""
     who = caller.principal
     limit = who.scope.projects
@@ -142,10 +142,13 @@ async def change_password(
 
 @router.get("/me/sessions", summary="List one's sessions")
 @needs(Permission.SIGNED_IN)
-async def list_sessions(shoal: Shoal, caller: Calling) -> Page[SessionOut]:
+async def list_sessions(
+    shoal: Shoal, caller: Calling, limit: Limit = 50, cursor: Cursor = None
+) -> Page[SessionOut]:
     """The browsers in which one is signed in, the newest first."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.sessions.list(caller.principal.id or _NOBODY, shoal.clock())
+    items, following = part_of("sessions", found, lambda one: one.id, limit, cursor, falling=True)
     return Page(
         items=[
             SessionOut(
@@ -157,8 +160,9 @@ async def list_sessions(shoal: Shoal, caller: Calling) -> Page[SessionOut]:
                 agent=one.agent,
                 is_this=one.id == caller.signed_in.session_id,
             )
-            for one in found
-        ]
+            for one in items
+        ],
+        next=following,
     )
 
 
@@ -179,11 +183,14 @@ async def end_session(shoal: Shoal, caller: Calling, session_id: SessionId) -> N
 
 @router.get("/me/tokens", summary="List one's tokens")
 @needs(Permission.SIGNED_IN)
-async def list_tokens(shoal: Shoal, caller: Calling) -> Page[TokenOut]:
+async def list_tokens(
+    shoal: Shoal, caller: Calling, limit: Limit = 50, cursor: Cursor = None
+) -> Page[TokenOut]:
     """One's tokens, without their texts, the newest first."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.tokens.list(caller.principal.id or _NOBODY)
-    return Page(items=[token_out(one) for one in found])
+    items, following = part_of("tokens", found, lambda one: one.id, limit, cursor, falling=True)
+    return Page(items=[token_out(one) for one in items], next=following)
 
 
 @router.post(

@@ -9,6 +9,7 @@ from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import GrantIn, GrantOut
 from shoal.api.services import Shoal
+from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
@@ -34,11 +35,15 @@ Taker = Annotated[
 
 @router.get(_OF_PROJECT, summary="List grants", responses=documented(404))
 @needs(Permission.PROJECT_READ)
-async def list_grants(shoal: Shoal, project: ProjectName) -> Page[GrantOut]:
+async def list_grants(
+    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+) -> Page[GrantOut]:
     """What the tasks of other projects may do with this one."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.grants.list((await uow.projects.get(project)).id)
-    return Page(items=[_out(one) for one in found])
+    in_order = sorted(found, key=lambda one: one.taker)
+    items, following = part_of("grants", in_order, lambda one: one.taker, limit, cursor)
+    return Page(items=[_out(one) for one in items], next=following)
 
 
 @router.get(_OF_PROJECT + "/{taker}", summary="Show a grant", responses=documented(404))

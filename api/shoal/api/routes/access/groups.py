@@ -99,7 +99,7 @@ async def delete_group(shoal: Shoal, name: GroupName, condition: Condition) -> N
     },
 )
 @needs(Permission.USER_MANAGE)
-async def put_member(
+async def put_group_member(
     shoal: Shoal, name: GroupName, member: MemberName, response: Response
 ) -> GroupOut:
     """A user or a service account; it has the roles of the group within a second."""
@@ -120,7 +120,7 @@ async def put_member(
     responses=documented(404),
 )
 @needs(Permission.USER_MANAGE)
-async def delete_member(shoal: Shoal, name: GroupName, member: MemberName) -> None:
+async def delete_group_member(shoal: Shoal, name: GroupName, member: MemberName) -> None:
     """It loses the roles that it had by the group alone, within a second."""
     async with shoal.database.unit_of_work() as uow:
         account = await uow.principals.get(member)

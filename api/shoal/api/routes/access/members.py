@@ -9,11 +9,12 @@ from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import MemberIn, MemberOut
 from shoal.api.services import Shoal
+from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
-from shoal.core.access.records import HolderKind
+from shoal.core.access.records import HolderKind, Member
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
 
@@ -26,11 +27,21 @@ MemberName = Annotated[str, Path(max_length=201, examples=["ada"])]
 
 @router.get(_OF_PROJECT, summary="List the members of a project", responses=documented(404))
 @needs(Permission.PROJECT_READ)
-async def list_members(shoal: Shoal, project: ProjectName) -> Page[MemberOut]:
+async def list_members(
+    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+) -> Page[MemberOut]:
     """Users, service accounts and groups with their roles; administrators are not among them."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.members.list((await uow.projects.get(project)).id)
-    return Page(items=[MemberOut.model_validate(one, from_attributes=True) for one in found])
+    items, following = part_of("members", sorted(found, key=_place), _place, limit, cursor)
+    return Page(
+        items=[MemberOut.model_validate(one, from_attributes=True) for one in items],
+        next=following,
+    )
+
+
+def _place(member: Member) -> str:
+    return f"{member.kind} {member.name}"
 
 
 @router.get(_OF_PROJECT + "/{kind}/{name:path}", summary="Show a role", responses=documented(404))

@@ -13,7 +13,7 @@ from shoal.api.schemas.platform.access import AccountOut, NewUserOut, TokenOut, 
 from shoal.api.services import Shoal
 from shoal.api.web.errors import Forbidden
 from shoal.api.web.legible import by_name, shown
-from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page, part_of
 from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
@@ -126,7 +126,7 @@ async def patch_user(
     responses=documented(404, 429),
 )
 @needs(Permission.USER_MANAGE)
-async def reset_password(shoal: Shoal, name: UserName) -> NewUserOut:
+async def reset_user_password(shoal: Shoal, name: UserName) -> NewUserOut:
     """Makes a random password, to be changed at the next sign-in; sessions and tokens end."""
     hashed, made = await hashed_or_random(shoal, name, None)
     async with shoal.database.unit_of_work() as uow:
@@ -142,11 +142,14 @@ async def reset_password(shoal: Shoal, name: UserName) -> NewUserOut:
 
 @router.get("/users/{name}/tokens", summary="List a user's tokens", responses=documented(404))
 @needs(Permission.USER_MANAGE)
-async def list_user_tokens(shoal: Shoal, name: UserName) -> Page[TokenOut]:
+async def list_user_tokens(
+    shoal: Shoal, name: UserName, limit: Limit = 50, cursor: Cursor = None
+) -> Page[TokenOut]:
     """Without their texts, the newest first."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.tokens.list((await _user(uow, name)).id)
-    return Page(items=[token_out(one) for one in found])
+    items, following = part_of("tokens", found, lambda one: one.id, limit, cursor, falling=True)
+    return Page(items=[token_out(one) for one in items], next=following)
 
 
 @router.delete(

@@ -67,7 +67,7 @@ class PartitionOut(BaseModel):
     )
 
 
-class GroupOut(BaseModel):
+class MasterGroupOut(BaseModel):
     """The group in which masters agree on an assignment of the partitions."""
 
     state: str = Field(description="Empty, PreparingRebalance, CompletingRebalance, Stable, Dead.")
@@ -189,7 +189,7 @@ class ClusterOut(BaseModel):
 
     masters: list[MasterOut]
     workers: list[WorkerOut]
-    group: GroupOut
+    group: MasterGroupOut
     partitions: list[PartitionOut]
     backlog: BacklogOut | None = Field(description="Null while the database cannot be reached.")
     set_aside: list[SetAsideOut] = Field(

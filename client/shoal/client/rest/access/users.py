@@ -53,7 +53,7 @@ class UserCalls:
 
     def user_tokens(self, name: str) -> list[TokenJson]:
         """Return a user's tokens without their texts, the newest first."""
-        return cast("list[TokenJson]", self._connection.get(f"{_path(name)}/tokens")["items"])
+        return cast("list[TokenJson]", list(self._connection.pages(f"{_path(name)}/tokens", {})))
 
     def revoke_user_token(self, name: str, token_id: int) -> None:
         """Revoke a token of a user."""
