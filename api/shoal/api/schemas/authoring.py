@@ -224,7 +224,7 @@ class HangingOut(BaseModel):
     hidden: int = Field(description="How many more name it, in projects that you do not see.")
 
 
-class PlanOut(BaseModel):
+class WorkflowPlanOut(BaseModel):
     """What publishing would do, now. Nothing was stored."""
 
     model_config = example(

@@ -10,8 +10,8 @@ from shoal.api.schemas.authoring import (
     ComparisonOut,
     HangingOut,
     NamedOut,
-    PlanOut,
     SchedulePlanOut,
+    WorkflowPlanOut,
 )
 from shoal.api.schemas.schedules import ScheduleOut
 from shoal.core.access.judging import Visible
@@ -26,7 +26,9 @@ MOST_AT_ONCE = 50  # tasks that are compared in the event loop's own thread
 _NOTHING = Hanging(0, (), 0, 0, 0, Referrers((), 0))
 
 
-async def plan_of(uow: UnitOfWork, checked: Checked, at: datetime, visible: Visible) -> PlanOut:
+async def plan_of(
+    uow: UnitOfWork, checked: Checked, at: datetime, visible: Visible
+) -> WorkflowPlanOut:
     """Return what publishing would do. The caller does not commit.
 
     Raises InvalidDefinition, Archived.
@@ -47,7 +49,7 @@ async def plan_of(uow: UnitOfWork, checked: Checked, at: datetime, visible: Visi
     done = await uow.workflows.publish(spec, at, source=checked.text)
     after = Side(spec.canonical(), "your definition", checked.text)
     comparison = await compared(before, after, len(spec.tasks))
-    return PlanOut(
+    return WorkflowPlanOut(
         project=spec.project,
         name=spec.name,
         base=base,

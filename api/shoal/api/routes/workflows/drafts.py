@@ -22,8 +22,8 @@ from shoal.api.schemas.authoring import (
     DraftDetail,
     DraftIn,
     DraftOut,
-    PlanOut,
     ValidationOut,
+    WorkflowPlanOut,
 )
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.definitions import PublishOut
@@ -152,7 +152,7 @@ async def delete_draft(
     responses=documented(400, 404, 413, 415),
 )
 @needs(Permission.PROJECT_EDIT)
-async def validate(
+async def validate_workflow(
     shoal: Shoal, project: ProjectName, name: NewName, body: Annotated[DefinitionIn, Body()]
 ) -> ValidationOut:
     """Says all that is wrong with a definition, each with its field and the line of the text.
@@ -177,11 +177,11 @@ async def validate(
 @router.post(
     _WORKFLOW + "/plan",
     summary="Show what publishing would do",
-    response_model=PlanOut,
+    response_model=WorkflowPlanOut,
     responses=documented(400, 404, 409, 413, 415),
 )
 @needs(Permission.PROJECT_EDIT)
-async def plan(
+async def plan_workflow(
     shoal: Shoal,
     caller: Calling,
     project: ProjectName,

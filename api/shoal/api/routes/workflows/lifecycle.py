@@ -41,7 +41,7 @@ Despite = Literal["runs", "references", "backfills"]
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def dependencies(
+async def get_dependencies(
     shoal: Shoal, caller: Calling, project: ProjectName, name: WorkflowName
 ) -> DependenciesOut:
     """The workflows that it runs or waits for, and those that run it or wait for it.
@@ -70,7 +70,7 @@ async def dependencies(
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def hanging(
+async def get_hanging(
     shoal: Shoal, caller: Calling, project: ProjectName, name: WorkflowName
 ) -> HangingOut:
     """Look at it before you delete or rename a workflow."""
