@@ -244,3 +244,24 @@ async def test_lists_by_the_latest_change_continue(api: Api) -> None:
     answer = await api.client.get(f"{PREFIX}/workflows?sort=-updated_at&cursor={wrong}")
     problem_of(answer, 422, "invalid-request")
     problem_of(await api.client.get(f"{PREFIX}/workflows?label=A"), 422, "invalid-request")
+
+
+async def test_no_way_to_publish_gets_past_the_grant_of_another_project(api: Api) -> None:
+    for project in ("p", "q", "theirs"):
+        await api.client.put(f"{PREFIX}/projects/{project}", json={"description": ""})
+    grant = f"{PREFIX}/projects/theirs/grants/p"
+    await api.client.put(grant, json={"what": "run"})
+    tasks = [{**SUB, "params": {"workflow": "w", "project": "theirs"}}]
+    await api.publish(tasks=tasks)
+    await api.publish()
+    copy = {"project": "p", "workflow": "daily", "version": 1}
+    copied = await api.client.post(f"{PREFIX}/projects/q/workflows/new/copy", json=copy)
+    problem_of(copied, 422, "invalid-definition")  # the grant is for p alone
+    await api.client.delete(grant)
+    restored = await api.client.post(f"{WORKFLOW}/versions/1/restore")
+    problem_of(restored, 422, "invalid-definition")
+    text = "tasks: [{name: s, type: SUB_WORKFLOW, params: {workflow: w, project: theirs}}]"
+    await api.client.put(f"{WORKFLOW}/draft", json={"text": text})
+    drafted = await api.client.post(f"{WORKFLOW}/draft/publish")
+    problem_of(drafted, 422, "invalid-definition")
+    assert await versions(api) == [2, 1]
