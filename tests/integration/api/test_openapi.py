@@ -99,6 +99,8 @@ EXPECTED = {
     ("get", "/projects/{project}/workflows/{name}/schedules"),
     ("get", "/schedules"),
     ("get", "/schedules/{schedule_id}/preview"),
+    ("post", "/schedules/{schedule_id}/pause"),
+    ("post", "/schedules/{schedule_id}/resume"),
     ("post", "/schedules/preview"),
     ("get", "/projects/{project}/calendars"),
     ("get", "/projects/{project}/calendars/{name}"),

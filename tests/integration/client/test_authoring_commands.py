@@ -67,6 +67,15 @@ def test_renamed_workflow_keeps_its_runs_and_their_logs(here: Shoal) -> None:
     assert again.status == 0, again.err
     assert "names naming/before" in here("dependencies", "naming/above").out
 
+    workflow("timed", "true", "project: naming", "schedules: [{cron: 0 6 * * *}]")
+    assert here("apply", "timed.yaml").status == 0
+    [schedule] = here("schedule", "list", "naming/timed", "--json").json
+    paused = here("schedule", "pause", str(schedule["id"]))
+    assert paused.err.endswith("of naming/timed is paused\n")
+    assert " paused" in here("schedule", "list", "naming/timed").out
+    resumed = here("schedule", "resume", str(schedule["id"]), "--json").json
+    assert resumed["next_fire_at"] == schedule["next_fire_at"]
+
     assert here("archive", "naming/after").status == 0
     assert [one["name"] for one in here("workflows", "--archived", "--json").json] == ["after"]
     stopped = here("run", "naming/after")

@@ -107,6 +107,33 @@ async def test_an_archived_workflow_has_no_fire_times_until_it_is_taken_out(
         assert (await uow.workflows.get("demo", "flow")).archived_at is None
 
 
+async def test_a_paused_schedule_stays_paused_whatever_is_published(database: Database) -> None:
+    spec = definition(schedules=[{"cron": "0 0 6 * * ?"}])
+    await published(database, spec)
+    async with database.unit_of_work() as uow:
+        [first] = await uow.schedules.of_workflow("demo", "flow")
+        paused = await uow.schedules.pause(first.id, LATER)
+        assert (paused.paused_at, paused.next_fire_at) == (LATER, None)
+        changed = definition(schedules=[{"cron": "0 0 7 * * ?"}])
+        await uow.workflows.publish(changed, LATER)
+        [found] = await uow.schedules.of_workflow("demo", "flow")
+        assert (found.id, found.cron, found.next_fire_at) == (first.id, "0 0 7 * * ?", None)
+        await uow.lifecycle.archive("demo", "flow", LATER)
+        await uow.lifecycle.unarchive("demo", "flow", LATER)
+        assert (await uow.schedules.get(first.id)).next_fire_at is None
+        await uow.lifecycle.archive("demo", "flow", LATER)
+        assert (await uow.schedules.unpause(first.id, LATER)).next_fire_at is None
+        await uow.lifecycle.unarchive("demo", "flow", LATER)
+        found = await uow.schedules.get(first.id)
+        assert found.next_fire_at is not None
+        assert found.next_fire_at > LATER
+        await uow.schedules.pause(first.id, LATER)
+        again = await uow.schedules.unpause(first.id, LATER)
+        assert (again.next_fire_at, again.paused_at) == (found.next_fire_at, None)
+        with pytest.raises(NotFound):
+            await uow.schedules.pause(9_999, LATER)
+
+
 async def test_open_runs_hold_a_deletion_up_unless_asked(database: Database) -> None:
     workflow_id = await published(database)
     [run] = await created(database, workflow_id)

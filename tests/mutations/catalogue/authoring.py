@@ -133,6 +133,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         (_STORED + "test_an_archived_workflow_has_no_fire_times_until_it_is_taken_out",),
     ),
     mutation(
+        "publishing resumes a schedule",
+        Promise.RUNS_STAY,
+        "sql/shoal/sql/repositories/definitions/schedules.py",
+        ("        if stored.paused_at is None and changed.keys()", "        if changed.keys()"),
+        (_STORED + "test_a_paused_schedule_stays_paused_whatever_is_published",),
+    ),
+    mutation(
         "logs are looked for under the name of today",
         Promise.NOTHING_LOST,
         "api/shoal/api/operations/logs.py",

@@ -103,6 +103,32 @@ async def preview_schedule(
 
 
 @router.post(
+    "/schedules/{schedule_id}/pause", summary="Pause a schedule", responses=documented(404)
+)
+@needs(Permission.RUN_OPERATE)
+async def pause_schedule(shoal: Shoal, schedule_id: ScheduleId) -> ScheduleOut:
+    """It does not fire until it is resumed, whatever is published meanwhile."""
+    async with shoal.database.unit_of_work() as uow:
+        found = await uow.schedules.pause(schedule_id, shoal.clock())
+        days = await days_of(uow, [found])
+        await uow.commit()
+    return schedule_out(found, days)
+
+
+@router.post(
+    "/schedules/{schedule_id}/resume", summary="Resume a schedule", responses=documented(404)
+)
+@needs(Permission.RUN_OPERATE)
+async def resume_schedule(shoal: Shoal, schedule_id: ScheduleId) -> ScheduleOut:
+    """It fires from now on, if its definition has it enabled; nothing is made up for."""
+    async with shoal.database.unit_of_work() as uow:
+        found = await uow.schedules.unpause(schedule_id, shoal.clock())
+        days = await days_of(uow, [found])
+        await uow.commit()
+    return schedule_out(found, days)
+
+
+@router.post(
     "/schedules/preview",
     summary="Show when a schedule would fire",
     responses=documented(400, 404, 413, 415),

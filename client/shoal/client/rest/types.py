@@ -153,6 +153,7 @@ class ScheduleJson(TypedDict):
     calendar: str | None
     missed: str
     missed_window: float | None
+    paused_at: str | None
     next_fire_at: str | None
     next_fire_times: list[str]
 

@@ -186,6 +186,7 @@ class Schedule:
     calendar: str | None = None
     missed: Missed = Missed.LAST
     missed_window: float | None = None  # seconds
+    paused_at: datetime | None = None  # by request; it does not fire
 
 
 @dataclass(frozen=True)

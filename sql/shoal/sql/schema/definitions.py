@@ -150,7 +150,8 @@ draft = Table(
     sqlite_autoincrement=True,
 )
 
-# ``next_fire_at`` is NULL while disabled or archived, so one index serves everything that is due.
+# ``next_fire_at`` is NULL while disabled, paused or archived, so one index serves everything that
+# is due. ``paused_at``: by request, beside the definition; publishing leaves it as it is.
 schedule = Table(
     "schedule",
     metadata,
@@ -171,6 +172,7 @@ schedule = Table(
     Column("missed", Line(10), nullable=False, server_default="last"),
     Column("missed_window", Float),  # seconds
     Column("next_fire_at", UtcDateTime),
+    Column("paused_at", UtcDateTime),
     sqlite_autoincrement=True,
 )
 Index(None, schedule.c.next_fire_at, schedule.c.partition)

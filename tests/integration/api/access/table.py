@@ -112,6 +112,8 @@ project.edit     POST   /projects/{project}/import
 project.read     GET    /projects/{project}/workflows/{name}/schedules
 project.read     GET    /schedules
 project.read     GET    /schedules/{schedule_id}/preview
+run.operate      POST   /schedules/{schedule_id}/pause
+run.operate      POST   /schedules/{schedule_id}/resume
 project.read     POST   /schedules/preview
 project.read     GET    /projects/{project}/calendars
 project.read     GET    /projects/{project}/calendars/{name}

@@ -58,6 +58,7 @@ def schedule_out(schedule: Schedule, days: Days) -> ScheduleOut:
         calendar=schedule.calendar,
         missed=schedule.missed.value,
         missed_window=schedule.missed_window,
+        paused_at=schedule.paused_at,
         next_fire_at=schedule.next_fire_at if enabled else None,
         next_fire_times=_fire_times(schedule, timetable) if enabled and timetable else [],
     )

@@ -1,4 +1,4 @@
-"""Drafts, labels and archived workflows
+"""Drafts, labels, archived workflows and paused schedules
 
 Revision: 0013, after 0012. A table and columns are added; nothing else changes.
 """
@@ -20,6 +20,7 @@ def upgrade() -> None:
     labels = sa.Column("labels", sa.Text(), nullable=False, server_default=sa.text("'{}'"))
     op.add_column("workflow", labels)
     op.add_column("workflow", sa.Column("archived_at", INSTANT))
+    op.add_column("schedule", sa.Column("paused_at", INSTANT))
     op.add_column("workflow_version", sa.Column("source", sa.Text()))
     op.add_column("workflow_version", sa.Column("published_by", sa.String(201)))
     op.create_table(
@@ -44,5 +45,6 @@ def downgrade() -> None:
     op.drop_table("draft")
     op.drop_column("workflow_version", "published_by")
     op.drop_column("workflow_version", "source")
+    op.drop_column("schedule", "paused_at")
     op.drop_column("workflow", "archived_at")
     op.drop_column("workflow", "labels")
