@@ -29,9 +29,9 @@ from shoal.api.routes import (
     secrets,
     tasks,
     why,
-    workflows,
 )
 from shoal.api.routes.access import account, grants, groups, members, service_accounts, users
+from shoal.api.routes.workflows import drafts, exchange, lifecycle, published, versions
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
 from shoal.api.web.description import describe
@@ -53,7 +53,11 @@ _ROUTERS = (
     secrets.router,
     data_sources.router,
     resources.router,
-    workflows.router,
+    published.router,
+    versions.router,
+    lifecycle.router,
+    drafts.router,
+    exchange.router,
     schedules.router,
     calendars.router,
     concurrency.router,

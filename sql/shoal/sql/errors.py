@@ -19,6 +19,10 @@
         ├── KeyTaken              the key of one of Shoal's own commands is another one's
         ├── InvalidValue          a value does not fit into its column
         ├── OpenInstances         a workflow still has instances that have not ended
+        ├── Archived              a workflow is archived: nothing is published or started
+        ├── WorkflowInUse         other workflows still name a workflow, or backfills run it
+        ├── WorkflowExists        another workflow has the name
+        ├── DraftChanged          a draft is not what the caller has seen
         ├── CalendarInUse         schedules still name the calendar
         ├── ConcurrencyGroupInUse workflows still name the group, or tasks hold its slots
         ├── AccountExists         another account or group has the name
@@ -164,6 +168,58 @@ class OpenInstances(SqlError):
             f"workflow {project}/{name} has {count} instances that have not ended; "
             "stop them or wait for them, then delete it"
         )
+
+
+class Archived(SqlError):
+    """The workflow is archived: nothing is published or started."""
+
+    def __init__(self, project: str, name: str) -> None:
+        self.project, self.name = project, name
+        super().__init__(
+            f"workflow {project}/{name} is archived; take it out of the archive first: "
+            f"shoal unarchive {project}/{name}"
+        )
+
+
+class WorkflowInUse(SqlError):
+    """The workflow cannot be renamed or deleted: others name it, or backfills have to run it.
+
+    ``workflows``: PROJECT/NAME of those that the caller sees; ``hidden``: how many more there are.
+    """
+
+    def __init__(
+        self, project: str, name: str, workflows: Sequence[str], hidden: int, backfills: int
+    ) -> None:
+        self.project, self.name = project, name
+        self.workflows, self.hidden, self.backfills = tuple(workflows), hidden, backfills
+        listed = ", ".join(workflows[:10])
+        others = hidden + max(0, len(workflows) - 10)
+        reasons = []
+        if workflows or hidden:
+            unnamed = f"{others} workflows" + (" more" if listed else "") if others else ""
+            reasons.append(f"is named by {' and '.join(filter(None, (listed, unnamed)))}")
+        if backfills:
+            reasons.append(f"has {backfills} backfills that have not ended")
+        super().__init__(
+            f"workflow {project}/{name} {' and '.join(reasons)}; change that first, or ask to "
+            "leave it as it is"
+        )
+
+
+class WorkflowExists(SqlError):
+    """A workflow of this name is there, or was and is deleted."""
+
+    def __init__(self, project: str, name: str, *, is_deleted: bool = False) -> None:
+        self.project, self.name = project, name
+        what = "a deleted workflow, whose history is kept," if is_deleted else "a workflow"
+        super().__init__(f"{what} is called {project}/{name} already; choose another name")
+
+
+class DraftChanged(SqlError):
+    """The draft is not what it was when it was read."""
+
+    def __init__(self, project: str, name: str) -> None:
+        super().__init__(f"the draft of {project}/{name} has changed since; read it again")
 
 
 class CalendarInUse(SqlError):

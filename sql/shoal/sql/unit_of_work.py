@@ -13,6 +13,9 @@ from shoal.sql.repositories.access.homes import Homes
 from shoal.sql.repositories.access.members import Members
 from shoal.sql.repositories.access.principals import Principals
 from shoal.sql.repositories.access.rights import Rights
+from shoal.sql.repositories.authoring.drafts import Drafts
+from shoal.sql.repositories.authoring.lifecycle import Lifecycle
+from shoal.sql.repositories.authoring.references import References
 from shoal.sql.repositories.definitions.backfills import Backfills
 from shoal.sql.repositories.definitions.calendars import Calendars
 from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
@@ -204,6 +207,25 @@ class UnitOfWork:
             self.schedules,
             self.concurrency,
             self.environments,
+            self.events,
+        )
+
+    @cached_property
+    def drafts(self) -> Drafts:
+        return Drafts(self.connection, self.projects)
+
+    @cached_property
+    def references(self) -> References:
+        return References(self.connection)
+
+    @cached_property
+    def lifecycle(self) -> Lifecycle:
+        return Lifecycle(
+            self.connection,
+            self.workflows,
+            self.schedules,
+            self.references,
+            self.drafts,
             self.events,
         )
 

@@ -51,6 +51,7 @@ async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any
         parameters={"y": word},
         description=word,
     )
+    await put("workflows/daily/draft", {"text": word})
     run = await api.started("daily", project, y=word)
     await _begin(api, run)
     backfill = await _backfill(api, project)

@@ -217,7 +217,7 @@ def test_a_question_to_the_api_loads_little(cluster: LocalCluster) -> None:
         "shoal.core.definition.model",
         "shoal.runtime.settings",
         "shoal.client.sdk.workflow",
-        "shoal.client.sources.source",
+        "shoal.runtime.documents.source",
     }
     roles = {
         f"shoal.{role}" for role in ("sql", "coordination", "proto", "master", "worker", "api")

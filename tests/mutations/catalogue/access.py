@@ -74,8 +74,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     _lost(
         "a definition needs no grant of the projects that it names",
-        f"{_API}/routes/workflows.py",
-        ("        await _require_grants(uow, spec)\n", ""),
+        f"{_API}/routes/workflows/published.py",
+        ("        await require_grants(uow, spec)\n", ""),
         _SWAPS,
     ),
     _lost(
@@ -148,7 +148,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         _BACKFILL,
     ),
     _blind("projects", "projects", _VISIBLE, "/projects"),
-    _blind("workflows", "workflows", _VISIBLE, "/workflows"),
+    _blind("workflows", "workflows/published", _VISIBLE, "/workflows"),
     _blind("schedules", "schedules", _VISIBLE, "/schedules"),
     _blind("instances", "instances", _VISIBLE, "/instances"),
     _blind("task instances", "tasks", _VISIBLE, "/task-instances"),

@@ -40,6 +40,15 @@ class NamesThings(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadsProjects(Protocol):
+    """A body that names projects which the request takes from, and does not change."""
+
+    def reads(self) -> Iterable[str]:
+        """Yield the name of each such project."""
+        ...
+
+
 def needs(
     permission: Permission, *, project_may_be_missing: bool = False
 ) -> Callable[[Handler], Handler]:
@@ -63,6 +72,8 @@ def needs(
                 await caller.require(
                     permission if permission in OF_PROJECT else Permission.PROJECT_READ, thing, key
                 )
+            for name in _read(values):
+                await caller.require(Permission.PROJECT_READ, Thing.PROJECT, name)
             if "project" in in_path and not project_may_be_missing:
                 await caller.require_there(Thing.PROJECT, values["project"])
             return await handler(**values)
@@ -110,3 +121,9 @@ def _things(
             yield in_path[name], value
         elif isinstance(value, NamesThings):
             yield from value.things()
+
+
+def _read(values: Mapping[str, Any]) -> Iterator[str]:
+    for value in values.values():
+        if isinstance(value, ReadsProjects):
+            yield from value.reads()

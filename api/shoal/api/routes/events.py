@@ -60,7 +60,8 @@ async def follow_events(
 
     Events are `instance.state`, `instance.overdue`, `task.state`, `task.overdue`,
     `task.detail` (something about an attempt but its state), `backfill.state` and
-    `workflow.published`.
+    `workflow.published`, `workflow.renamed`, `workflow.archived`, `workflow.unarchived` and
+    `workflow.deleted`.
 
     Every event comes once and in order. A client that reads too slowly is disconnected
     and comes back with Last-Event-ID, as browsers do by themselves.

@@ -8,6 +8,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
 from shoal.api.schemas import (
+    authoring,
     backfills,
     commands,
     concurrency,
@@ -73,6 +74,7 @@ def _restore_examples(schemas: dict[str, Any]) -> None:
     """FastAPI drops every null, in examples too; but our answers have all their fields."""
     for module in (
         access,
+        authoring,
         backfills,
         cluster,
         commands,

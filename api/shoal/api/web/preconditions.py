@@ -73,12 +73,23 @@ class Preconditions:
         self._match, self._must_be_new = match, must_be_new
         self._needs_match, self._answer = needs_match, answer
 
+    @property
+    def asks(self) -> bool:
+        """Whether anything is asked for, so that there is something to check."""
+        return self._match is not None or self._must_be_new or self._needs_match
+
+    def strictly(self) -> "Preconditions":
+        """Return them for a thing that nobody overwrites without having seen it."""
+        return Preconditions(
+            self._match, must_be_new=self._must_be_new, needs_match=True, answer=self._answer
+        )
+
     async def check(
         self,
-        show: Callable[[], Awaitable[BaseModel]],
+        show: Callable[[], Awaitable[_Out]],
         wanted: BaseModel | Mapping[str, Any] | None = None,
         *,
-        tag_of: Callable[[BaseModel], str] = etag_of,
+        tag_of: Callable[[_Out], str] = etag_of,
     ) -> None:
         """Return if the change may be made. Call it where nobody else can change the state.
 
@@ -86,7 +97,7 @@ class Preconditions:
         become: the answer to a caller with an old state says in what the two differ. Raises
         PreconditionFailed, PreconditionMissing.
         """
-        if self._match is None and not self._must_be_new and not self._needs_match:
+        if not self.asks:
             return
         try:
             current = await show()

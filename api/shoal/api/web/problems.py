@@ -29,9 +29,11 @@ from shoal.runtime.storage import StorageError
 from shoal.runtime.vault import VaultError
 from shoal.sql.errors import (
     AccountExists,
+    Archived,
     CalendarInUse,
     ConcurrencyGroupInUse,
     DatabaseUnavailable,
+    DraftChanged,
     EnvironmentInUse,
     IntegrityViolated,
     InvalidValue,
@@ -47,6 +49,8 @@ from shoal.sql.errors import (
     TransactionConflict,
     UnreadableRow,
     UploadExpired,
+    WorkflowExists,
+    WorkflowInUse,
 )
 
 log = structlog.get_logger()
@@ -142,6 +146,10 @@ _KINDS: Mapping[type[ShoalError], Kind] = {
     LastAdministrator: Kind(
         HTTPStatus.CONFLICT, "last-administrator", "Nobody would be an administrator"
     ),
+    Archived: Kind(HTTPStatus.CONFLICT, "archived", "The workflow is archived"),
+    WorkflowInUse: Kind(HTTPStatus.CONFLICT, "workflow-in-use", "Others need the workflow"),
+    WorkflowExists: Kind(HTTPStatus.CONFLICT, "name-taken", "The name is taken"),
+    DraftChanged: _CONFLICT,
     CalendarInUse: Kind(HTTPStatus.CONFLICT, "calendar-in-use", "Schedules use the calendar"),
     ConcurrencyGroupInUse: Kind(
         HTTPStatus.CONFLICT, "concurrency-group-in-use", "The concurrency group is in use"

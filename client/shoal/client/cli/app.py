@@ -15,6 +15,7 @@ from shoal.client.cli.access import (
     users,
     whoami,
 )
+from shoal.client.cli.authoring import drafts, exchange, lifecycle, versions
 from shoal.client.cli.backfills import show as backfills
 from shoal.client.cli.backfills import start as backfill
 from shoal.client.cli.cluster import commands as cluster
@@ -54,6 +55,10 @@ def build() -> typer.Typer:
         applying,
         trial,
         workflows,
+        drafts,
+        versions,
+        lifecycle,
+        exchange,
         schedules,
         calendars,
         concurrency,

@@ -43,12 +43,12 @@ from shoal.client.rest.types import (
     TaskDetailJson,
     TaskInstanceJson,
     TaskTypeJson,
-    VersionDetailJson,
-    VersionJson,
     WhyJson,
     WorkflowDetailJson,
     WorkflowJson,
 )
+from shoal.client.rest.workflows.drafts import DraftCalls
+from shoal.client.rest.workflows.lifecycle import LifecycleCalls
 from shoal.core.runs.states import FINISHED_WORKFLOW
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ class LogChunk:
 
 class ShoalClient(
     CommandCalls,
+    DraftCalls,
+    LifecycleCalls,
     ScheduleCalls,
     BackfillCalls,
     ValueCalls,
@@ -167,10 +169,22 @@ class ShoalClient(
         return cast(ProjectJson, self._connection.json("PUT", f"/projects/{part(name)}", json=body))
 
     def workflows(
-        self, project: str | None = None, search: str | None = None
+        self,
+        project: str | None = None,
+        search: str | None = None,
+        *,
+        labels: Sequence[str] = (),
+        archived: Literal["false", "true", "any"] = "false",
+        sort: Literal["name", "-updated_at"] = "name",
     ) -> Iterator[WorkflowJson]:
-        """Yield workflows by project and name."""
-        query = {"project": project, "search": search}
+        """Yield workflows; ``labels``, each KEY or KEY=VALUE: those that have all of them."""
+        query = {
+            "project": project,
+            "search": search,
+            "label": list(labels),
+            "archived": None if archived == "false" else archived,
+            "sort": None if sort == "name" else sort,
+        }
         return cast("Iterator[WorkflowJson]", self._connection.pages("/workflows", query))
 
     def publish(
@@ -186,20 +200,6 @@ class ShoalClient(
     def workflow(self, project: str, name: str) -> WorkflowDetailJson:
         """Return a workflow with its newest definition."""
         return cast(WorkflowDetailJson, self._connection.get(workflow_path(project, name)))
-
-    def delete_workflow(self, project: str, name: str) -> None:
-        """Delete a workflow; refused while it has open instances."""
-        self._connection.request("DELETE", workflow_path(project, name))
-
-    def versions(self, project: str, name: str) -> Iterator[VersionJson]:
-        """Yield the versions of a workflow, newest first."""
-        path = f"{workflow_path(project, name)}/versions"
-        return cast("Iterator[VersionJson]", self._connection.pages(path, {}))
-
-    def version(self, project: str, name: str, version: int) -> VersionDetailJson:
-        """Return one version with its definition."""
-        path = f"{workflow_path(project, name)}/versions/{version:d}"
-        return cast(VersionDetailJson, self._connection.get(path))
 
     # -- instances ---------------------------------------------------------------------------
 

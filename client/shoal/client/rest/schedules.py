@@ -23,6 +23,16 @@ class ScheduleCalls:
         query = {"project": project}
         return cast("Iterator[ScheduleJson]", self._connection.pages("/schedules", query))
 
+    def pause_schedule(self, schedule_id: int) -> ScheduleJson:
+        """Have a schedule not fire until it is resumed, whatever is published."""
+        path = f"/schedules/{schedule_id:d}/pause"
+        return cast(ScheduleJson, self._connection.json("POST", path))
+
+    def resume_schedule(self, schedule_id: int) -> ScheduleJson:
+        """Have it fire again, from now on."""
+        path = f"/schedules/{schedule_id:d}/resume"
+        return cast(ScheduleJson, self._connection.json("POST", path))
+
     def preview_schedule(self, schedule_id: int, n: int = 10) -> PreviewJson:
         """Return the next fire times of a schedule, with clock changes and days left out."""
         path = f"/schedules/{schedule_id:d}/preview"

@@ -50,6 +50,8 @@ class Workflow:
     tasks: int
     created_at: datetime
     updated_at: datetime
+    labels: Mapping[str, str] = field(default_factory=dict)
+    archived_at: datetime | None = None  # nothing starts
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,9 @@ class WorkflowVersion:
     spec: WorkflowSpec
     digest: str
     created_at: datetime
+    published_by: str | None = None
+    source: str | None = None  # the YAML that it was published from
+    archived_at: datetime | None = None  # of the workflow
 
 
 @dataclass(frozen=True)
@@ -181,6 +186,7 @@ class Schedule:
     calendar: str | None = None
     missed: Missed = Missed.LAST
     missed_window: float | None = None  # seconds
+    paused_at: datetime | None = None  # by request; it does not fire
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,14 @@ from shoal.master.services.definitions import Definitions
 from shoal.master.services.service import MasterContext, PeriodicService
 from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
-from shoal.sql.errors import Fenced, NotFound, StaleRow, UnreadableRow, UnusableDefinition
+from shoal.sql.errors import (
+    Archived,
+    Fenced,
+    NotFound,
+    StaleRow,
+    UnreadableRow,
+    UnusableDefinition,
+)
 
 log = structlog.get_logger()
 
@@ -265,7 +272,7 @@ class Scanner(PeriodicService):
             try:
                 one = await self._new_instance(uow, definitions, command)
                 tasks += await uow.workflows.size(one.workflow_id, one.version)
-            except (NotFound, _Unusable, UnusableDefinition) as error:
+            except (Archived, NotFound, _Unusable, UnusableDefinition) as error:
                 refused[command.id] = str(error)
                 continue
             if new and tasks > _MOST_TASKS:
@@ -280,6 +287,7 @@ class Scanner(PeriodicService):
         if command.type is CommandType.RERUN:
             assert command.instance_id is not None
             source = await uow.instances.get(command.instance_id)
+            definitions.require_in_use(source.workflow_id)
             return NewInstance(
                 command.id,
                 source.workflow_id,

@@ -4,6 +4,7 @@ Written by hand, beside the code and not from it: a route that asks for less tha
 not here, is noticed.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -91,9 +92,28 @@ project.read     GET    /projects/{project}/workflows/{name}
 project.edit     DELETE /projects/{project}/workflows/{name}
 project.read     GET    /projects/{project}/workflows/{name}/versions
 project.read     GET    /projects/{project}/workflows/{name}/versions/{version}
+project.read     GET    /projects/{project}/workflows/{name}/versions/{version}/diff
+project.edit     POST   /projects/{project}/workflows/{name}/versions/{version}/restore
+project.read     GET    /projects/{project}/workflows/{name}/dependencies
+project.read     GET    /projects/{project}/workflows/{name}/hanging
+project.edit     POST   /projects/{project}/workflows/{name}/rename
+project.edit     POST   /projects/{project}/workflows/{name}/copy
+project.edit     POST   /projects/{project}/workflows/{name}/archive
+project.edit     POST   /projects/{project}/workflows/{name}/unarchive
+project.edit     GET    /projects/{project}/drafts
+project.edit     GET    /projects/{project}/workflows/{name}/draft
+project.edit     PUT    /projects/{project}/workflows/{name}/draft
+project.edit     DELETE /projects/{project}/workflows/{name}/draft
+project.edit     POST   /projects/{project}/workflows/{name}/draft/publish
+project.edit     POST   /projects/{project}/workflows/{name}/validate
+project.edit     POST   /projects/{project}/workflows/{name}/plan
+project.read     GET    /projects/{project}/export
+project.edit     POST   /projects/{project}/import
 project.read     GET    /projects/{project}/workflows/{name}/schedules
 project.read     GET    /schedules
 project.read     GET    /schedules/{schedule_id}/preview
+run.operate      POST   /schedules/{schedule_id}/pause
+run.operate      POST   /schedules/{schedule_id}/resume
 project.read     POST   /schedules/preview
 project.read     GET    /projects/{project}/calendars
 project.read     GET    /projects/{project}/calendars/{name}
@@ -158,6 +178,7 @@ NAMES = {
     "groups": "crew",
     "environments": "lab",
 }
+_WORKFLOW = "/projects/{project}/workflows/{name}"
 _SOURCE = {"kind": "mariadb", "host": "db", "port": 1, "user": "u", "password": "p"}
 _TOKEN = {"name": "t", "days": 1}
 _TASKS = [{"name": "fetch", "type": "SHELL", "params": {"script": "true"}}]
@@ -182,6 +203,15 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
     ("POST", "/projects/{project}/data-sources/{name}/test"): lambda _: {},
     ("PUT", "/projects/{project}/resource-contents/{path}"): lambda _: b"bytes",
     ("PUT", "/projects/{project}/workflows/{name}"): lambda _: {"tasks": _TASKS},
+    ("PUT", _WORKFLOW + "/draft"): lambda _: {"text": "tasks: []"},
+    ("POST", _WORKFLOW + "/validate"): lambda _: {"definition": {"tasks": _TASKS}},
+    ("POST", _WORKFLOW + "/plan"): lambda _: {"definition": {"tasks": _TASKS}},
+    ("POST", _WORKFLOW + "/rename"): lambda _: {"name": "other"},
+    ("POST", _WORKFLOW + "/copy"): lambda made: {
+        "project": made["project"],
+        "workflow": "daily",
+    },
+    ("POST", "/projects/{project}/import"): lambda _: {"text": json.dumps({"tasks": _TASKS})},
     ("POST", "/schedules/preview"): lambda made: {
         "cron": "0 0 6 * * ?",
         "project": made["project"],
@@ -276,10 +306,34 @@ def _task(kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"tasks": [{"name": "other", "type": kind, "params": params}]}
 
 
-def _publish(kind: str, params: Callable[[Any], Mapping[str, Any]]) -> Callable[[Made, Any], Ask]:
-    return lambda own, key: Ask(
-        "PUT", f"/projects/{own['project']}/workflows/new", _task(kind, params(key))
-    )
+#: Requests that carry a definition, whose tasks may name projects.
+WAYS_IN: Mapping[str, Callable[[str, dict[str, Any]], Ask]] = {
+    f"PUT {_WORKFLOW}": lambda home, content: Ask(
+        "PUT", f"/projects/{home}/workflows/new", content
+    ),
+    f"POST {_WORKFLOW}/plan": lambda home, content: Ask(
+        "POST", f"/projects/{home}/workflows/new/plan", {"definition": content}
+    ),
+    f"POST {_WORKFLOW}/validate": lambda home, content: Ask(
+        "POST", f"/projects/{home}/workflows/new/validate", {"text": json.dumps(content)}
+    ),
+    "POST /projects/{project}/import": lambda home, content: Ask(
+        "POST", f"/projects/{home}/import", {"text": json.dumps({"name": "new", **content})}
+    ),
+}
+REACHES: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
+    "SUB_WORKFLOW": lambda key: {"project": key, "workflow": "daily"},
+    "MAP": lambda key: {"project": key, "workflow": "daily", "items": ["1"]},
+    "DEPENDENT": lambda key: {
+        "when": {"all": [{"project": key, "workflow": "daily", "date": "today"}]}
+    },
+}
+
+
+def _publish(
+    where: str, kind: str, params: Callable[[Any], Mapping[str, Any]]
+) -> Callable[[Made, Any], Ask]:
+    return lambda own, key: WAYS_IN[where](own["project"], _task(kind, params(key)))
 
 
 _BACKFILL = {
@@ -340,20 +394,19 @@ PLACES: Mapping[str, Place] = {
             {**_TOKEN, "projects": [own["project"], key]},
         ),
     ),
-    "PUT /projects/{project}/workflows/{name} SUB_WORKFLOW": Place(
-        "project", _publish("SUB_WORKFLOW", lambda key: {"project": key, "workflow": "daily"})
-    ),
-    "PUT /projects/{project}/workflows/{name} MAP": Place(
+    f"POST {_WORKFLOW}/copy project": Place(
         "project",
-        _publish("MAP", lambda key: {"project": key, "workflow": "daily", "items": ["1"]}),
-    ),
-    "PUT /projects/{project}/workflows/{name} DEPENDENT": Place(
-        "project",
-        _publish(
-            "DEPENDENT",
-            lambda key: {"when": {"all": [{"project": key, "workflow": "daily", "date": "today"}]}},
+        lambda own, key: Ask(
+            "POST",
+            f"/projects/{own['project']}/workflows/new/copy",
+            {"project": key, "workflow": "daily"},
         ),
     ),
+    **{
+        f"{where} {kind}": Place("project", _publish(where, kind, params))
+        for where in WAYS_IN
+        for kind, params in REACHES.items()
+    },
 }
 #: Fields of bodies that may name a thing, and why no ``Place`` is needed where there is none.
 FIELDS: Mapping[str, str] = {
@@ -369,6 +422,8 @@ FIELDS: Mapping[str, str] = {
     "POST /purges workflow": "within the project",
     "POST /me/tokens projects": "place",
     "POST /projects/{project}/service-accounts/{name}/tokens projects": "place",
+    f"POST {_WORKFLOW}/copy project": "place",
+    f"POST {_WORKFLOW}/copy workflow": "within the project",
     "PUT /projects/{project}/workflows/{name} project": "equals the path",
     "PUT /projects/{project}/workflows/{name} schedules[].calendar": "within the project",
     "PUT /projects/{project}/workflows/{name} concurrency_group": "within the project",

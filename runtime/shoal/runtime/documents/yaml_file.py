@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 
 import yaml
 
-from shoal.client.sources.source import MAX_DEPTH, Position, Source, keeps_text
 from shoal.core.checks.workflow import Path as ValuePath
 from shoal.core.checks.workflow import Problem
+from shoal.runtime.documents.source import MAX_DEPTH, Position, Source, keeps_text
 
 # Values after all aliases are expanded: stops files that double themselves with every line.
 MAX_VALUES = 1_000_000

@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from shoal.client.sources.yaml_file import plain_value
+from shoal.runtime.documents.yaml_file import plain_value
 
 
 class _Dumper(yaml.SafeDumper):
