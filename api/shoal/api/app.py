@@ -18,20 +18,16 @@ from shoal.api.routes import (
     environments,
     events,
     health,
-    instances,
-    logs,
     parameters,
-    progress,
     projects,
     purges,
     resources,
     schedules,
     secrets,
-    tasks,
-    why,
     workflows,
 )
 from shoal.api.routes.access import account, grants, groups, members, service_accounts, users
+from shoal.api.routes.runs import counts, instances, labels, logs, progress, tasks, why
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
 from shoal.api.web.description import describe
@@ -61,6 +57,8 @@ _ROUTERS = (
     commands.router,
     backfills.router,
     instances.router,
+    counts.router,
+    labels.router,
     progress.router,
     tasks.router,
     why.router,

@@ -155,7 +155,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     _blind("backfills", "backfills", _VISIBLE, "/backfills"),
     _lost(
         "filter by project shows a hidden one",
-        f"{_SQL}/runs/scope.py",
+        f"{_SQL}/search/scope.py",
         (
             "ids = [row.id for row in rows if visible is None or row.id in visible]",
             "ids = [row.id for row in rows]",
@@ -164,7 +164,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     _lost(
         "filter by workflow shows hidden projects",
-        f"{_SQL}/runs/scope.py",
+        f"{_SQL}/search/scope.py",
         (
             "ids = [row.id for row in rows if visible is None or row.project_id in visible]",
             "ids = [row.id for row in rows]",

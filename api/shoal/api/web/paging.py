@@ -53,7 +53,9 @@ def decode_cursor(kind: str, cursor: str | None, *types: type) -> tuple[Any, ...
 
 def bad_cursor() -> InvalidRequest:
     """Return the error for a cursor that this list has not given out."""
-    return InvalidRequest([FieldError("cursor", "is no cursor of this list; take `next`")])
+    return InvalidRequest(
+        [FieldError("cursor", "is no cursor of this list with these filters; take `next`")]
+    )
 
 
 def before_id(kind: str, cursor: str | None) -> int | None:

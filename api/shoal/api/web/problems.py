@@ -43,6 +43,7 @@ from shoal.sql.errors import (
     ProjectFull,
     ResourceChanged,
     StaleRow,
+    TooManyToSort,
     TransactionConflict,
     UnreadableRow,
     UploadExpired,
@@ -126,6 +127,9 @@ _KINDS: Mapping[type[ShoalError], Kind] = {
     ResourceChanged: Kind(HTTPStatus.CONFLICT, "resource-changed", "The resource has changed"),
     UploadExpired: Kind(HTTPStatus.CONFLICT, "upload-expired", "The upload took too long"),
     ProjectFull: Kind(HTTPStatus.CONFLICT, "project-full", "The project has no room left"),
+    TooManyToSort: Kind(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "too-many-to-sort", "Too many items to sort"
+    ),
     StorageError: Kind(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "storage-unavailable",

@@ -230,6 +230,7 @@ class InstanceJson(TypedDict):
     command_id: int
     parent: NotRequired[ParentJson | None]
     task_counts: dict[str, int]
+    labels: NotRequired[dict[str, str]]
 
 
 class TaskInstanceJson(TypedDict):

@@ -24,6 +24,7 @@ from datetime import datetime
 
 import structlog
 
+from shoal.core.definition.labels import inherited
 from shoal.core.definition.parameters import launch
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, CommandType
@@ -261,9 +262,11 @@ class Scanner(PeriodicService):
         new: list[NewInstance] = []
         refused: dict[int, str] = {}
         tasks = 0
+        above = await uow.labels.of({i for c in commands if (i := _labelled_by(c)) is not None})
         for command in commands:
             try:
-                one = await self._new_instance(uow, definitions, command)
+                labels = above.get(_labelled_by(command) or 0, {})
+                one = await self._new_instance(uow, definitions, command, labels)
                 tasks += await uow.workflows.size(one.workflow_id, one.version)
             except (NotFound, _Unusable, UnusableDefinition) as error:
                 refused[command.id] = str(error)
@@ -274,8 +277,13 @@ class Scanner(PeriodicService):
         return new, refused
 
     async def _new_instance(
-        self, uow: UnitOfWork, definitions: Definitions, command: Command
+        self,
+        uow: UnitOfWork,
+        definitions: Definitions,
+        command: Command,
+        labels: Mapping[str, str],
     ) -> NewInstance:
+        """``labels``: of the run that it repeats, or whose task has started it."""
         now = self._clock()
         if command.type is CommandType.RERUN:
             assert command.instance_id is not None
@@ -296,6 +304,7 @@ class Scanner(PeriodicService):
                 startup=source.startup,
                 selection=source.selection,
                 admitted_at=now,
+                labels=labels,
             )
         version, spec = await definitions.version(command.workflow_id, command.version)
         if command.selection is not None:
@@ -331,6 +340,7 @@ class Scanner(PeriodicService):
             parent=command.parent,
             backfill_id=command.backfill_id,
             admitted_at=now,
+            labels=inherited(command.labels, labels, spec.labels),
         )
 
     async def _refuse(self, command: Command, reason: str) -> None:
@@ -401,6 +411,13 @@ class Scanner(PeriodicService):
         self._waiting.discard(command.id)
         self._engine.quarantine.passed(Kind.COMMAND, command.id)
         return True
+
+
+def _labelled_by(command: Command) -> int | None:
+    """Return the instance whose labels a new one inherits."""
+    if command.type is CommandType.RERUN:
+        return command.instance_id
+    return None if command.parent is None else command.parent.instance_id
 
 
 def _is_passing(error: Exception) -> bool:

@@ -40,6 +40,7 @@ from shoal.sql.schema.runs import (
     SLOT_ORDER,
     concurrency_lease,
     dependency_wait,
+    instance_label,
     task_instance,
     workflow_instance,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "dependency_wait",
     "environment",
     "event",
+    "instance_label",
     "literals",
     "metadata",
     "partition",

@@ -108,10 +108,13 @@ project.read     GET    /backfills/{backfill_id}/runs
 run.operate      POST   /backfills/{backfill_id}/{request}
 project.read     GET    /instances
 project.read     GET    /instances/{instance_id}
+project.read     GET    /instance-counts
+run.operate      PATCH  /instances/{instance_id}/labels
 project.read     GET    /instances/{instance_id}/progress
 project.read     GET    /instances/{instance_id}/why
 project.read     GET    /task-instances
 project.read     GET    /task-instances/{task_instance_id}
+project.read     GET    /task-instance-counts
 project.read     GET    /task-instances/{task_instance_id}/why
 project.read     GET    /task-instances/{task_instance_id}/log
 project.read     GET    /task-instances/{task_instance_id}/log/raw
@@ -171,6 +174,7 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
     ("PUT", "/projects/{project}/members/{kind}/{name}"): lambda _: {"role": "owner"},
     ("POST", "/projects/{project}/service-accounts"): lambda _: {"name": "evil", "role": "owner"},
     ("POST", "/projects/{project}/service-accounts/{name}/tokens"): lambda _: _TOKEN,
+    ("PATCH", "/instances/{instance_id}/labels"): lambda _: {"labels": {"team": "x"}},
     ("PUT", "/projects/{project}"): lambda _: {"description": "d"},
     ("PUT", "/projects/{project}/parameters/{name}"): lambda _: {"value": "v"},
     ("PUT", "/projects/{project}/secrets/{name}"): lambda _: {"value": "v"},
@@ -365,7 +369,9 @@ FIELDS: Mapping[str, str] = {
     "PUT /projects/{project}/data-sources/{name} shared_with": "gives, takes nothing",
 }
 #: Parameters of queries that may name a thing: they filter what is visible.
-QUERIES = frozenset({"project", "workflow", "worker", "instance_id"})
+QUERIES = frozenset(
+    {"project", "workflow", "worker", "instance_id", "schedule_id", "backfill_id", "parent_id"}
+)
 
 
 def places_in_paths() -> Iterator[tuple[str, Place]]:
