@@ -27,7 +27,7 @@ from shoal.api.routes import (
     workflows,
 )
 from shoal.api.routes.access import account, grants, groups, members, service_accounts, users
-from shoal.api.routes.runs import counts, instances, labels, logs, progress, tasks, why
+from shoal.api.routes.runs import bulk, counts, instances, labels, logs, progress, tasks, why
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
 from shoal.api.web.description import describe
@@ -55,6 +55,7 @@ _ROUTERS = (
     concurrency.router,
     environments.router,
     commands.router,
+    bulk.router,
     backfills.router,
     instances.router,
     counts.router,

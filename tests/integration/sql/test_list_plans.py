@@ -77,7 +77,7 @@ async def test_instances(busy: Database) -> None:
 
 def _searches() -> Iterator[tuple[InstanceFilter, Order]]:
     """What the search has walks for: the rest is sifted from these."""
-    for home, some in product(_HOMES, (frozenset[_W](), frozenset({_W.RUNNING, _W.SUCCEEDED}))):
+    for home, some in product(_HOMES, (frozenset(), frozenset({_W.RUNNING, _W.SUCCEEDED}))):
         for is_rising in (False, True):
             order = Order(is_rising=is_rising)
             one = InstanceFilter(**home, states=some)

@@ -216,12 +216,18 @@ async def _shoal_error(request: Request, error: Exception) -> ProblemResponse:
         return problem_response(request, error.kind, str(error), error.errors, error.headers)
     if isinstance(error, InvalidDefinition):
         return _invalid_definition(request, error)
-    kind = next((_KINDS[cls] for cls in type(error).__mro__ if cls in _KINDS), None)
-    if kind is None:
+    if (kind := kind_of(error)) is None:
         return unexpected(request, error)
     if kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.warning("request failed", path=request.url.path, error=str(error))
     return problem_response(request, kind, kind.detail or str(error))
+
+
+def kind_of(error: ShoalError) -> Kind | None:
+    """Return the kind of an expected error; None: it is not one."""
+    if isinstance(error, ApiError):
+        return error.kind
+    return next((_KINDS[cls] for cls in type(error).__mro__ if cls in _KINDS), None)
 
 
 def _invalid_definition(request: Request, error: InvalidDefinition) -> ProblemResponse:
@@ -319,6 +325,7 @@ _MEANINGS: Mapping[int, str] = {
     404: "Something that the request names does not exist, or not for the caller.",
     408: "The body came to a halt.",
     409: "The present state does not allow it.",
+    412: "What the request means is not what its digest was given for.",
     413: "The body is too large: more than 8 MiB, or than a resource may have.",
     415: "The body is not application/json.",
     416: "The log has no such bytes.",

@@ -28,20 +28,10 @@ from shoal.core.definition.labels import inherited
 from shoal.core.definition.parameters import launch
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, CommandType
-from shoal.core.runs.events import (
-    Admitted,
-    ChildChanged,
-    ForceRequested,
-    KillRequested,
-    PauseRequested,
-    RecoverRequested,
-    Request,
-    RerunRequested,
-    ResumeRequested,
-    StopRequested,
-)
+from shoal.core.runs.events import Admitted, ChildChanged, Request
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import NewInstance
+from shoal.core.runs.requests import OF_WHOLE, request_of
 from shoal.core.runs.run import Decision, Run
 from shoal.master.engine import messages
 from shoal.master.engine.beginning import first_decisions
@@ -59,13 +49,8 @@ log = structlog.get_logger()
 CarryOut = Callable[[Command], Awaitable[None]]
 
 _CREATES = frozenset({CommandType.START, CommandType.RERUN})
-_OF_WHOLE: dict[CommandType, type[PauseRequested | ResumeRequested | RecoverRequested]] = {
-    CommandType.PAUSE: PauseRequested,
-    CommandType.RESUME: ResumeRequested,
-    CommandType.RECOVER: RecoverRequested,
-}
 _REQUESTS = frozenset(
-    {*_OF_WHOLE, CommandType.STOP, CommandType.ADMIT, CommandType.CHILD}
+    {*OF_WHOLE, CommandType.STOP, CommandType.ADMIT, CommandType.CHILD}
     | {CommandType.RERUN_TASKS, CommandType.KILL_TASK, CommandType.FORCE_SUCCESS}
 )
 
@@ -489,17 +474,5 @@ def _event(command: Command, now: datetime) -> Request | Admitted | ChildChanged
             return messages.child_event(command, now)
         case CommandType.ADMIT:
             return Admitted(now)
-        case CommandType.STOP:
-            return StopRequested(now, command.detail.get("reason"), command.parent)
-        case CommandType.RERUN_TASKS:
-            assert command.selection is not None, "checked when it was accepted"
-            return RerunRequested(command.selection, now)
-        case CommandType.KILL_TASK:
-            assert command.task is not None, "checked when it was accepted"
-            return KillRequested(command.task, now)
-        case CommandType.FORCE_SUCCESS:
-            assert command.task is not None, "checked when it was accepted"
-            reason = command.detail.get("reason")
-            return ForceRequested(command.task, now, command.requested_by, reason)
         case _:
-            return _OF_WHOLE[command.type](now, command.parent)
+            return request_of(command, now)

@@ -100,6 +100,7 @@ project.read     GET    /projects/{project}/concurrency-groups/{name}
 project.edit     PUT    /projects/{project}/concurrency-groups/{name}
 project.edit     DELETE /projects/{project}/concurrency-groups/{name}
 run.operate      POST   /commands
+run.operate      POST   /bulk-commands
 project.read     GET    /commands/{command_id}
 run.operate      POST   /backfills
 project.read     GET    /backfills
@@ -143,6 +144,8 @@ STREAMS = ("/events", "/task-instances/{task_instance_id}/log/follow")
 
 # -- how to ask for a thing of a project ------------------------------------------------------
 
+MISSING_ID = 899_999_999
+MISSING_NAME = "nowhere"
 Made = Mapping[str, Any]  # what the things of a project are called
 NAMES = {
     "parameters": "x",
@@ -195,6 +198,8 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
         "workflow": "daily",
         "parameters": {"y": "1"},
     },
+    # Of none that there is: each of many is judged by itself, see test_bulk.py.
+    ("POST", "/bulk-commands"): lambda _: {"type": "STOP", "ids": [MISSING_ID]},
     ("POST", "/backfills"): lambda made: {
         "project": made["project"],
         "workflow": "daily",
@@ -252,10 +257,6 @@ class Place:
 
     key: str
     ask: Callable[[Made, Any], Ask]
-
-
-MISSING_ID = 899_999_999
-MISSING_NAME = "nowhere"
 
 
 def _command(kind: str, **more: Any) -> Callable[[Made, Any], Ask]:
