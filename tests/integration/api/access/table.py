@@ -140,6 +140,8 @@ HOLDS: Mapping[str, frozenset[str]] = {
 }
 # Lists of what all projects have: who asks sees those of its own.
 LISTS = ("/projects", "/workflows", "/schedules", "/instances", "/task-instances", "/backfills")
+# Of them alone are counted, or asked for something, by filters.
+FILTERED = ("/instance-counts", "/task-instance-counts", "/bulk-commands")
 STREAMS = ("/events", "/task-instances/{task_instance_id}/log/follow")
 
 # -- how to ask for a thing of a project ------------------------------------------------------
