@@ -27,7 +27,17 @@ from shoal.api.routes import (
     workflows,
 )
 from shoal.api.routes.access import account, grants, groups, members, service_accounts, users
-from shoal.api.routes.runs import bulk, counts, instances, labels, logs, progress, tasks, why
+from shoal.api.routes.runs import (
+    bulk,
+    counts,
+    instances,
+    labels,
+    log_search,
+    logs,
+    progress,
+    tasks,
+    why,
+)
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
 from shoal.api.web.description import describe
@@ -64,6 +74,7 @@ _ROUTERS = (
     tasks.router,
     why.router,
     logs.router,
+    log_search.router,
     purges.router,
     cluster.router,
     events.router,

@@ -235,6 +235,15 @@ MUTATIONS: tuple[Mutation, ...] = (
         (f"{_LISTS[0]}[/instances]",),
     ),
     _lost(
+        "open log goes on without rights",
+        f"{_ACCESS}/callers.py",
+        (
+            "            lambda who: judge(who, Permission.PROJECT_READ, project) is Verdict.ALLOWED,",
+            "            lambda who: True,",
+        ),
+        (f"{_TESTS}/test_streams.py::test_stream_ends_with_the_rights_to_it[log-_role]",),
+    ),
+    _lost(
         "stream carries events of all projects",
         f"{_API}/routes/events.py",
         ("and (self.visible is None or event.project in self.visible)", "and True"),

@@ -118,6 +118,8 @@ project.read     GET    /task-instances/{task_instance_id}
 project.read     GET    /task-instance-counts
 project.read     GET    /task-instances/{task_instance_id}/why
 project.read     GET    /task-instances/{task_instance_id}/log
+project.read     GET    /task-instances/{task_instance_id}/log/search
+project.read     GET    /instances/{instance_id}/log-search
 project.read     GET    /task-instances/{task_instance_id}/log/raw
 project.read     GET    /task-instances/{task_instance_id}/log/follow
 """
