@@ -105,8 +105,8 @@ async def test_labels_of_a_start_are_checked_and_kept(api: Api) -> None:
         answer = await api.client.post(f"{PREFIX}/commands", json=body)
         assert "labels" in str(fields_of(problem_of(answer, 422, "invalid-request")))
     run = await api.started("daily", "p")
-    for labels in ({"Bad Key": "x"}, {"a": "x\ny"}, {}, {"a": 1}):
+    for changes in ({"Bad Key": "x"}, {"a": "x\ny"}, {}, {"a": 1}):
         answer = await api.client.patch(
-            f"{PREFIX}/instances/{run.id}/labels", json={"labels": labels}
+            f"{PREFIX}/instances/{run.id}/labels", json={"labels": changes}
         )
         assert "labels" in str(fields_of(problem_of(answer, 422, "invalid-request")))

@@ -88,7 +88,11 @@ async def test_logs_of_an_instance(api: Api, worker: FakeWorker) -> None:
     path = f"{PREFIX}/instances/{run.id}/log-search"
     lines, cursor, pages = [], None, 0
     while pages == 0 or cursor is not None:
-        query = {"text": "ERROR", "limit": 3, **({"cursor": cursor} if cursor else {})}
+        query: dict[str, Any] = {
+            "text": "ERROR",
+            "limit": 3,
+            **({"cursor": cursor} if cursor else {}),
+        }
         shown = (await api.client.get(path, params=query)).json()
         lines += [hit["line"] for one in shown["items"] for hit in one["hits"]]
         assert {one["task_instance_id"] for one in shown["items"]} == {task["id"]}
@@ -104,7 +108,7 @@ async def test_logs_of_an_instance(api: Api, worker: FakeWorker) -> None:
 async def test_patterns_that_cannot_be_used_are_refused(api: Api, worker: FakeWorker) -> None:
     task = await set_state(api, await api.run(), TaskState.SUCCEEDED, "w1")
     await worker.log(task).write(TEXT, finished=True)
-    for query, field, advice in (
+    wrong: tuple[tuple[dict[str, Any], str, str], ...] = (
         ({}, "text", "either"),
         ({"text": "a", "regex": "a"}, "text", "either"),
         ({"regex": "("}, "regex", "unclosed group"),
@@ -113,7 +117,8 @@ async def test_patterns_that_cannot_be_used_are_refused(api: Api, worker: FakeWo
         ({"regex": "(a{1000}){1000}"}, "regex", "size limit"),
         ({"regex": "a" * 201}, "regex", "200"),
         ({"text": "a", "limit": 501}, "limit", "500"),
-    ):
+    )
+    for query, field, advice in wrong:
         answer = await api.client.get(f"{log_of(task)}/search", params=query)
         assert advice in fields_of(problem_of(answer, 422, "invalid-request"))[field]
 

@@ -111,6 +111,10 @@ project.read     GET    /instances
 project.read     GET    /instances/{instance_id}
 project.read     GET    /instance-counts
 run.operate      PATCH  /instances/{instance_id}/labels
+project.read     POST   /start-previews
+project.read     GET    /task-instances/{task_instance_id}/rendered
+project.read     GET    /instances/{instance_id}/comparison/{other_instance_id}
+project.read     GET    /instances/{instance_id}/timeline
 project.read     GET    /instances/{instance_id}/progress
 project.read     GET    /instances/{instance_id}/why
 project.read     GET    /task-instances
@@ -204,6 +208,11 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
     },
     # Of none that there is: each of many is judged by itself, see test_bulk.py.
     ("POST", "/bulk-commands"): lambda _: {"type": "STOP", "ids": [MISSING_ID]},
+    ("POST", "/start-previews"): lambda made: {
+        "project": made["project"],
+        "workflow": "daily",
+        "parameters": {"y": "1"},
+    },
     ("POST", "/backfills"): lambda made: {
         "project": made["project"],
         "workflow": "daily",
@@ -216,13 +225,19 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
 SUBJECTS = (
     "project",
     "instance_id",
+    "other_instance_id",
     "task_instance_id",
     "command_id",
     "schedule_id",
     "backfill_id",
 )
 #: Routes whose body says it.
-SUBJECT_IN_BODY = {("POST", "/schedules/preview"), ("POST", "/commands"), ("POST", "/backfills")}
+SUBJECT_IN_BODY = {
+    ("POST", "/schedules/preview"),
+    ("POST", "/commands"),
+    ("POST", "/start-previews"),
+    ("POST", "/backfills"),
+}
 
 
 @dataclass(frozen=True)
@@ -313,6 +328,10 @@ PLACES: Mapping[str, Place] = {
     "POST /commands FORCE_SUCCESS task_instance_id": Place(
         "task_instance_id", _of_task("FORCE_SUCCESS", reason="r")
     ),
+    "POST /start-previews project": Place(
+        "project",
+        lambda _, key: Ask("POST", "/start-previews", {"project": key, "workflow": "daily"}),
+    ),
     "POST /backfills project": Place(
         "project", lambda _, key: Ask("POST", "/backfills", {**_BACKFILL, "project": key})
     ),
@@ -360,6 +379,8 @@ FIELDS: Mapping[str, str] = {
     "POST /commands workflow": "within the project",
     "POST /commands instance_id": "place",
     "POST /commands task_instance_id": "place",
+    "POST /start-previews project": "place",
+    "POST /start-previews workflow": "within the project",
     "POST /backfills project": "place",
     "POST /backfills workflow": "within the project",
     "POST /schedules/preview project": "place",
