@@ -83,8 +83,9 @@ async def test_preview_says_what_a_start_would_be_refused_for(api: Api) -> None:
         whole = {"project": "p", "workflow": "daily", **body}
         answer = await api.client.post(f"{PREFIX}/start-previews", json=whole)
         assert field in fields_of(problem_of(answer, 422, "invalid-request"))
-    body = {"project": "p", "workflow": "daily", "version": 9}
-    problem_of(await api.client.post(f"{PREFIX}/start-previews", json=body), 404, "not-found")
+    unknown = {"project": "p", "workflow": "daily", "version": 9}
+    answer = await api.client.post(f"{PREFIX}/start-previews", json=unknown)
+    problem_of(answer, 404, "not-found")
 
 
 async def test_an_attempt_is_shown_as_it_is_rendered(api: Api) -> None:

@@ -11,10 +11,25 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 def task(name: str, start: int | None, end: int | None) -> TaskInstance:
     """A task that worked from one minute to another."""
-    times = [None if m is None else NOON + timedelta(minutes=m) for m in (start, end)]
+    begun, ended = (None if m is None else NOON + timedelta(minutes=m) for m in (start, end))
     state = TaskState.SUCCEEDED if end is not None else TaskState.SKIPPED
     return TaskInstance(
-        1, 1, "p", "w", name, "SHELL", 1, state, "default", None, None, None, None, None, *times
+        1,
+        1,
+        "p",
+        "w",
+        name,
+        "SHELL",
+        1,
+        state,
+        "default",
+        None,
+        None,
+        None,
+        None,
+        None,
+        begun,
+        ended,
     )
 
 

@@ -20,7 +20,7 @@ from shoal.client.cli.backfills import start as backfill
 from shoal.client.cli.cluster import commands as cluster
 from shoal.client.cli.cluster import environments, purging, status
 from shoal.client.cli.exits import EPILOG
-from shoal.client.cli.runs import labels, logs, task, why
+from shoal.client.cli.runs import bulk, comparing, labels, logs, task, why
 from shoal.client.cli.runs import request as requesting
 from shoal.client.cli.runs import show as runs
 from shoal.client.cli.runs import start as running
@@ -65,6 +65,8 @@ def build() -> typer.Typer:
         requesting,
         runs,
         labels,
+        bulk,
+        comparing,
         task,
         why,
         backfill,
