@@ -18,20 +18,27 @@ from shoal.api.routes import (
     environments,
     events,
     health,
-    instances,
-    logs,
     parameters,
-    progress,
     projects,
     purges,
     resources,
     schedules,
     secrets,
-    tasks,
-    why,
 )
 from shoal.api.routes.access import account, grants, groups, members, service_accounts, users
 from shoal.api.routes.workflows import drafts, exchange, lifecycle, published, versions
+from shoal.api.routes.runs import (
+    bulk,
+    counts,
+    instances,
+    labels,
+    log_search,
+    logs,
+    planning,
+    progress,
+    tasks,
+    why,
+)
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
 from shoal.api.web.description import describe
@@ -63,12 +70,17 @@ _ROUTERS = (
     concurrency.router,
     environments.router,
     commands.router,
+    bulk.router,
     backfills.router,
     instances.router,
+    counts.router,
+    labels.router,
+    planning.router,
     progress.router,
     tasks.router,
     why.router,
     logs.router,
+    log_search.router,
     purges.router,
     cluster.router,
     events.router,

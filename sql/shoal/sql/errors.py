@@ -18,6 +18,7 @@
         │   └── BrokenReference   a row that this one names is missing
         ├── KeyTaken              the key of one of Shoal's own commands is another one's
         ├── InvalidValue          a value does not fit into its column
+        ├── TooManyToSort         a filter leaves more than can be put into an order
         ├── OpenInstances         a workflow still has instances that have not ended
         ├── Archived              a workflow is archived: nothing is published or started
         ├── WorkflowInUse         other workflows still name a workflow, or backfills run it
@@ -157,6 +158,17 @@ class KeyTaken(SqlError):
 
 class InvalidValue(SqlError):
     """A value is too long, too large or of the wrong kind for its column."""
+
+
+class TooManyToSort(SqlError):
+    """A list in an order that no index has would have to read too many rows."""
+
+    def __init__(self, key: str, most: int) -> None:
+        self.key, self.most = key, most
+        super().__init__(
+            f"the filters leave more than {most} to sort by {key}; narrow them, with since and "
+            "until for example, or sort by created_at"
+        )
 
 
 class OpenInstances(SqlError):

@@ -33,6 +33,7 @@ from shoal.sql.repositories.runs.dependencies import Dependencies
 from shoal.sql.repositories.runs.events import Events
 from shoal.sql.repositories.runs.instance_counts import InstanceCounts
 from shoal.sql.repositories.runs.instances import Instances
+from shoal.sql.repositories.runs.labels import Labels
 from shoal.sql.repositories.runs.new_instances import NewInstances
 from shoal.sql.repositories.runs.slots import Slots
 from shoal.sql.repositories.runs.tasks import Tasks
@@ -97,6 +98,10 @@ class UnitOfWork:
     @cached_property
     def commands(self) -> Commands:
         return Commands(self.connection)
+
+    @cached_property
+    def labels(self) -> Labels:
+        return Labels(self.connection)
 
     @cached_property
     def tasks(self) -> Tasks:

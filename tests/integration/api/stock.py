@@ -64,6 +64,7 @@ async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any
     return {
         "project": project,
         "instance_id": run.id,
+        "other_instance_id": run.id,
         "task_instance_id": attempts[0].id,
         "command_id": instance.command_id,
         "schedule_id": schedules.json()["items"][0]["id"],

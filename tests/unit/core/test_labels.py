@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shoal.core.definition.labels import MOST_LABELS, parse_filter
+from shoal.core.definition.labels import MOST_LABELS, MOST_OF_RUN, inherited, parse_filter
 from shoal.core.definition.model import WorkflowSpec
 
 TASKS = [{"name": "a", "type": "SHELL", "params": {"script": "true"}}]
@@ -48,6 +48,21 @@ def test_what_is_no_label_is_refused(labels: Any) -> None:
 def test_limits_are_reached() -> None:
     assert len(spec({f"k{n}": "" for n in range(MOST_LABELS)}).labels) == MOST_LABELS
     assert spec({"a" * 63: "x" * 63}).labels
+
+
+def test_a_run_inherits_labels_the_nearest_first_and_no_more_than_it_may_have() -> None:
+    start, parent = {"a": "start"}, {"a": "parent", "b": "parent"}
+    assert inherited(start, parent, {"b": "own", "c": "own"}) == {
+        "a": "start",
+        "b": "parent",
+        "c": "own",
+    }
+    many = {f"k{n:02}": "" for n in range(MOST_OF_RUN)}
+    found = inherited(start, many, {"z": "own"})
+    assert len(found) == MOST_OF_RUN
+    assert found["a"] == "start"
+    assert "k62" in found
+    assert not {"k63", "z"} & found.keys()
 
 
 def test_filters() -> None:

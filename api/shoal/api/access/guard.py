@@ -20,6 +20,7 @@ from shoal.core.access.things import Thing
 THINGS: Mapping[str, Thing] = {
     "project": Thing.PROJECT,
     "instance_id": Thing.INSTANCE,
+    "other_instance_id": Thing.INSTANCE,
     "task_instance_id": Thing.TASK_INSTANCE,
     "command_id": Thing.COMMAND,
     "schedule_id": Thing.SCHEDULE,

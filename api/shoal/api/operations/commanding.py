@@ -88,6 +88,7 @@ async def _start(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) ->
         priority=None if body.priority is None else int(Priority[body.priority]),
         requested_by="",
         selection=selection,
+        labels=body.labels,
     )
 
 
@@ -192,5 +193,6 @@ def same_request(stored: Command, new: NewCommand) -> bool:
             "selection",
             "task",
             "detail",
+            "labels",
         )
     )

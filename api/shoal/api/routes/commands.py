@@ -120,6 +120,7 @@ def _out(command: Command) -> CommandOut:
         tasks=None if selection is None else list(selection.tasks),
         mode=None if selection is None else selection.mode,
         task=command.task,
+        labels=dict(command.labels),
         detail=dict(command.detail),
         idempotency_key=command.idempotency_key,
         schedule_id=command.schedule_id,

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, field_validator
 from shoal.api.schemas.common import ONE_LINE, TIME, Instant, PriorityName, Strict, example
 from shoal.core.access.things import Thing
 from shoal.core.definition.fields import scalar_text
+from shoal.core.definition.labels import Labels
 from shoal.core.definition.priority import Priority
 from shoal.core.definition.selection import SelectionMode
 from shoal.core.runs.commands import CommandState, CommandType
@@ -37,7 +38,7 @@ _INSTANCE = frozenset({"instance_id"})
 _FIELDS: Mapping[CommandType, frozenset[str]] = {
     CommandType.START: frozenset(
         {"project", "workflow", "version", "parameters", "logical_time", "priority"}
-        | {"tasks", "mode"}
+        | {"tasks", "mode", "labels"}
     ),
     CommandType.RERUN: _INSTANCE,
     CommandType.PAUSE: _INSTANCE,
@@ -119,6 +120,9 @@ class CommandIn(Strict):
     )
     priority: PriorityName | None = Field(
         default=None, description="START: null is the workflow's own."
+    )
+    labels: Labels = Field(
+        default={}, description="START: of the run, beside those of the workflow, and before them."
     )
     idempotency_key: str | None = Field(
         default=None,
@@ -248,6 +252,7 @@ class CommandOut(BaseModel):
             "tasks": None,
             "mode": None,
             "task": None,
+            "labels": {},
             "detail": {},
             "idempotency_key": "6f1c1d2e",
             "schedule_id": None,
@@ -273,6 +278,7 @@ class CommandOut(BaseModel):
     tasks: list[str] | None = Field(description="The chosen tasks; null: all.")
     mode: SelectionMode | None = Field(description="What goes with `tasks`.")
     task: str | None = Field(description="Of KILL_TASK and FORCE_SUCCESS.")
+    labels: dict[str, str] = Field(description="That START has named.")
     detail: dict[str, Any] = Field(description="What only this type has, such as a reason.")
     idempotency_key: str
     schedule_id: int | None

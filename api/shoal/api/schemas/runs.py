@@ -28,6 +28,9 @@ _INSTANCE = {
     "command_id": 12,
     "parent": None,
     "task_counts": {"SUCCEEDED": 1, "RUNNING": 1},
+    "labels": {"team": "flights"},
+    "schedule_id": None,
+    "backfill_id": None,
 }
 _TASK = {
     "id": 91,
@@ -108,6 +111,9 @@ class InstanceOut(BaseModel):
     command_id: int
     parent: ParentOut | None = Field(description="None: nobody's sub-workflow.")
     task_counts: dict[TaskState, int] = Field(description="Newest attempts by state.")
+    labels: dict[str, str]
+    schedule_id: int | None = Field(description="The schedule that fired it.")
+    backfill_id: int | None = Field(description="The backfill that it belongs to.")
 
 
 class TaskOut(BaseModel):

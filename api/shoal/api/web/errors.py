@@ -153,6 +153,10 @@ class PreconditionMissing(ApiError):
     )
 
 
+class PreviewOutdated(ApiError):
+    kind = Kind(HTTPStatus.PRECONDITION_FAILED, "preview-outdated", "The preview is outdated")
+
+
 class BodyTooLarge(ApiError):
     kind = Kind(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body-too-large", "The body is too large")
 

@@ -90,7 +90,9 @@ def _type_in(cursor: str | None) -> type:
 
 def bad_cursor() -> InvalidRequest:
     """Return the error for a cursor that this list has not given out."""
-    return InvalidRequest([FieldError("cursor", "is no cursor of this list; take `next`")])
+    return InvalidRequest(
+        [FieldError("cursor", "is no cursor of this list with these filters; take `next`")]
+    )
 
 
 def before_id(kind: str, cursor: str | None) -> int | None:

@@ -46,6 +46,7 @@ from shoal.sql.errors import (
     ProjectFull,
     ResourceChanged,
     StaleRow,
+    TooManyToSort,
     TransactionConflict,
     UnreadableRow,
     UploadExpired,
@@ -164,6 +165,9 @@ _KINDS: Mapping[type[ShoalError], Kind] = {
     ResourceChanged: Kind(HTTPStatus.CONFLICT, "resource-changed", "The resource has changed"),
     UploadExpired: Kind(HTTPStatus.CONFLICT, "upload-expired", "The upload took too long"),
     ProjectFull: Kind(HTTPStatus.CONFLICT, "project-full", "The project has no room left"),
+    TooManyToSort: Kind(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "too-many-to-sort", "Too many items to sort"
+    ),
     StorageError: Kind(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "storage-unavailable",
@@ -256,12 +260,18 @@ async def _shoal_error(request: Request, error: Exception) -> ProblemResponse:
         return problem_response(request, error.kind, text, error.errors, error.headers, members)
     if isinstance(error, InvalidDefinition):
         return _invalid_definition(request, error)
-    kind = next((_KINDS[cls] for cls in type(error).__mro__ if cls in _KINDS), None)
-    if kind is None:
+    if (kind := kind_of(error)) is None:
         return unexpected(request, error)
     if kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.warning("request failed", path=request.url.path, error=str(error))
     return problem_response(request, kind, kind.detail or str(error))
+
+
+def kind_of(error: ShoalError) -> Kind | None:
+    """Return the kind of an expected error; None: it is not one."""
+    if isinstance(error, ApiError):
+        return error.kind
+    return next((_KINDS[cls] for cls in type(error).__mro__ if cls in _KINDS), None)
 
 
 def _invalid_definition(request: Request, error: InvalidDefinition) -> ProblemResponse:
@@ -366,6 +376,7 @@ _MEANINGS: Mapping[int, str] = {
     408: "The body came to a halt.",
     409: "The present state does not allow it.",
     412: "The state is not the one that the request is about; `current` is that of now.",
+    412: "What the request means is not what its digest was given for.",
     413: "The body is too large: more than 8 MiB, or than a resource may have.",
     415: "The body is not application/json.",
     416: "The log has no such bytes.",

@@ -21,7 +21,7 @@ from shoal.client.cli.backfills import start as backfill
 from shoal.client.cli.cluster import commands as cluster
 from shoal.client.cli.cluster import environments, purging, status
 from shoal.client.cli.exits import EPILOG
-from shoal.client.cli.runs import logs, task, why
+from shoal.client.cli.runs import bulk, comparing, labels, logs, task, why
 from shoal.client.cli.runs import request as requesting
 from shoal.client.cli.runs import show as runs
 from shoal.client.cli.runs import start as running
@@ -69,6 +69,9 @@ def build() -> typer.Typer:
         running,
         requesting,
         runs,
+        labels,
+        bulk,
+        comparing,
         task,
         why,
         backfill,

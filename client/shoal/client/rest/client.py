@@ -6,10 +6,9 @@ operation as it is, is a method of ``ShoalClient.operations``.
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
@@ -19,7 +18,7 @@ from shoal.client.find import REFUSED, Api, find_api
 from shoal.client.rest.access.calls import AccessCalls
 from shoal.client.rest.backfills import BackfillCalls
 from shoal.client.rest.commands import CommandCalls
-from shoal.client.rest.connection import PAGE, Connection
+from shoal.client.rest.connection import Connection
 from shoal.client.rest.environments import EnvironmentCalls
 from shoal.client.rest.operations.generated.operations import Operations
 from shoal.client.rest.paths import part, workflow_path
@@ -28,6 +27,7 @@ from shoal.client.rest.project.data_sources import DataSourceCalls
 from shoal.client.rest.project.resources import ResourceCalls
 from shoal.client.rest.project.values import ValueCalls
 from shoal.client.rest.purges import PurgeCalls
+from shoal.client.rest.runs.calls import RunCalls
 from shoal.client.rest.schedules import ScheduleCalls
 from shoal.client.rest.sse import Reconnecting
 from shoal.client.rest.types import (
@@ -35,7 +35,6 @@ from shoal.client.rest.types import (
     EventJson,
     HealthJson,
     InstanceDetailJson,
-    InstanceJson,
     LogJson,
     ProgressJson,
     ProjectJson,
@@ -82,6 +81,7 @@ class ShoalClient(
     PurgeCalls,
     ResourceCalls,
     AccessCalls,
+    RunCalls,
 ):
     """A connection to the API at ``url``, such as http://127.0.0.1:8765.
 
@@ -203,26 +203,6 @@ class ShoalClient(
 
     # -- instances ---------------------------------------------------------------------------
 
-    def instances(
-        self,
-        *,
-        project: str | None = None,
-        workflow: str | None = None,
-        states: Sequence[str] = (),
-        since: datetime | None = None,
-        until: datetime | None = None,
-        page: int = PAGE,
-    ) -> Iterator[InstanceJson]:
-        """Yield workflow instances, newest first."""
-        query = {
-            "project": project,
-            "workflow": workflow,
-            "state": list(states),
-            "since": since.isoformat() if since else None,
-            "until": until.isoformat() if until else None,
-        }
-        return cast("Iterator[InstanceJson]", self._connection.pages("/instances", query, page))
-
     def instance(
         self, instance_id: int, attempts: Literal["newest", "all"] = "newest"
     ) -> InstanceDetailJson:
@@ -261,23 +241,6 @@ class ShoalClient(
     def why_task_instance(self, task_instance_id: int) -> WhyJson:
         """Return what an attempt waits for, or why it ended."""
         return cast(WhyJson, self._connection.get(f"/task-instances/{task_instance_id:d}/why"))
-
-    def task_instances(
-        self,
-        *,
-        project: str | None = None,
-        workflow: str | None = None,
-        worker: str | None = None,
-        states: Sequence[str] = (),
-    ) -> Iterator[TaskInstanceJson]:
-        """Yield attempts of all instances, newest first."""
-        query = {
-            "project": project,
-            "workflow": workflow,
-            "worker": worker,
-            "state": list(states),
-        }
-        return cast("Iterator[TaskInstanceJson]", self._connection.pages("/task-instances", query))
 
     def task_instance(self, task_instance_id: int) -> TaskDetailJson:
         """Return one attempt of one task."""

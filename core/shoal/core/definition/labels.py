@@ -1,13 +1,15 @@
 """Labels: what people sort workflows and their runs by, each a key with a value."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from shoal.core.definition.fields import scalar_text
 
-MOST_LABELS = 32
+MOST_LABELS = 32  # that one definition, start or change names
+MOST_OF_RUN = 64
 LONGEST_KEY = LONGEST_VALUE = 63
 KEY_PATTERN = rf"^[a-z0-9._/-]{{1,{LONGEST_KEY}}}$"
 _KEY = re.compile(KEY_PATTERN)
@@ -37,6 +39,20 @@ Labels = Annotated[
     AfterValidator(_usable),
     Field(max_length=MOST_LABELS),
 ]
+
+
+def inherited(*levels: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels of a run; the first level that has one says its value.
+
+    Levels: what the start says, what the parent's run has, what the workflow has. A run has
+    ``MOST_OF_RUN`` at most: those of the later levels give way, the last keys first.
+    """
+    found: dict[str, str] = {}
+    for level in levels:
+        for key, value in sorted(level.items()):
+            if len(found) < MOST_OF_RUN:
+                found.setdefault(key, value)
+    return found
 
 
 def parse_filter(text: str) -> tuple[str, str | None]:

@@ -122,6 +122,7 @@ class NewInstance:
     parent: Parent | None = None
     backfill_id: int | None = None
     admitted_at: datetime | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

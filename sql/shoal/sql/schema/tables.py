@@ -41,6 +41,7 @@ from shoal.sql.schema.runs import (
     SLOT_ORDER,
     concurrency_lease,
     dependency_wait,
+    instance_label,
     task_instance,
     workflow_instance,
 )
@@ -84,6 +85,7 @@ __all__ = [
     "draft",
     "environment",
     "event",
+    "instance_label",
     "literals",
     "metadata",
     "partition",

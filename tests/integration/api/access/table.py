@@ -124,6 +124,7 @@ project.read     GET    /projects/{project}/concurrency-groups/{name}
 project.edit     PUT    /projects/{project}/concurrency-groups/{name}
 project.edit     DELETE /projects/{project}/concurrency-groups/{name}
 run.operate      POST   /commands
+run.operate      POST   /bulk-commands
 project.read     GET    /commands/{command_id}
 run.operate      POST   /backfills
 project.read     GET    /backfills
@@ -132,12 +133,21 @@ project.read     GET    /backfills/{backfill_id}/runs
 run.operate      POST   /backfills/{backfill_id}/{request}
 project.read     GET    /instances
 project.read     GET    /instances/{instance_id}
+project.read     GET    /instance-counts
+run.operate      PATCH  /instances/{instance_id}/labels
+project.read     POST   /start-previews
+project.read     GET    /task-instances/{task_instance_id}/rendered
+project.read     GET    /instances/{instance_id}/comparison/{other_instance_id}
+project.read     GET    /instances/{instance_id}/timeline
 project.read     GET    /instances/{instance_id}/progress
 project.read     GET    /instances/{instance_id}/why
 project.read     GET    /task-instances
 project.read     GET    /task-instances/{task_instance_id}
+project.read     GET    /task-instance-counts
 project.read     GET    /task-instances/{task_instance_id}/why
 project.read     GET    /task-instances/{task_instance_id}/log
+project.read     GET    /task-instances/{task_instance_id}/log/search
+project.read     GET    /instances/{instance_id}/log-search
 project.read     GET    /task-instances/{task_instance_id}/log/raw
 project.read     GET    /task-instances/{task_instance_id}/log/follow
 """
@@ -160,10 +170,14 @@ HOLDS: Mapping[str, frozenset[str]] = {
 }
 # Lists of what all projects have: who asks sees those of its own.
 LISTS = ("/projects", "/workflows", "/schedules", "/instances", "/task-instances", "/backfills")
+# Of them alone are counted, or asked for something, by filters.
+FILTERED = ("/instance-counts", "/task-instance-counts", "/bulk-commands")
 STREAMS = ("/events", "/task-instances/{task_instance_id}/log/follow")
 
 # -- how to ask for a thing of a project ------------------------------------------------------
 
+MISSING_ID = 899_999_999
+MISSING_NAME = "nowhere"
 Made = Mapping[str, Any]  # what the things of a project are called
 NAMES = {
     "parameters": "x",
@@ -196,6 +210,7 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
     ("PUT", "/projects/{project}/members/{kind}/{name}"): lambda _: {"role": "owner"},
     ("POST", "/projects/{project}/service-accounts"): lambda _: {"name": "evil", "role": "owner"},
     ("POST", "/projects/{project}/service-accounts/{name}/tokens"): lambda _: _TOKEN,
+    ("PATCH", "/instances/{instance_id}/labels"): lambda _: {"labels": {"team": "x"}},
     ("PUT", "/projects/{project}"): lambda _: {"description": "d"},
     ("PUT", "/projects/{project}/parameters/{name}"): lambda _: {"value": "v"},
     ("PUT", "/projects/{project}/secrets/{name}"): lambda _: {"value": "v"},
@@ -225,6 +240,13 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
         "workflow": "daily",
         "parameters": {"y": "1"},
     },
+    # Of none that there is: each of many is judged by itself, see test_bulk.py.
+    ("POST", "/bulk-commands"): lambda _: {"type": "STOP", "ids": [MISSING_ID]},
+    ("POST", "/start-previews"): lambda made: {
+        "project": made["project"],
+        "workflow": "daily",
+        "parameters": {"y": "1"},
+    },
     ("POST", "/backfills"): lambda made: {
         "project": made["project"],
         "workflow": "daily",
@@ -237,13 +259,19 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
 SUBJECTS = (
     "project",
     "instance_id",
+    "other_instance_id",
     "task_instance_id",
     "command_id",
     "schedule_id",
     "backfill_id",
 )
 #: Routes whose body says it.
-SUBJECT_IN_BODY = {("POST", "/schedules/preview"), ("POST", "/commands"), ("POST", "/backfills")}
+SUBJECT_IN_BODY = {
+    ("POST", "/schedules/preview"),
+    ("POST", "/commands"),
+    ("POST", "/start-previews"),
+    ("POST", "/backfills"),
+}
 
 
 @dataclass(frozen=True)
@@ -288,10 +316,6 @@ class Place:
 
     key: str
     ask: Callable[[Made, Any], Ask]
-
-
-MISSING_ID = 899_999_999
-MISSING_NAME = "nowhere"
 
 
 def _command(kind: str, **more: Any) -> Callable[[Made, Any], Ask]:
@@ -368,6 +392,10 @@ PLACES: Mapping[str, Place] = {
     "POST /commands FORCE_SUCCESS task_instance_id": Place(
         "task_instance_id", _of_task("FORCE_SUCCESS", reason="r")
     ),
+    "POST /start-previews project": Place(
+        "project",
+        lambda _, key: Ask("POST", "/start-previews", {"project": key, "workflow": "daily"}),
+    ),
     "POST /backfills project": Place(
         "project", lambda _, key: Ask("POST", "/backfills", {**_BACKFILL, "project": key})
     ),
@@ -414,6 +442,8 @@ FIELDS: Mapping[str, str] = {
     "POST /commands workflow": "within the project",
     "POST /commands instance_id": "place",
     "POST /commands task_instance_id": "place",
+    "POST /start-previews project": "place",
+    "POST /start-previews workflow": "within the project",
     "POST /backfills project": "place",
     "POST /backfills workflow": "within the project",
     "POST /schedules/preview project": "place",
@@ -430,7 +460,9 @@ FIELDS: Mapping[str, str] = {
     "PUT /projects/{project}/data-sources/{name} shared_with": "gives, takes nothing",
 }
 #: Parameters of queries that may name a thing: they filter what is visible.
-QUERIES = frozenset({"project", "workflow", "worker", "instance_id"})
+QUERIES = frozenset(
+    {"project", "workflow", "worker", "instance_id", "schedule_id", "backfill_id", "parent_id"}
+)
 
 
 def places_in_paths() -> Iterator[tuple[str, Place]]:

@@ -32,6 +32,7 @@ from shoal.sql.schema.tables import metadata
 from tests.integration.api.access.people import Person, account, people, session, token
 from tests.integration.api.access.table import (
     FIELDS,
+    FILTERED,
     LISTS,
     MISSING_ID,
     MISSING_NAME,
@@ -192,7 +193,7 @@ async def test_every_parameter_of_a_query_that_names_a_thing_filters_a_list(worl
         for one in operation.get("parameters", []):
             if one["in"] == "query" and _names_a_thing(one["name"]):
                 assert one["name"] in QUERIES, (route, one["name"])
-                assert route[1] in (*LISTS, "/events"), route
+                assert route[1] in (*LISTS, *FILTERED, "/events"), route
 
 
 async def test_every_field_of_a_body_that_names_a_thing_is_known(world: World) -> None:
@@ -361,6 +362,21 @@ async def test_lists_show_what_the_caller_sees_and_no_more(world: World, path: s
                 if (project in shown) is not expected:
                     failures.append(f"{person.name} {path}{query} {project}: {shown[:300]}")
     assert not failures, "\n".join(failures[:20])
+
+
+@pytest.mark.parametrize(("path", "each"), [("/instance-counts", 1), ("/task-instance-counts", 2)])
+async def test_counts_count_what_the_caller_sees_and_no_more(
+    world: World, path: str, each: int
+) -> None:
+    for person in world.people:
+        if not person.is_known or person.must_change:
+            continue
+        for query in ("", "?project=bravo", "?workflow=daily", "?label=nobody"):
+            answer = await world.send(person, Ask("GET", path + query))
+            seen = [name for name in world.made if person.sees(name)]
+            expected = [name for name in seen if "bravo" not in query or name == BRAVO]
+            expected = [] if "label" in query else expected
+            assert answer.json()["total"]["count"] == each * len(expected), (person.name, query)
 
 
 def _filters(world: World, path: str, query: str) -> bool:

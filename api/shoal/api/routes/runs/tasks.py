@@ -2,19 +2,19 @@
 
 from typing import Annotated
 
-from fastapi import Path, Query
+from fastapi import Path
 
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
+from shoal.api.routes.runs.filters import Tasks, TaskSort, from_cursor, read_order, to_cursor
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.runs import TaskDetail, TaskOut
 from shoal.api.services import Shoal
 from shoal.api.web.legible import by_id, legible, shown
-from shoal.api.web.paging import MAX_ID, Cursor, Limit, before_id, encode_cursor
+from shoal.api.web.paging import MAX_ID, Cursor, Limit
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
-from shoal.core.runs.states import TaskState
 
 router = strict_router("task instances")
 
@@ -26,37 +26,27 @@ TaskInstanceId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[91])]
 async def list_task_instances(
     shoal: Shoal,
     caller: Calling,
-    state: Annotated[
-        list[TaskState] | None,
-        Query(description="Only in one of these; repeatable. Default: all but RESCHEDULED."),
-    ] = None,
-    project: Annotated[str | None, Query(description="Only those of this project.")] = None,
-    workflow: Annotated[str | None, Query(description="Only those of this workflow.")] = None,
-    worker: Annotated[str | None, Query(description="Only those that this worker took.")] = None,
+    wanted: Tasks,
+    sort: TaskSort = "-created_at",
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[TaskOut]:
-    """Attempts of all instances, newest first.
+    """Attempts of all instances that fulfil all filters, newest first unless `sort` says otherwise.
 
     Looks that found nothing (RESCHEDULED) are listed only if they are asked for: of a long wait
     there may be thousands.
 
-    With several filters a page may have fewer items than asked for, even none, although more
-    follow: the list is over when `next` is null.
+    State, worker and instance have indices; the rest is looked for among what these leave. A page
+    may have fewer items than asked for, even none, although more follow: the list is over when
+    `next` is null.
     """
+    order = read_order(sort, wanted)
+    after = from_cursor(wanted, order, cursor)
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        items, before = await uow.tasks.list(
-            states=state or (),
-            worker=worker,
-            project=project,
-            workflow=workflow,
-            before_id=before_id("task-instances", cursor),
-            limit=limit,
-            visible=caller.visible,
-        )
+        items, position = await uow.tasks.search(wanted, order, after, limit, caller.visible)
     return Page(
         items=shown("task instance", items, TaskOut.model_validate, by_id),
-        next=None if before is None else encode_cursor("task-instances", before),
+        next=to_cursor(wanted, order, position),
     )
 
 

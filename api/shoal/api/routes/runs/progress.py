@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from shoal.api.access.guard import needs
 from shoal.api.operations.progress import MOST
-from shoal.api.routes.instances import InstanceId
+from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.schemas.runs import ProgressOut
 from shoal.api.services import Shoal
 from shoal.api.web.problems import documented

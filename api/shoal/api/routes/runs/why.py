@@ -2,8 +2,8 @@
 
 from shoal.api.access.guard import needs
 from shoal.api.operations import explaining
-from shoal.api.routes.instances import InstanceId
-from shoal.api.routes.tasks import TaskInstanceId
+from shoal.api.routes.runs.instances import InstanceId
+from shoal.api.routes.runs.tasks import TaskInstanceId
 from shoal.api.schemas.why import FindingOut, WhyOut
 from shoal.api.services import Shoal
 from shoal.api.web.legible import legible

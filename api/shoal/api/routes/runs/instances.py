@@ -1,33 +1,31 @@
 """Workflow instances."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query, Response
 
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
-from shoal.api.schemas.common import Instant, Page
+from shoal.api.routes.runs.filters import (
+    Instances,
+    InstanceSort,
+    from_cursor,
+    read_order,
+    to_cursor,
+)
+from shoal.api.schemas.common import Page
 from shoal.api.schemas.runs import InstanceDetail, InstanceOut, InstanceTask
 from shoal.api.services import Shoal
 from shoal.api.web.answers import answer
 from shoal.api.web.legible import by_id, legible, shown
-from shoal.api.web.paging import (
-    MAX_ID,
-    Cursor,
-    Limit,
-    bad_cursor,
-    decode_cursor,
-    encode_cursor,
-    page,
-)
+from shoal.api.web.paging import MAX_ID, Cursor, Limit
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.priority import Priority
 from shoal.core.runs.records import Instance
-from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.core.runs.states import TaskState
 
 router = strict_router("instances")
 
@@ -39,55 +37,33 @@ InstanceId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[17])]
 async def list_instances(
     shoal: Shoal,
     caller: Calling,
-    project: Annotated[str | None, Query(description="Only those of this project.")] = None,
-    workflow: Annotated[str | None, Query(description="Only those of this workflow.")] = None,
-    state: Annotated[
-        list[WorkflowState] | None, Query(description="Only in one of these; repeatable.")
-    ] = None,
-    since: Annotated[Instant | None, Query(description="Created at this instant or later.")] = None,
-    until: Annotated[Instant | None, Query(description="Created before.")] = None,
+    wanted: Instances,
+    sort: InstanceSort = "-created_at",
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[InstanceOut]:
-    """Instances, newest first."""
+    """Instances that fulfil all filters, newest first unless `sort` says otherwise.
+
+    Project, workflow, state, time of creation, schedule, backfill, parent and the first label have
+    indices. What else is asked for is looked for among what these leave, a part of the history for
+    each page: a page may have fewer items than asked for, even none, although more follow. The list
+    is over when `next` is null.
+    """
+    order = read_order(sort, wanted)
+    after = from_cursor(wanted, order, cursor)
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        found = await uow.instances.list(
-            project=project,
-            workflow=workflow,
-            states=state or (),
-            since=since,
-            until=until,
-            before=_position(cursor),
-            limit=limit + 1,
-            visible=caller.visible,
-        )
-        items, more = page(found, limit)
-        counts = await uow.instance_counts.tasks([item.id for item in items])
+        items, position = await uow.instances.search(wanted, order, after, limit, caller.visible)
+        ids = [item.id for item in items]
+        counts, labels = await uow.instance_counts.tasks(ids), await uow.labels.of(ids)
     return Page(
         items=shown(
             "workflow instance",
             items,
-            lambda item: InstanceOut(**_values(item, counts[item.id])),
+            lambda item: InstanceOut(**instance_values(item, counts[item.id], labels)),
             by_id,
         ),
-        next=_cursor(items[-1]) if more else None,
+        next=to_cursor(wanted, order, position),
     )
-
-
-def _cursor(last: Instance) -> str:
-    return encode_cursor("instances", last.created_at.isoformat(), last.id)
-
-
-def _position(cursor: str | None) -> tuple[datetime, int] | None:
-    """Return creation time and id of the instance that ``_cursor`` has made it of."""
-    position = decode_cursor("instances", cursor, str, int)
-    if position is None:
-        return None
-    try:
-        created_at = datetime.fromisoformat(position[0]).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise bad_cursor() from None
-    return created_at, position[1]
 
 
 @router.get(
@@ -111,12 +87,13 @@ async def get_instance(
         version = await uow.workflows.version(instance.workflow_id, instance.version)
         tasks = await uow.tasks.of_instance(instance_id, attempts == "all")
         counts = await uow.instance_counts.tasks([instance_id])
+        labels = await uow.labels.of([instance_id])
 
     def made() -> InstanceDetail:
         depends_on = {task.name: list(task.depends_on) for task in version.spec.tasks}
         with legible("workflow instance", instance_id):
             return InstanceDetail(
-                **_values(instance, counts[instance_id]),
+                **instance_values(instance, counts[instance_id], labels),
                 tasks=shown(
                     "task instance",
                     tasks,
@@ -128,10 +105,16 @@ async def get_instance(
     return await answer(made, len(tasks))
 
 
-def _values(instance: Instance, counts: Mapping[TaskState, int]) -> dict[str, Any]:
+def instance_values(
+    instance: Instance,
+    counts: Mapping[TaskState, int],
+    labels: Mapping[int, Mapping[str, str]],
+) -> dict[str, Any]:
+    """Return what ``InstanceOut`` is made of; ``labels``: by instance."""
     return {
         **vars(instance),
         "priority": Priority(instance.priority).name,
         "parent": None if instance.parent is None else vars(instance.parent),
         "task_counts": dict(counts),
+        "labels": labels.get(instance.id, {}),
     }

@@ -12,7 +12,7 @@ from fastapi.responses import Response, StreamingResponse
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
 from shoal.api.operations.logs import MOST_BYTES, LogProxy, Utf8, text_of
-from shoal.api.routes.tasks import TaskInstanceId
+from shoal.api.routes.runs.tasks import TaskInstanceId
 from shoal.api.schemas.runs import LogOut
 from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest, RangeNotSatisfiable
