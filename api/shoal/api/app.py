@@ -31,7 +31,15 @@ from shoal.api.routes import (
     why,
     workflows,
 )
-from shoal.api.routes.access import account, grants, groups, members, service_accounts, users
+from shoal.api.routes.access import (
+    account,
+    grants,
+    groups,
+    members,
+    service_accounts,
+    sign_in,
+    users,
+)
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
 from shoal.api.web.description import describe
@@ -43,6 +51,8 @@ _ROUTERS = (
     health.router,
     account.public,
     account.router,
+    sign_in.public,
+    sign_in.callback,
     users.router,
     groups.router,
     members.router,

@@ -32,6 +32,7 @@ from shoal.sql.errors import (
     ConcurrencyGroupInUse,
     DatabaseUnavailable,
     EnvironmentInUse,
+    IdentityTaken,
     IntegrityViolated,
     InvalidValue,
     LastAdministrator,
@@ -109,6 +110,7 @@ _KINDS: Mapping[type[ShoalError], Kind] = {
     NotFound: NOT_FOUND,
     OpenInstances: Kind(HTTPStatus.CONFLICT, "open-instances", "Instances are still open"),
     AccountExists: Kind(HTTPStatus.CONFLICT, "name-taken", "The name is taken"),
+    IdentityTaken: Kind(HTTPStatus.CONFLICT, "identity-taken", "The identity is linked already"),
     LastAdministrator: Kind(
         HTTPStatus.CONFLICT, "last-administrator", "Nobody would be an administrator"
     ),
