@@ -14,13 +14,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
-from ldap3 import BASE, NONE, SIMPLE, SUBTREE, Connection, Server, Tls
-from ldap3.core.exceptions import LDAPException
-from ldap3.utils.conv import escape_filter_chars
-from ldap3.utils.dn import escape_rdn, parse_dn
 
 from shoal.api.federation.errors import IssuerUnavailable
 from shoal.api.federation.identity import Identity, Rules, is_subject
+from shoal.api.federation.quiet_ldap3 import ldap3
 from shoal.api.federation.settings import LdapSettings
 from shoal.api.web.errors import TooManyRequests
 
@@ -36,7 +33,7 @@ class _Unusable(Exception):
     """A server cannot say who somebody is. The text is for the log."""
 
 
-class VerifiedTls(Tls):  # type: ignore[misc]  # the library has no types
+class VerifiedTls(ldap3.Tls):  # type: ignore[misc]  # the library has no types
     """The library's own check knows no IP addresses, and uses what Python is about to drop."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
@@ -108,7 +105,7 @@ class Directory:
         for url in self.settings.servers:
             try:
                 return self._ask_server(url, name, password)
-            except (LDAPException, OSError, ValueError, _Unusable) as error:
+            except (ldap3.core.exceptions.LDAPException, OSError, ValueError, _Unusable) as error:
                 reason = str(error) or type(error).__name__
                 log.warning("directory unusable", server=url, reason=reason[:500])
         raise IssuerUnavailable(self.settings.title or self.name)
@@ -116,19 +113,21 @@ class Directory:
     def _ask_server(self, url: str, name: str, password: str) -> Identity | None:
         """Return who it is, by one server. Raises what says that another one may know more."""
         if self.settings.user_dn:
-            dn = self.settings.user_dn.replace("{name}", escape_rdn(name))
+            dn = self.settings.user_dn.replace("{name}", ldap3.utils.dn.escape_rdn(name))
             with self._open(url) as connection:
                 if not _binds(connection, dn, password):
                     return None
-                found = _entries(connection, dn, BASE, "(objectClass=*)", self._attributes())
+                found = _entries(connection, dn, ldap3.BASE, "(objectClass=*)", self._attributes())
                 return self._identity(connection, found[0]) if found else None
         with self._open(url) as connection:
             assert self._password is not None, "settings say so"
             if not _binds(connection, self.settings.bind_dn, self._password):
                 raise _Unusable("it does not accept bind_dn with its password")
-            text = self.settings.user_filter.replace("{name}", escape_filter_chars(name))
+            text = self.settings.user_filter.replace(
+                "{name}", ldap3.utils.conv.escape_filter_chars(name)
+            )
             base = self.settings.base_dn
-            found = _entries(connection, base, SUBTREE, text, self._attributes(), most=2)
+            found = _entries(connection, base, ldap3.SUBTREE, text, self._attributes(), most=2)
             if len(found) != 1:
                 if found:
                     log.warning("directory has several people of one name", filter=text)
@@ -139,20 +138,20 @@ class Directory:
             return self._identity(connection, found[0])
 
     @contextmanager
-    def _open(self, url: str) -> Iterator[Connection]:
+    def _open(self, url: str) -> Iterator[ldap3.Connection]:
         parts = urlsplit(url)
         is_tls = parts.scheme == "ldaps"
-        server = Server(
+        server = ldap3.Server(
             parts.hostname,
             port=parts.port or (636 if is_tls else 389),
             use_ssl=is_tls,
             tls=self._tls,
-            get_info=NONE,
+            get_info=ldap3.NONE,
             connect_timeout=self.settings.timeout_s,
         )
-        connection = Connection(
+        connection = ldap3.Connection(
             server,
-            authentication=SIMPLE,
+            authentication=ldap3.SIMPLE,
             user="unused",  # the library wants one; each bind says its own
             password=b"unused",
             auto_referrals=False,
@@ -167,13 +166,15 @@ class Directory:
             yield connection
         finally:
             connection.unbind()
+            if connection.socket is not None:  # the library leaves one that it could not use
+                connection.socket.close()
 
     def _attributes(self) -> list[str]:
         used = self.settings
         named = (used.id_attribute, used.name_attribute, used.full_name_attribute)
         return list(dict.fromkeys([*named, used.groups_attribute]))
 
-    def _identity(self, connection: Connection, entry: _Entry) -> Identity:
+    def _identity(self, connection: ldap3.Connection, entry: _Entry) -> Identity:
         dn, values = entry
         subject = _id(values, self.settings.id_attribute)
         if not is_subject(subject):
@@ -186,25 +187,27 @@ class Directory:
             groups=frozenset(map(normal_dn, self._groups(connection, dn, values))),
         )
 
-    def _groups(self, connection: Connection, dn: str, values: Mapping[str, Any]) -> list[str]:
+    def _groups(
+        self, connection: ldap3.Connection, dn: str, values: Mapping[str, Any]
+    ) -> list[str]:
         if not self.settings.group_base_dn:
             return _texts(values, self.settings.groups_attribute)
-        text = self.settings.group_filter.replace("{dn}", escape_filter_chars(dn))
+        text = self.settings.group_filter.replace("{dn}", ldap3.utils.conv.escape_filter_chars(dn))
         base = self.settings.group_base_dn
-        found = _entries(connection, base, SUBTREE, text, ["1.1"], most=_MOST_GROUPS)
+        found = _entries(connection, base, ldap3.SUBTREE, text, ["1.1"], most=_MOST_GROUPS)
         return [dn for dn, _ in found]
 
 
 def normal_dn(dn: str) -> str:
     """Return a DN as two that are the same are written alike. Raises ValueError."""
     try:
-        parts = parse_dn(dn, escape=False, strip=True)
-    except LDAPException as error:
+        parts = ldap3.utils.dn.parse_dn(dn, escape=False, strip=True)
+    except ldap3.core.exceptions.LDAPException as error:
         raise ValueError(f"{dn!r} is no DN") from error
     return ",".join(f"{name.strip()}={value.strip()}".casefold() for name, value, _ in parts)
 
 
-def _binds(connection: Connection, dn: str, password: str) -> bool:
+def _binds(connection: ldap3.Connection, dn: str, password: str) -> bool:
     """Say whether a bind succeeds. Raises _Unusable if the server could not judge it.
 
     The password goes as bytes: the library would prepare a text, and that can leave nothing of it.
@@ -218,7 +221,7 @@ def _binds(connection: Connection, dn: str, password: str) -> bool:
 
 
 def _entries(
-    connection: Connection,
+    connection: ldap3.Connection,
     base: str,
     scope: str,
     text: str,

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from asyncio import sleep
 from time import time
 from typing import Annotated, Any
 
@@ -71,7 +72,7 @@ async def login_by_directory(
     browser = _browser(request)
     key = key_of(body.name)
     shoal.attempts.begin(key, browser.address)
-    soonest = asyncio.create_task(asyncio.sleep(REFUSED_AFTER_S))
+    soonest = asyncio.create_task(sleep(REFUSED_AFTER_S))
     try:
         found = await directory.identity(body.name, body.password.get_secret_value())
         if found is None:
