@@ -14,6 +14,8 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
+from shoal.core.access.pkce import number_of
+
 COOKIE = "__Host-shoal-sign-in"
 LASTS_S = 600  # to sign in at the provider
 CODE_LASTS_S = 60  # of the code that a command line gets, to change it into a session
@@ -124,16 +126,6 @@ def is_own_path(text: str) -> bool:
 def is_same(one: str, other: str) -> bool:
     """Compare two secrets, in a time that tells nothing."""
     return hmac.compare_digest(one.encode(), other.encode())
-
-
-def challenge_of(verifier: str) -> str:
-    """Return the challenge of a code verifier: S256 of RFC 7636."""
-    return _base64(hashlib.sha256(verifier.encode()).digest())
-
-
-def number_of(challenge: str) -> str:
-    """Return the number that people compare."""
-    return f"{int.from_bytes(hashlib.sha256(challenge.encode()).digest()[:4]) % 1_000_000:06d}"
 
 
 def _base64(data: bytes) -> str:

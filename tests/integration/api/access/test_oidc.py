@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -13,12 +14,14 @@ import httpx
 import pytest
 import pytest_asyncio
 import structlog
+from joserfc.jwk import ECKey
 
 from shoal.api.access.attempts import Attempts
 from shoal.api.access.authentication import COOKIE as SESSION
 from shoal.api.federation import provider as provider_module
-from shoal.api.federation.flow import COOKIE, challenge_of, from_cookie, number_of, to_cookie
+from shoal.api.federation.flow import COOKIE, from_cookie, to_cookie
 from shoal.api.settings import ApiSettings
+from shoal.core.access.pkce import challenge_of, number_of
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.access.people import account, browser
 from tests.integration.api.conftest import PREFIX, Api, in_process, opened, problem_of
@@ -165,7 +168,7 @@ async def test_ways_of_signing_in_are_listed_without_asking_anybody(world: World
 
 
 async def test_groups_are_those_of_the_latest_sign_in_and_those_by_hand_stay(world: World) -> None:
-    name = {"preferred_username": "gus"}
+    name: dict[str, Any] = {"preferred_username": "gus"}
     await world.sign_in("sub-g", **name, groups=["data", "ops"])
     put = await world.api.client.put(f"{PREFIX}/groups/by-hand/members/gus")
     assert put.status_code == 201
@@ -369,7 +372,9 @@ async def test_id_token_that_is_not_signed_by_the_provider_is_refused(
 ) -> None:
     provider = world.provider
     foreign = OpenIdProvider(provider.server.__class__())
-    foreign.key = foreign.key.import_key({**foreign.key.as_dict(), "kid": provider.key.kid})
+    foreign.key = ECKey.import_key(
+        foreign.key.as_pem(private=True), {"kid": provider.key.kid or ""}
+    )
     shared = {"kty": "oct", "k": "c2VjcmV0LXRoYXQtaXMtYmlnLWVub3VnaC1mb3ItSFMyNTY", "kid": "o"}
     provider.keys = [shared] if how == "shared key" else []
     provider.sign = {
@@ -585,7 +590,7 @@ async def _code(world: World, subject: str, name: str) -> str:
     )
     assert page.status_code == 200, page.text
     assert SESSION not in page.cookies, "the command is signed in, not the browser"
-    assert number_of(LINE["challenge"]) in page.text
+    assert number_of(challenge_of(VERIFIER)) in page.text
     to = page.text.partition('href="')[2].partition('"')[0].replace("&amp;", "&")
     parts = urlsplit(to)
     assert (parts.scheme, parts.netloc) == ("http", "127.0.0.1:40000")
@@ -611,7 +616,7 @@ async def test_command_line_gets_a_session_once_and_with_its_own_verifier(world:
 async def test_code_of_a_command_line_is_worth_nothing_a_minute_later(world: World) -> None:
     code = await _code(world, "sub-cli", "cli")
     clock = world.api.services.clock
-    later = clock() + provider_module_minute()
+    later = clock() + timedelta(seconds=61)
     object.__setattr__(world.api.services, "clock", lambda: later)
     try:
         async with world.browser() as client:
@@ -620,13 +625,6 @@ async def test_code_of_a_command_line_is_worth_nothing_a_minute_later(world: Wor
         problem_of(answer, 400, "sign-in-failed")
     finally:
         object.__setattr__(world.api.services, "clock", clock)
-
-
-def provider_module_minute() -> Any:
-    """A minute and a second."""
-    from datetime import timedelta
-
-    return timedelta(seconds=61)
 
 
 @pytest.mark.parametrize(

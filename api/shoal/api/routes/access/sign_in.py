@@ -12,10 +12,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from shoal.api.access.authentication import require_no_other_page
 from shoal.api.federation import flow as flows
 from shoal.api.federation import pages
+from shoal.api.federation.entering import enter, enter_by_code, enter_by_flow
 from shoal.api.federation.errors import SignInFailed
 from shoal.api.federation.flow import COOKIE, LASTS_S, CommandLine, Flow, new_flow
 from shoal.api.operations.accounts import Browser, set_session
-from shoal.api.operations.entering import enter, enter_by_code, enter_by_flow
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import LoginIn
 from shoal.api.schemas.platform.sign_in import Challenge, CodeIn, WayOut

@@ -16,9 +16,18 @@ class MeJson(TypedDict):
     kind: Literal["USER", "SERVICE_ACCOUNT", "BREAK_GLASS"]
     is_admin: bool
     must_change_password: bool
+    has_password: bool
+    issuer: str | None  # where it signs in, besides here
     roles: list[RoleJson]
     permissions: list[str] | None  # what the token is limited to; None: to nothing
     projects: list[str] | None
+
+
+class WayJson(TypedDict):
+    name: str
+    kind: Literal["password", "ldap", "oidc"]
+    title: str
+    path: str
 
 
 class SessionJson(TypedDict):
@@ -55,6 +64,7 @@ class AccountJson(TypedDict):
     has_password: bool
     must_change_password: bool
     issuer: str | None
+    subject: str | None
     created_at: str
     disabled_at: str | None
 

@@ -12,13 +12,13 @@ from shoal.api.federation.flow import (
     LASTS_S,
     CommandLine,
     Flow,
-    challenge_of,
 )
 from shoal.api.federation.identity import Identity, Rules
 from shoal.api.operations.accounts import Browser, begin_session
 from shoal.api.schemas.platform.access import ACCOUNT_PATTERN
 from shoal.api.services import Services
 from shoal.api.web.errors import Unauthorized
+from shoal.core.access.pkce import challenge_of
 from shoal.core.access.principals import RESERVED_NAMES, PrincipalKind
 from shoal.core.access.records import Account
 from shoal.sql import UnitOfWork
