@@ -239,7 +239,7 @@ def ask(route: Route, made: Made) -> Ask:
     collection = parts[3] if path.startswith("/projects/{project}/") else parts[1]
     given = {**made, "name": NAMES.get(collection, ""), "kind": "user", "request": "pause"}
     body = BODIES[route](made) if route in BODIES else None
-    return Ask(method, path.format(**given, member="someone", taker="other"), body)
+    return Ask(method, path.format(**given, member="someone", taker="other", provider="main"), body)
 
 
 def is_about_project(route: Route) -> bool:

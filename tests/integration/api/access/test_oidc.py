@@ -372,9 +372,8 @@ async def test_id_token_that_is_not_signed_by_the_provider_is_refused(
 ) -> None:
     provider = world.provider
     foreign = OpenIdProvider(provider.server.__class__())
-    foreign.key = ECKey.import_key(
-        foreign.key.as_pem(private=True), {"kid": provider.key.kid or ""}
-    )
+    pem = foreign.key.as_pem(private=True)
+    foreign.key = ECKey.import_key(pem, {"kid": provider.key.kid or ""})
     shared = {"kty": "oct", "k": "c2VjcmV0LXRoYXQtaXMtYmlnLWVub3VnaC1mb3ItSFMyNTY", "kid": "o"}
     provider.keys = [shared] if how == "shared key" else []
     provider.sign = {
