@@ -483,7 +483,7 @@ async def test_huge_answers_are_not_read_to_their_end(world: World, path: str) -
     async def flood(_: Any, writer: asyncio.StreamWriter) -> None:
         nonlocal read
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n[")
-        while True:
+        for _ in range(2048):
             writer.write(b" " * 65536)
             await writer.drain()
             read += 65536
@@ -505,14 +505,22 @@ async def test_answers_that_are_none_sign_nobody_in(world: World, path: str, bod
 async def test_provider_that_is_slow_delays_no_password(world: World) -> None:
     used = world.api.services.federation.providers["main"]
     hanging = asyncio.Event()
+    answers = world.provider.server.handlers[DISCOVERY]
 
-    async def hang(_: Any, writer: asyncio.StreamWriter) -> None:
+    async def drip(received: Any, writer: asyncio.StreamWriter) -> None:
+        """Let no single read take long; all of it takes longer than anybody waits."""
         hanging.set()
-        await asyncio.Event().wait()
+        writer.write(b"HTTP/1.1 100 Continue\r\n")
+        for number in range(100):
+            writer.write(b"X-Header-%d: x\r\n" % number)
+            await writer.drain()
+            await asyncio.sleep(0.1)
+        writer.write(b"\r\n")
+        await answers(received, writer)
 
     settings, used.settings = used.settings, used.settings.model_copy(update={"timeout_s": 1.0})
     try:
-        misbehaving = asyncio.create_task(_misbehaving(world, DISCOVERY, hang))
+        misbehaving = asyncio.create_task(_misbehaving(world, DISCOVERY, drip))
         await hanging.wait()
         async with world.browser() as client:
             body = {"name": "nobody", "password": "wrong"}
@@ -538,6 +546,19 @@ async def _misbehaving(world: World, path: str, handler: Any) -> None:
     assert answer.status_code == 503, answer.text
     assert answer.json()["type"] == "/problems/issuer-unavailable"
     assert SESSION not in answer.cookies
+
+
+async def test_answers_that_lead_elsewhere_are_not_followed(world: World) -> None:
+    handlers = world.provider.server.handlers
+    handlers["/elsewhere"] = handlers[DISCOVERY]
+
+    async def leads(_: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 2\r\n\r\n{}")
+        await writer.drain()
+
+    before = world.provider.asked("/elsewhere")
+    await _misbehaving(world, DISCOVERY, leads)
+    assert world.provider.asked("/elsewhere") == before
 
 
 @pytest.mark.parametrize(
