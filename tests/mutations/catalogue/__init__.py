@@ -13,6 +13,7 @@ from tests.mutations.catalogue import (
     database,
     eager_dispatch,
     environments,
+    federation,
     flink,
     gray_worker,
     group,
@@ -43,6 +44,7 @@ from tests.mutations.mutation import Mutation
 
 MUTATIONS: tuple[Mutation, ...] = (
     *access.MUTATIONS,
+    *federation.MUTATIONS,
     *database.MUTATIONS,
     *coordination.MUTATIONS,
     *claims.MUTATIONS,
