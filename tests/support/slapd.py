@@ -132,7 +132,7 @@ def _people(referral: str) -> str:
         f"dn: ou=elsewhere,{PEOPLE}\nobjectClass: referral\nobjectClass: extensibleObject\n"
         f"ou: elsewhere\nref: {referral}",
     ]
-    names = ("ada", "bob", "boss", "cleo", "dora", "twin")
+    names = ("ada", "bob", "boss", "cleo", "dora", "finn", "gwen", "twin")
     entries += [_person(f"uid={uid},{PEOPLE}", uid) for uid in names]
     entries.append(_person(f"uid=twin,ou=twins,{PEOPLE}", "twin"))
     # A group has a member at least.

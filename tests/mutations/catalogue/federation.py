@@ -250,6 +250,18 @@ _ACCOUNTS: tuple[Mutation, ...] = (
         f"{_OIDC}test_name_that_no_account_may_have_makes_none",
     ),
     _lost(
+        "an address that nobody has verified names an account",
+        f"{_ROOM}/provider.py",
+        ('if self.settings.name_claim == "email" and', "if False and"),
+        f"{_OIDC}test_address_that_nobody_has_verified_names_no_account",
+    ),
+    _lost(
+        "everybody asks a provider that is down",
+        f"{_ROOM}/provider.py",
+        ("        if self._clock_s() < self._down_until_s:", "        if False:"),
+        f"{_OIDC}test_provider_that_is_down_is_not_asked_by_everybody",
+    ),
+    _lost(
         "a disabled account signs in elsewhere",
         f"{_ROOM}/entering.py",
         ("found.disabled_at is not None or ", ""),

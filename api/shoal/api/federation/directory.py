@@ -118,7 +118,9 @@ class Directory:
                 if not _binds(connection, dn, password):
                     return None
                 found = _entries(connection, dn, ldap3.BASE, "(objectClass=*)", self._attributes())
-                return self._identity(connection, found[0]) if found else None
+                if not found:
+                    raise _Unusable("it does not show people their own entry")
+                return self._identity(connection, found[0])
         with self._open(url) as connection:
             assert self._password is not None, "settings say so"
             if not _binds(connection, self.settings.bind_dn, self._password):
@@ -172,7 +174,7 @@ class Directory:
     def _attributes(self) -> list[str]:
         used = self.settings
         named = (used.id_attribute, used.name_attribute, used.full_name_attribute)
-        return list(dict.fromkeys([*named, used.groups_attribute]))
+        return [name for name in dict.fromkeys([*named, used.groups_attribute]) if name]
 
     def _identity(self, connection: ldap3.Connection, entry: _Entry) -> Identity:
         dn, values = entry

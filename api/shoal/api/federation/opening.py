@@ -46,12 +46,16 @@ async def _provider(stack: AsyncExitStack, settings: ApiSettings, name: str) -> 
     found = settings.oidc[name]
     where = f"api.oidc.{name}"
     client = await stack.enter_async_context(new_client(_trusting(where, found.ca)))
-    secret = found.client_secret_file
+    file, secret = found.client_secret_file, None
+    if file is not None:
+        secret = _secret(f"{where}: client_secret_file", file)
+        if not secret.isascii():
+            raise BadFederation(f"{where}: client_secret_file: {file} holds more than ASCII")
     return Provider(
         name,
         found,
         client,
-        None if secret is None else _secret(f"{where}: client_secret_file", secret),
+        secret,
         settings.public_url.rstrip("/") + CALLBACK.format(name=name),
         now_s=time.time,
     )

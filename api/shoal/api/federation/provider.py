@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 KEPT_S = 3600.0  # what a provider says about itself
 KEYS_AGAIN_S = 10.0  # between two looks for a key that is not known
+DOWN_S = 2.0  # so long nobody asks again what has just failed
 _MOST_GROUPS = 5000
 _END_SESSION = "end_session_endpoint"
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -67,6 +68,7 @@ class Provider:
         self._metadata: _Metadata | None = None
         self._keys: KeySet | None = None
         self._metadata_until_s = self._keys_until_s = self._keys_again_s = 0.0
+        self._down_until_s = 0.0
         self._asking = asyncio.Lock()  # many who come at once ask once
 
     async def authorization_url(self, flow: Flow) -> str:
@@ -120,7 +122,8 @@ class Provider:
         async with self._asking:
             if self._metadata is None or self._clock_s() >= self._metadata_until_s:
                 url = f"{self.settings.issuer.rstrip('/')}/.well-known/openid-configuration"
-                self._metadata = _metadata(await self._get(url), self.settings.issuer)
+                issuer = self.settings.issuer
+                self._metadata = await self._about(url, lambda said: _metadata(said, issuer))
                 self._metadata_until_s = self._clock_s() + KEPT_S
             return self._metadata
 
@@ -141,7 +144,7 @@ class Provider:
 
     async def _read_keys(self, found: _Metadata) -> None:
         self._keys_again_s = self._clock_s() + KEYS_AGAIN_S
-        self._keys = public_keys(await self._get(found.jwks_uri))
+        self._keys = await self._about(found.jwks_uri, public_keys)
         self._keys_until_s = self._clock_s() + KEPT_S
 
     async def _claims(self, found: _Metadata, flow: Flow, code: str) -> dict[str, Any] | None:
@@ -190,11 +193,18 @@ class Provider:
             return None
         raise BadAnswer(f"{found.token_endpoint} answered {status}, {reason!r}")
 
-    async def _get(self, url: str) -> dict[str, Any]:
-        status, answer = await fetch(self._http, "GET", url, self.settings.timeout_s)
-        if status != 200:
-            raise BadAnswer(f"{url} answered {status}")
-        return answer
+    async def _about(self, url: str, read: Callable[[dict[str, Any]], T]) -> T:
+        """Return what the provider says about itself. Many who wait for it wait once."""
+        if self._clock_s() < self._down_until_s:
+            raise BadAnswer(f"{url} is not asked: the last answer failed a moment ago")
+        try:
+            status, answer = await fetch(self._http, "GET", url, self.settings.timeout_s)
+            if status != 200:
+                raise BadAnswer(f"{url} answered {status}")
+            return read(answer)
+        except BadAnswer:
+            self._down_until_s = self._clock_s() + DOWN_S
+            raise
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -216,6 +226,8 @@ class Provider:
 
     def _identity(self, claims: Mapping[str, Any]) -> Identity:
         name, full_name = claims.get(self.settings.name_claim), claims.get("name")
+        if self.settings.name_claim == "email" and claims.get("email_verified") is not True:
+            name = None  # it could be somebody else's address
         groups = claims.get(self.settings.groups_claim) if self.settings.groups_claim else None
         listed = groups if isinstance(groups, list) else []
         return Identity(

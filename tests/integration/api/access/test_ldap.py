@@ -314,11 +314,12 @@ async def test_nothing_is_followed_elsewhere(world: World) -> None:
 
 async def test_name_is_not_the_key(world: World) -> None:
     """Somebody gets the name of somebody who has another one now."""
-    await world.me(await world.login("cleo"))
-    world.server.rename("cleo", "cleopatra")
-    assert (await world.me(await world.login("cleopatra")))["name"] == "cleo"
-    world.server.rename("bob", "cleo")
-    assert (await world.me(await world.login("cleo")))["name"] == "bob"
+    for name in ("finn", "gwen"):
+        assert (await world.me(await world.login(name)))["name"] == name
+    world.server.rename("finn", "finnegan")
+    assert (await world.me(await world.login("finnegan")))["name"] == "finn"
+    world.server.rename("gwen", "finn")
+    assert (await world.me(await world.login("finn")))["name"] == "gwen"
 
 
 async def test_account_that_exists_is_never_taken_over(world: World) -> None:

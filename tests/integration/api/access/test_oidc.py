@@ -120,6 +120,7 @@ def fresh(world: World) -> None:
     provider.takes_codes_again, provider.checks_pkce = False, True
     used = world.api.services.federation.providers["main"]
     used._metadata, used._keys, used._keys_again_s = None, None, 0.0
+    used._down_until_s = 0.0
 
 
 # -- the way ------------------------------------------------------------------------------------
@@ -546,6 +547,44 @@ async def _misbehaving(world: World, path: str, handler: Any) -> None:
     assert answer.status_code == 503, answer.text
     assert answer.json()["type"] == "/problems/issuer-unavailable"
     assert SESSION not in answer.cookies
+
+
+async def test_provider_that_is_down_is_not_asked_by_everybody(world: World) -> None:
+    used, provider = world.api.services.federation.providers["main"], world.provider
+    provider.metadata = {"issuer": None}
+    now_s = used._clock_s()
+    used._clock_s = lambda: now_s
+    try:
+        before = provider.asked(DISCOVERY)
+        async with world.browser() as client:
+            for _ in range(3):
+                problem_of(await client.get(BEGIN), 503, "issuer-unavailable")
+        assert provider.asked(DISCOVERY) == before + 1
+        provider.metadata = {}
+        used._clock_s = lambda: now_s + provider_module.DOWN_S
+        async with world.browser() as client:
+            await world.led(client)
+    finally:
+        used._clock_s = time.monotonic
+
+
+@pytest.mark.parametrize(("is_verified", "status"), [(True, 200), (False, 403), (None, 403)])
+async def test_address_that_nobody_has_verified_names_no_account(
+    world: World, is_verified: bool | None, status: int
+) -> None:
+    """Else somebody would wait under the address of another one for rights."""
+    used = world.api.services.federation.providers["main"]
+    settings, used.settings = (
+        used.settings,
+        used.settings.model_copy(update={"name_claim": "email"}),
+    )
+    try:
+        answer = await world.sign_in(
+            f"sub-mail-{is_verified}", email="ada@example.org", email_verified=is_verified
+        )
+    finally:
+        used.settings = settings
+    assert answer.status_code == status, answer.text
 
 
 async def test_answers_that_lead_elsewhere_are_not_followed(world: World) -> None:
