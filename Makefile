@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 # Bytecode is made here: where the files may not be written later, every start would compile them.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet --compile-bytecode
 
-.PHONY: help demo test test-hadoop test-flink test-containers coverage chaos kills check fmt lock proto clean bench bench-budget bench-queue mutations model
+.PHONY: help demo test test-hadoop test-flink test-containers test-oidc coverage chaos kills check fmt lock proto clean bench bench-budget bench-queue mutations model
 
 help:  ## print this list
 	@grep -hE '^[a-z./-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -57,6 +57,10 @@ test-flink: .venv/dev  ## run the tests on a real Flink, 330 MB that are fetched
 test-containers: .venv/dev  ## run the tests of CONTAINER on a real Docker and podman, as root (minutes)
 	sh tests/containers/provision.sh
 	unshare --net sh -c 'ip link set lo up && exec $(BIN)/python -m pytest tests/containers'
+
+test-oidc: .venv/dev  ## run the tests with a certified OpenID provider, 3 MB that npm fetches (seconds)
+	npm ci --prefix tests/openid --ignore-scripts --no-audit --no-fund --silent
+	$(BIN)/python -m pytest tests/openid
 
 coverage: .venv/dev  ## run all tests and show the lines that none of them reaches (twice as long)
 	sh tests/provision.sh

@@ -25,7 +25,6 @@ from shoal.api.routes import (
     schedules,
     secrets,
 )
-from shoal.api.routes.access import account, grants, groups, members, service_accounts, users
 from shoal.api.routes.workflows import drafts, exchange, lifecycle, published, versions
 from shoal.api.routes.runs import (
     bulk,
@@ -39,6 +38,15 @@ from shoal.api.routes.runs import (
     tasks,
     why,
 )
+from shoal.api.routes.access import (
+    account,
+    grants,
+    groups,
+    members,
+    service_accounts,
+    sign_in,
+    users,
+)
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
 from shoal.api.web.description import describe
@@ -50,6 +58,8 @@ _ROUTERS = (
     health.router,
     account.public,
     account.router,
+    sign_in.public,
+    sign_in.callback,
     users.router,
     groups.router,
     members.router,

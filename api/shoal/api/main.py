@@ -18,6 +18,7 @@ from shoal.api.access.identities import Identities
 from shoal.api.access.passwords import Passwords
 from shoal.api.access.token_file import ensure_token
 from shoal.api.app import create_app
+from shoal.api.federation.opening import open_federation
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
@@ -111,6 +112,7 @@ async def open_services(
     stopping: asyncio.Event,
 ) -> Services:
     """Open everything; ``stack`` closes it in the reverse order."""
+    federation = await open_federation(stack, settings)
     tls = TlsFiles.of(cluster)
     patience = Patience.of(cluster.database_silence_s)
     database = await stack.enter_async_context(Database(cluster.database, patience=patience))
@@ -149,6 +151,7 @@ async def open_services(
         homes=HomeCache(database),
         passwords=passwords,
         attempts=Attempts(),
+        federation=federation,
         database=database,
         session=session,
         masters=masters,

@@ -11,6 +11,7 @@ from shoal.api.access.attempts import Attempts
 from shoal.api.access.callers import HomeCache
 from shoal.api.access.identities import Identities
 from shoal.api.access.passwords import Passwords
+from shoal.api.federation.opening import Federation
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
@@ -38,6 +39,7 @@ class Services:
     homes: HomeCache
     passwords: Passwords
     attempts: Attempts
+    federation: Federation
     database: Database
     session: ZkSession
     masters: Members

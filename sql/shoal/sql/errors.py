@@ -27,6 +27,7 @@
         ├── CalendarInUse         schedules still name the calendar
         ├── ConcurrencyGroupInUse workflows still name the group, or tasks hold its slots
         ├── AccountExists         another account or group has the name
+        ├── IdentityTaken         who somebody is elsewhere is another account
         ├── LastAdministrator     nobody could administer the cluster any more
         ├── EnvironmentInUse      workflows still name the environment
         ├── PasswordOfAnotherServer   a kept password would be sent elsewhere
@@ -339,6 +340,10 @@ class AccountExists(SqlError):
     def __init__(self, name: str, kind: str = "an account") -> None:
         self.name = name
         super().__init__(f"there is {kind} {name!r} already, perhaps in other letters' case")
+
+
+class IdentityTaken(SqlError):
+    """Who somebody is elsewhere belongs to another account, or the account to another one."""
 
 
 class LastAdministrator(SqlError):

@@ -16,6 +16,7 @@ from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.repositories.authoring.drafts import Drafts
 from shoal.sql.repositories.authoring.lifecycle import Lifecycle
 from shoal.sql.repositories.authoring.references import References
+from shoal.sql.repositories.access.sign_ins import SignIns
 from shoal.sql.repositories.definitions.backfills import Backfills
 from shoal.sql.repositories.definitions.calendars import Calendars
 from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
@@ -138,6 +139,10 @@ class UnitOfWork:
     @cached_property
     def sessions(self) -> Sessions:
         return Sessions(self.connection, self.rights)
+
+    @cached_property
+    def sign_ins(self) -> SignIns:
+        return SignIns(self.connection)
 
     @cached_property
     def tokens(self) -> Tokens:

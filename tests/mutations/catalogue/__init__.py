@@ -14,6 +14,7 @@ from tests.mutations.catalogue import (
     database,
     eager_dispatch,
     environments,
+    federation,
     flink,
     gray_worker,
     group,
@@ -45,6 +46,7 @@ from tests.mutations.mutation import Mutation
 MUTATIONS: tuple[Mutation, ...] = (
     *access.MUTATIONS,
     *authoring.MUTATIONS,
+    *federation.MUTATIONS,
     *database.MUTATIONS,
     *coordination.MUTATIONS,
     *claims.MUTATIONS,

@@ -399,7 +399,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     _lost(
         "other sites can sign a browser in",
-        f"{_API}/routes/access/account.py",
+        f"{_ACCESS}/authentication.py",
         (
             '"origin" in request.headers:\n        require_own_page(request)',
             '"origin" in request.headers:\n        pass',

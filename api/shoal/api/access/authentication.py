@@ -92,6 +92,15 @@ def require_own_page(request: Request) -> None:
         )
 
 
+def require_no_other_page(request: Request) -> None:
+    """Return unless a page of another site makes a browser sign in. Raises CrossSite.
+
+    Programs, which sign in too, say nothing of sites.
+    """
+    if "sec-fetch-site" in request.headers or "origin" in request.headers:
+        require_own_page(request)
+
+
 async def _found(request: Request, credential: Credential, challenge: str) -> Caller:
     services = services_of(request)
     found = await services.identities.find(credential)

@@ -1,9 +1,12 @@
 """What several routes do with accounts: sign in, make tokens, set passwords."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 
+from fastapi import Response
+
+from shoal.api.access.authentication import COOKIE
 from shoal.api.access.passwords import Passwords, problems, random_password
 from shoal.api.access.tokens import digest, new_session, new_token
 from shoal.api.schemas.platform.access import NewTokenOut, TokenIn, TokenOut
@@ -33,24 +36,50 @@ async def signed_in(
         raise Unauthorized("wrong name or password", headers={"WWW-Authenticate": "Bearer"})
     services.attempts.succeeded(key, address)
     newer = await _rehashed(services.passwords, found, password)
-    secret, now = new_session(), services.clock()
-    expires_at = now + timedelta(hours=services.settings.session_hours)
     async with services.database.unit_of_work() as uow:
         if newer is not None:
             await uow.principals.rehash(found.principal_id, newer)
-        await uow.sessions.forget(
-            now, now - timedelta(minutes=services.settings.session_idle_minutes)
-        )
-        await uow.sessions.add(
-            found.principal_id,
-            digest(secret),
-            now,
-            expires_at,
-            address=address[:100],
-            agent=agent[:200],
-        )
+        secret = await begin_session(services, uow, found.principal_id, Browser(address, agent))
         await uow.commit()
     return secret, found.principal_id
+
+
+@dataclass(frozen=True)
+class Browser:
+    """Where a request comes from, as lists of sessions show it."""
+
+    address: str
+    agent: str
+
+
+async def begin_session(
+    services: Services, uow: UnitOfWork, principal_id: int, browser: Browser
+) -> str:
+    """Begin a session, which is always a new one; return its secret."""
+    secret, now, settings = new_session(), services.clock(), services.settings
+    expires_at = now + timedelta(hours=settings.session_hours)
+    await uow.sessions.forget(now, now - timedelta(minutes=settings.session_idle_minutes))
+    await uow.sessions.add(
+        principal_id,
+        digest(secret),
+        now,
+        expires_at,
+        address=browser.address[:100],
+        agent=browser.agent[:200],
+    )
+    return secret
+
+
+def set_session(services: Services, response: Response, secret: str) -> None:
+    """Give a browser its session: pages of this API alone send it."""
+    response.set_cookie(
+        COOKIE,
+        secret,
+        max_age=round(services.settings.session_hours * 3600),
+        secure=True,
+        httponly=True,
+        samesite="strict",
+    )
 
 
 async def _rehashed(passwords: Passwords, found: StoredPassword, password: str) -> str | None:

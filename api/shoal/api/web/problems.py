@@ -35,6 +35,7 @@ from shoal.sql.errors import (
     DatabaseUnavailable,
     DraftChanged,
     EnvironmentInUse,
+    IdentityTaken,
     IntegrityViolated,
     InvalidValue,
     LastAdministrator,
@@ -144,6 +145,7 @@ _KINDS: Mapping[type[ShoalError], Kind] = {
     NotFound: NOT_FOUND,
     OpenInstances: Kind(HTTPStatus.CONFLICT, "open-instances", "Instances are still open"),
     AccountExists: Kind(HTTPStatus.CONFLICT, "name-taken", "The name is taken"),
+    IdentityTaken: Kind(HTTPStatus.CONFLICT, "identity-taken", "The identity is linked already"),
     LastAdministrator: Kind(
         HTTPStatus.CONFLICT, "last-administrator", "Nobody would be an administrator"
     ),

@@ -27,6 +27,7 @@ class BoundedRoute(APIRoute):
     """Checks query names, then the JSON body: what FastAPI leaves to each handler."""
 
     most_bytes: ClassVar[int] = 16 * 1024  # of a body that anybody may send
+    takes_more: ClassVar[bool] = False  # names of a query that are unknown here
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         options["operation_id"] = options.get("operation_id") or _operation_id(endpoint.__name__)
@@ -43,7 +44,8 @@ class BoundedRoute(APIRoute):
 
         async def strict(request: Request) -> Response:
             await self.admit(request)
-            _check_query(request, known)
+            if not self.takes_more:
+                _check_query(request, known)
             checked = JsonRequest(request.scope, request.receive)
             checked.most_bytes = self.most_bytes
             if body_field is not None:
@@ -53,6 +55,12 @@ class BoundedRoute(APIRoute):
             return await handler(checked)
 
         return strict
+
+
+class ReturnRoute(BoundedRoute):
+    """Where another server sends browsers: it may say more than is read (RFC 6749, 4.1.2)."""
+
+    takes_more = True
 
 
 class StrictRoute(BoundedRoute):
@@ -113,9 +121,9 @@ def _check_query(request: Request, known: set[str]) -> None:
         raise InvalidRequest(errors)
 
 
-def public_router(tag: str) -> APIRouter:
+def public_router(tag: str, route_class: type[BoundedRoute] = BoundedRoute) -> APIRouter:
     """Return an empty router whose routes anybody may call."""
-    return APIRouter(route_class=BoundedRoute, tags=[tag], responses=documented(422, 500, 503))
+    return APIRouter(route_class=route_class, tags=[tag], responses=documented(422, 500, 503))
 
 
 def strict_router(tag: str) -> APIRouter:

@@ -13,7 +13,13 @@ from typing import Any
 
 _ROUTES = """
 public           GET    /health/live
+public           GET    /login
 public           POST   /login
+public           POST   /login/ldap
+public           POST   /login/code
+public           GET    /login/oidc/{provider}
+public           GET    /login/oidc/{provider}/callback
+public           GET    /login/oidc/{provider}/logout
 signed-in        GET    /health
 signed-in        GET    /health/ready
 signed-in        POST   /logout
@@ -36,6 +42,8 @@ user.manage      POST   /users
 user.manage      GET    /users/{name}
 user.manage      PATCH  /users/{name}
 user.manage      POST   /users/{name}/password-reset
+user.manage      PUT    /users/{name}/identity
+user.manage      DELETE /users/{name}/identity
 user.manage      GET    /users/{name}/tokens
 user.manage      DELETE /users/{name}/tokens/{token_id}
 user.manage      GET    /groups
@@ -198,6 +206,9 @@ _TOKEN = {"name": "t", "days": 1}
 _TASKS = [{"name": "fetch", "type": "SHELL", "params": {"script": "true"}}]
 BODIES: Mapping[Route, Callable[[Made], Any]] = {
     ("POST", "/login"): lambda _: {"name": "nobody", "password": "wrong"},
+    ("POST", "/login/ldap"): lambda _: {"name": "nobody", "password": "wrong"},
+    ("POST", "/login/code"): lambda _: {"code": "c" * 43, "verifier": "v" * 43},
+    ("PUT", "/users/{name}/identity"): lambda _: {"issuer": "https://id.example", "subject": "s"},
     ("PUT", "/me/password"): lambda _: {"current": "wrong", "new": "much better words"},
     ("POST", "/me/tokens"): lambda _: _TOKEN,
     ("POST", "/users"): lambda _: {"name": "evil", "is_admin": True},
@@ -296,7 +307,7 @@ def ask(route: Route, made: Made) -> Ask:
     """Return a good request about the things of a project."""
     method, path = route
     body = BODIES[route](made) if route in BODIES else None
-    return Ask(method, path.format(**in_path(route, made)), body)
+    return Ask(method, path.format(**in_path(route, made), provider="main"), body)
 
 
 def is_about_project(route: Route) -> bool:

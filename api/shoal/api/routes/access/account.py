@@ -4,10 +4,16 @@ from typing import Annotated
 
 from fastapi import Body, Path, Request, Response
 
-from shoal.api.access.authentication import COOKIE, require_own_page
+from shoal.api.access.authentication import COOKIE, require_no_other_page
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.access.guard import needs
-from shoal.api.operations.accounts import hashed_or_random, make_token, signed_in, token_out
+from shoal.api.operations.accounts import (
+    hashed_or_random,
+    make_token,
+    set_session,
+    signed_in,
+    token_out,
+)
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import (
     LoginIn,
@@ -47,8 +53,7 @@ async def login(
     shoal: Shoal, request: Request, response: Response, body: Annotated[LoginIn, Body()]
 ) -> None:
     """Begins a session: the answer sets a cookie that pages of this API alone are sent with."""
-    if "sec-fetch-site" in request.headers or "origin" in request.headers:
-        require_own_page(request)
+    require_no_other_page(request)
     address = request.client.host if request.client else ""
     secret, _ = await signed_in(
         shoal,
@@ -57,14 +62,7 @@ async def login(
         address,
         request.headers.get("user-agent", ""),
     )
-    response.set_cookie(
-        COOKIE,
-        secret,
-        max_age=round(shoal.settings.session_hours * 3600),
-        secure=True,
-        httponly=True,
-        samesite="strict",
-    )
+    set_session(shoal, response, secret)
 
 
 @router.post("/logout", summary="Sign out", status_code=204)
@@ -88,6 +86,7 @@ async def get_me(shoal: Shoal, caller: Calling) -> MeOut:
     limit = who.scope.projects
     async with shoal.database.unit_of_work(read_only=True) as uow:
         named = await uow.projects.named({*who.roles, *(limit or ())})
+        own = None if who.id is None else await uow.principals.named(who.id)
     roles = [
         RoleOut(project=named[one], role=role)
         for one, role in who.roles.items()
@@ -99,6 +98,8 @@ async def get_me(shoal: Shoal, caller: Calling) -> MeOut:
         kind=who.kind,
         is_admin=who.is_admin,
         must_change_password=who.must_change_password,
+        has_password=own is not None and own.has_password,
+        issuer=None if own is None else own.issuer,
         roles=sorted(roles, key=lambda role: role.project),
         permissions=None if permissions is None else sorted(permissions),
         projects=None if limit is None else sorted(named[one] for one in limit if one in named),
@@ -117,6 +118,10 @@ async def change_password(
 ) -> None:
     """Needs the present one. All other sessions end, and all tokens unless they are kept."""
     principal_id = _own(caller)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        own = await uow.principals.named(principal_id)
+    if own.issuer is not None and not own.has_password:
+        raise Forbidden(f"{own.name} has no password here: it signs in at {own.issuer}")
     address = request.client.host if request.client else ""
     key = key_of(caller.name)
     shoal.attempts.begin(key, address)

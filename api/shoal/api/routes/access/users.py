@@ -10,8 +10,9 @@ from shoal.api.operations.accounts import hashed_or_random, token_out
 from shoal.api.routes.access.account import TokenId
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import AccountOut, NewUserOut, TokenOut, UserChange, UserIn
+from shoal.api.schemas.platform.sign_in import IdentityIn
 from shoal.api.services import Shoal
-from shoal.api.web.errors import Forbidden
+from shoal.api.web.errors import FieldError, Forbidden, InvalidRequest
 from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page, part_of
 from shoal.api.web.preconditions import Condition, tagged
@@ -138,6 +139,51 @@ async def reset_user_password(shoal: Shoal, name: UserName) -> NewUserOut:
         await uow.commit()
     shoal.identities.changed()
     return NewUserOut(**_values(account), password=made)
+
+
+@router.put(
+    "/users/{name}/identity",
+    summary="Let a user sign in elsewhere",
+    responses=documented(400, 404, 409, 413, 415),
+)
+@needs(Permission.USER_MANAGE)
+async def put_identity(
+    shoal: Shoal, name: UserName, body: Annotated[IdentityIn, Body()]
+) -> AccountOut:
+    """Who is ``subject`` for ``issuer`` is this user. A password that was never used goes."""
+    known = [one.settings.issuer for one in shoal.federation.providers.values()]
+    if shoal.federation.directory is not None:
+        known.append(shoal.federation.directory.issuer)
+    if body.issuer not in known:
+        listed = ", ".join(known) or "there is none in the settings"
+        raise InvalidRequest([FieldError("issuer", f"is none of this API's: {listed}")])
+    async with shoal.database.unit_of_work() as uow:
+        found = await _user(uow, name)
+        await uow.principals.link(found.id, body.issuer, body.subject)
+        account = await uow.principals.get(name)
+        await uow.commit()
+    shoal.identities.changed()
+    return AccountOut.model_validate(account)
+
+
+@router.delete(
+    "/users/{name}/identity",
+    summary="Let a user not sign in elsewhere any more",
+    status_code=204,
+    responses=documented(404),
+)
+@needs(Permission.USER_MANAGE)
+async def delete_identity(shoal: Shoal, name: UserName) -> None:
+    """Its sessions and tokens end, and it leaves the groups that the issuer has put it into."""
+    async with shoal.database.unit_of_work() as uow:
+        found = await _user(uow, name)
+        if found.issuer is None:
+            raise NotFound("identity of user", name)
+        await uow.principals.unlink(found.id)
+        await uow.sessions.end_all(found.id)
+        await uow.tokens.revoke_all(found.id, shoal.clock())
+        await uow.commit()
+    shoal.identities.changed()
 
 
 @router.get("/users/{name}/tokens", summary="List a user's tokens", responses=documented(404))

@@ -17,3 +17,4 @@ NewUserJson = made.NewUserOut
 PrincipalGroupJson = made.GroupOut
 GrantJson = made.GrantOut
 MemberJson = made.MemberOut
+WayJson = made.WayOut
