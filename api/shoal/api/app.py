@@ -31,7 +31,15 @@ from shoal.api.routes import (
     why,
     workflows,
 )
-from shoal.api.routes.access import account, grants, groups, members, service_accounts, users
+from shoal.api.routes.access import (
+    account,
+    audit,
+    grants,
+    groups,
+    members,
+    service_accounts,
+    users,
+)
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
 from shoal.api.web.description import describe
@@ -48,6 +56,7 @@ _ROUTERS = (
     members.router,
     grants.router,
     service_accounts.router,
+    audit.router,
     projects.router,
     parameters.router,
     secrets.router,

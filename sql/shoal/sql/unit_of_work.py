@@ -1,11 +1,12 @@
 """One transaction and the repositories that work in it."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from types import TracebackType
 from typing import Self
 
 from shoal.sql.driver.connection import Connection, Source
+from shoal.sql.repositories.access.audit import Audit
 from shoal.sql.repositories.access.credentials import Sessions, Tokens
 from shoal.sql.repositories.access.grants import Grants
 from shoal.sql.repositories.access.groups import Groups
@@ -50,9 +51,12 @@ class UnitOfWork:
 
     connection: Connection
 
-    def __init__(self, source: Source, plans: PlanCache) -> None:
+    def __init__(
+        self, source: Source, plans: PlanCache, recorder: "Recorder | None" = None
+    ) -> None:
         self._source = source
         self._plans = plans
+        self._recorder = recorder
 
     async def __aenter__(self) -> Self:
         self.connection = await self._source.open()
@@ -79,6 +83,8 @@ class UnitOfWork:
 
         If this raises DatabaseUnavailable, the changes may or may not have been made.
         """
+        if self._recorder is not None:
+            await self._recorder(self)
         await self.connection.commit()
 
     # -- the repositories, each made when it is first used ------------------------------------
@@ -106,6 +112,10 @@ class UnitOfWork:
     @cached_property
     def rights(self) -> Rights:
         return Rights(self.connection)
+
+    @cached_property
+    def audit(self) -> Audit:
+        return Audit(self.connection)
 
     @cached_property
     def grants(self) -> Grants:
@@ -222,3 +232,7 @@ class UnitOfWork:
     @cached_property
     def sizes(self) -> DatabaseSizes:
         return DatabaseSizes(self.connection)
+
+
+#: Adds what belongs to a transaction before it is committed: its entry in the audit.
+Recorder = Callable[[UnitOfWork], Awaitable[None]]

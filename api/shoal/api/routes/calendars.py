@@ -56,7 +56,7 @@ async def get_calendar(shoal: Shoal, project: ProjectName, name: CalendarName) -
         **documented(400, 413, 415),
     },
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="calendar.set")
 async def put_calendar(
     shoal: Shoal,
     project: NewName,
@@ -84,7 +84,7 @@ async def put_calendar(
     status_code=204,
     responses=documented(404, 409),
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="calendar.delete")
 async def delete_calendar(shoal: Shoal, project: ProjectName, name: CalendarName) -> None:
     """Refused while a schedule names it."""
     async with shoal.database.unit_of_work() as uow:

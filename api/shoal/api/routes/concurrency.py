@@ -96,7 +96,7 @@ def _by_task(user: SlotUser) -> int:
         **documented(400, 413, 415),
     },
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="concurrency-group.set")
 async def put_group(
     shoal: Shoal,
     project: NewName,
@@ -136,7 +136,7 @@ async def _notify(shoal: Services, partitions: set[int]) -> None:
     status_code=204,
     responses=documented(404, 409),
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="concurrency-group.delete")
 async def delete_group(shoal: Shoal, project: ProjectName, name: GroupName) -> None:
     """Refused while the newest version of a workflow names it, or a task has or awaits a slot."""
     async with shoal.database.unit_of_work() as uow:

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Body, Path, Response
 
 from shoal.api.access.guard import needs
+from shoal.api.access.recording import Recording
 from shoal.api.operations.probing import usable
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
@@ -96,7 +97,7 @@ async def get_source(shoal: Shoal, project: ProjectName, name: SourceName) -> Da
         **documented(400, 409, 413, 415),
     },
 )
-@needs(Permission.CONNECTION_EDIT)
+@needs(Permission.CONNECTION_EDIT, audit="data-source.set")
 async def put_source(
     shoal: Shoal,
     project: NewName,
@@ -129,7 +130,7 @@ async def put_source(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.CONNECTION_EDIT)
+@needs(Permission.CONNECTION_EDIT, audit="data-source.delete")
 async def delete_source(shoal: Shoal, project: ProjectName, name: SourceName) -> None:
     """Tasks that name it fail from now on, with the reason."""
     async with shoal.database.unit_of_work() as uow:
@@ -142,14 +143,19 @@ async def delete_source(shoal: Shoal, project: ProjectName, name: SourceName) ->
     summary="Try a data source",
     responses=documented(400, 404, 413, 415, 503),
 )
-@needs(Permission.CONNECTION_EDIT)
+@needs(Permission.CONNECTION_EDIT, audit="data-source.try")
 async def test_source(
-    shoal: Shoal, project: ProjectName, name: SourceName, body: Annotated[ProbeIn, Body()]
+    shoal: Shoal,
+    record: Recording,
+    project: ProjectName,
+    name: SourceName,
+    body: Annotated[ProbeIn, Body()],
 ) -> ProbeOut:
     """Has a worker sign in and ask which server it is. Takes up to 30 s; nothing is changed."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         stored = await uow.data_sources.get(project, name)
         ciphertexts = await uow.secrets.ciphertexts(project)
+    record.note()  # nothing is changed, but the password is used
     source = await usable(stored, ciphertexts, shoal.vault, body.parameters, shoal.clock())
     return ProbeOut.model_validate(
         await shoal.prober.probe(source, body.worker_group), from_attributes=True

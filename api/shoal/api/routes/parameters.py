@@ -40,7 +40,7 @@ async def get_parameters(shoal: Shoal, project: ProjectName) -> ParametersOut:
         **documented(400, 413, 415),
     },
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="parameter.set")
 async def put_parameter(
     shoal: Shoal,
     project: NewName,
@@ -72,7 +72,7 @@ async def put_parameter(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="parameter.delete")
 async def delete_parameter(shoal: Shoal, project: ProjectName, name: ParameterName) -> None:
     """Tasks that start from now on do not see it any more, but for those of earlier runs."""
     async with shoal.database.unit_of_work() as uow:

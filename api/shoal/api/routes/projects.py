@@ -57,7 +57,7 @@ async def get_project(shoal: Shoal, project: ProjectName) -> ProjectOut:
         **documented(400, 413, 415),
     },
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="project.set")
 async def put_project(
     shoal: Shoal, project: NewName, body: Annotated[ProjectIn, Body()], response: Response
 ) -> ProjectOut:

@@ -40,7 +40,7 @@ async def list_secrets(shoal: Shoal, project: ProjectName) -> Page[SecretOut]:
         **documented(400, 413, 415),
     },
 )
-@needs(Permission.CONNECTION_EDIT)
+@needs(Permission.CONNECTION_EDIT, audit="secret.set")
 async def put_secret(
     shoal: Shoal,
     project: NewName,
@@ -69,7 +69,7 @@ async def put_secret(
 @router.delete(
     _OF_PROJECT + "/{name}", summary="Delete a secret", status_code=204, responses=documented(404)
 )
-@needs(Permission.CONNECTION_EDIT)
+@needs(Permission.CONNECTION_EDIT, audit="secret.delete")
 async def delete_secret(shoal: Shoal, project: ProjectName, name: SecretName) -> None:
     """Tasks that refer to it fail from now on, with the reason."""
     async with shoal.database.unit_of_work() as uow:

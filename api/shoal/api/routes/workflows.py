@@ -84,7 +84,7 @@ async def list_workflows(
         **documented(400, 409, 413, 415),
     },
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="workflow.publish")
 async def publish(
     shoal: Shoal,
     project: ProjectName,
@@ -196,7 +196,7 @@ async def get_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName) -
     status_code=204,
     responses=documented(404, 409),
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="workflow.delete")
 async def delete_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName) -> None:
     """Deletes a workflow and its schedules. Its instances stay readable.
 

@@ -9,12 +9,17 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from shoal.api.access.authentication import authenticate, documented_credentials
-from shoal.api.access.guard import THINGS, judged_of, permission_of
+from shoal.api.access.callers import caller_of
+from shoal.api.access.guard import NOTHING, THINGS, action_of, judged_of, permission_of
+from shoal.api.access.recording import Record, address_of
+from shoal.api.services import services_of
 from shoal.api.web.body import MAX_BODY_BYTES, JsonRequest
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import OF_PROJECT
 from shoal.core.hints import MOST_MISTAKES, Hints
+
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class BoundedRoute(APIRoute):
@@ -58,11 +63,15 @@ class StrictRoute(BoundedRoute):
         permission = permission_of(endpoint)
         if permission is None:
             raise TypeError(f"{path}: put @needs(Permission.…) on {endpoint.__name__}")
+        action = action_of(endpoint)
         options["openapi_extra"] = {
             **(options.get("openapi_extra") or {}),
             "x-permission": str(permission),
+            **({} if action in (None, NOTHING) else {"x-audit": action}),
         }
         super().__init__(path, endpoint, **options)
+        if action is None and (self.methods or set()) - _SAFE_METHODS:
+            raise TypeError(f"{path}: put audit='noun.verb' into @needs of {endpoint.__name__}")
         names = self.param_convertors.keys()
         if permission in OF_PROJECT and names and not names & THINGS.keys():
             raise TypeError(f"{path}: nothing in it says which project it is about")
@@ -72,6 +81,13 @@ class StrictRoute(BoundedRoute):
     async def admit(self, request: Request) -> None:
         """Find out who calls. Raises Unauthorized, CrossSite."""
         request.state.caller = await authenticate(request)
+        request.state.record = Record(
+            services_of(request).auditor,
+            caller_of(request),
+            address_of(request),
+            getattr(request.state, "request_id", ""),
+            is_reading=request.method in _SAFE_METHODS,
+        )
 
 
 def _query_names(dependant: Dependant) -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from shoal.client.cli.access import (
+    audit,
     grants,
     groups,
     members,
@@ -82,6 +83,7 @@ def build() -> typer.Typer:
         service_accounts,
         users,
         groups,
+        audit,
     ):
         module.register(app)
     return app

@@ -46,7 +46,7 @@ async def list_grants(shoal: Shoal, project: ProjectName) -> Page[GrantOut]:
         **documented(400, 404, 413, 415),
     },
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="grant.set")
 async def put_grant(
     shoal: Shoal,
     project: ProjectName,
@@ -70,7 +70,7 @@ async def put_grant(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="grant.remove")
 async def delete_grant(shoal: Shoal, project: ProjectName, taker: Taker) -> None:
     """Nothing new is started; what runs goes on. Tasks that wait see no runs here any more."""
     async with shoal.database.unit_of_work() as uow:

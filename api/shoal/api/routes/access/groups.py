@@ -40,7 +40,7 @@ async def list_groups(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) ->
     status_code=201,
     responses=documented(400, 409, 413, 415),
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="group.add")
 async def post_group(shoal: Shoal, body: Annotated[GroupIn, Body()]) -> GroupOut:
     """A group without members; owners of projects give it roles."""
     async with shoal.database.unit_of_work() as uow:
@@ -58,7 +58,7 @@ async def get_group(shoal: Shoal, name: GroupName) -> GroupOut:
 
 
 @router.patch("/groups/{name}", summary="Change a group", responses=documented(400, 404, 413, 415))
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="group.change")
 async def patch_group(
     shoal: Shoal, name: GroupName, body: Annotated[GroupChange, Body()]
 ) -> GroupOut:
@@ -73,7 +73,7 @@ async def patch_group(
 @router.delete(
     "/groups/{name}", summary="Delete a group", status_code=204, responses=documented(404)
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="group.delete")
 async def delete_group(shoal: Shoal, name: GroupName) -> None:
     """Its members lose the roles that they had by it, within a second."""
     async with shoal.database.unit_of_work() as uow:
@@ -90,7 +90,7 @@ async def delete_group(shoal: Shoal, name: GroupName) -> None:
         **documented(404),
     },
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="group.add-member")
 async def put_member(
     shoal: Shoal, name: GroupName, member: MemberName, response: Response
 ) -> GroupOut:
@@ -111,7 +111,7 @@ async def put_member(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="group.remove-member")
 async def delete_member(shoal: Shoal, name: GroupName, member: MemberName) -> None:
     """It loses the roles that it had by the group alone, within a second."""
     async with shoal.database.unit_of_work() as uow:

@@ -38,7 +38,7 @@ async def list_members(shoal: Shoal, project: ProjectName) -> Page[MemberOut]:
         **documented(400, 404, 413, 415),
     },
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="member.set")
 async def put_member(
     shoal: Shoal,
     project: ProjectName,
@@ -63,7 +63,7 @@ async def put_member(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="member.remove")
 async def delete_member(shoal: Shoal, project: ProjectName, kind: Kind, name: MemberName) -> None:
     """It counts within a second. Runs that were started go on."""
     async with shoal.database.unit_of_work() as uow:

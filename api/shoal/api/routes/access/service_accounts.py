@@ -62,7 +62,7 @@ async def list_accounts(
     status_code=201,
     responses=documented(400, 404, 409, 413, 415),
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="service-account.add")
 async def post_account(
     shoal: Shoal, project: ProjectName, body: Annotated[ServiceAccountIn, Body()]
 ) -> AccountOut:
@@ -83,7 +83,7 @@ async def post_account(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="service-account.disable")
 async def disable_account(shoal: Shoal, project: ProjectName, name: Name) -> None:
     """All its tokens are worthless within a second. Its name is not given again."""
     async with shoal.database.unit_of_work() as uow:
@@ -109,7 +109,7 @@ async def list_account_tokens(shoal: Shoal, project: ProjectName, name: Name) ->
     status_code=201,
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="token.add")
 async def post_account_token(
     shoal: Shoal, project: ProjectName, name: Name, body: Annotated[TokenIn, Body()]
 ) -> NewTokenOut:
@@ -125,7 +125,7 @@ async def post_account_token(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="token.revoke")
 async def revoke_account_token(
     shoal: Shoal, project: ProjectName, name: Name, token_id: TokenId
 ) -> None:
