@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shoal.core.audit.chain import PRUNED, Verifier
-from shoal.core.audit.entries import NewEntry, Outcome
+from shoal.core.access.audit.chain import PRUNED, Verifier
+from shoal.core.access.audit.entries import NewEntry, Outcome
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import SqlError
 from shoal.sql.repositories.access.audit import EntryFilter
@@ -68,9 +68,9 @@ async def test_entry_is_committed_with_its_change_or_not_at_all(database: Databa
         await uow.projects.ensure("kept", NOW)
         await uow.commit()
     assert await objects(database) == ["1"]
-    with pytest.raises(RuntimeError):
-        async with database.recording(fail).unit_of_work() as uow:
-            await uow.projects.ensure("lost", NOW)
+    async with database.recording(fail).unit_of_work() as uow:
+        await uow.projects.ensure("lost", NOW)
+        with pytest.raises(RuntimeError):
             await uow.commit()
     async with database.unit_of_work(read_only=True) as uow:
         assert [one.name for one in await uow.projects.list()] == ["kept"]

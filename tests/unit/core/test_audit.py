@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from shoal.core.audit.chain import GENESIS, PRUNED, Head, Verifier, link_hash
-from shoal.core.audit.entries import Entry, NewEntry, Outcome
-from shoal.core.audit.throttle import MOST_KINDS, PERIOD_S, Throttle
+from shoal.core.access.audit.chain import GENESIS, PRUNED, Head, Verifier, link_hash
+from shoal.core.access.audit.entries import Entry, NewEntry, Outcome
+from shoal.core.access.audit.throttle import MOST_KINDS, PERIOD_S, Throttle
 
 AT = datetime(2026, 3, 1, 6, 30, tzinfo=UTC)
 Chain = list[dict[str, Any]]

@@ -14,8 +14,8 @@ from typing import ClassVar, Self
 
 import structlog
 
-from shoal.core.audit.entries import NewEntry
-from shoal.core.audit.throttle import PERIOD_S, Throttle
+from shoal.core.access.audit.entries import NewEntry
+from shoal.core.access.audit.throttle import PERIOD_S, Throttle
 from shoal.core.errors import ShoalError
 from shoal.sql import Database
 
@@ -109,7 +109,7 @@ class Auditor:
                 log.warning("audit not linked; it is tried again", error=str(error))
 
     async def _log_head(self) -> None:
-        """Let the head stand in the log, too: whoever changes the database cannot change that."""
+        """Let the head stand in the log, too: what changes the database leaves that as it is."""
         now_s = time.monotonic()
         if now_s - self._head_logged_s < self.HEAD_LOGGED_S:
             return

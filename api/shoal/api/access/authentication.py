@@ -18,7 +18,7 @@ from shoal.api.access.callers import Caller
 from shoal.api.access.identities import Credential
 from shoal.api.services import services_of
 from shoal.api.web.errors import CrossSite, Unauthorized
-from shoal.core.audit.entries import NewEntry, Outcome
+from shoal.core.access.audit.entries import NewEntry, Outcome
 
 COOKIE = "__Host-shoal"
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from shoal.api.access.passwords import random_password
 from shoal.api.services import Services
+from shoal.core.access.audit.entries import NewEntry
 from shoal.core.access.principals import PrincipalKind
-from shoal.core.audit.entries import NewEntry
 from shoal.sql.repositories.access.principals import NewAccount
 
 NAME = "admin"

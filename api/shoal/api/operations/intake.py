@@ -16,7 +16,7 @@ import structlog
 
 from shoal.coordination.cluster.notifications import notify
 from shoal.coordination.session.session import ZkSession
-from shoal.core.audit.entries import NewEntry
+from shoal.core.access.audit.entries import NewEntry
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, CommandState, NewCommand
 from shoal.sql import Database, UnitOfWork

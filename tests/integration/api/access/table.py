@@ -130,6 +130,7 @@ NEEDS: Mapping[Route, str] = {
 }
 PLATFORM = frozenset(
     {"user.manage", "cluster.read", "history.purge", "project.create", "environment.edit"}
+    | {"audit.read"}
 )
 HOLDS: Mapping[str, frozenset[str]] = {
     "reader": frozenset({"project.read"}),

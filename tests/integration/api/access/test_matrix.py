@@ -23,9 +23,9 @@ from shoal.api.access.identities import LOOK_S
 from shoal.api.app import create_app
 from shoal.api.settings import ApiSettings
 from shoal.api.web.description import describe, resolve
+from shoal.core.access.audit.entries import NewEntry
 from shoal.core.access.permissions import OF_PROJECT
 from shoal.core.access.principals import EVERYTHING
-from shoal.core.audit.entries import NewEntry
 from shoal.core.logic.children import MapParams, SubWorkflowParams
 from shoal.core.logic.dependent import Params as DependentParams
 from shoal.runtime.settings import ClusterSettings

@@ -22,9 +22,9 @@ from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, before_id, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.audit.chain import PRUNED
+from shoal.core.access.audit.entries import Entry, Outcome
 from shoal.core.access.permissions import Permission
-from shoal.core.audit.chain import PRUNED
-from shoal.core.audit.entries import Entry, Outcome
 from shoal.sql.repositories.access.audit import EntryFilter
 
 router = strict_router("audit")
@@ -35,11 +35,11 @@ _LINKED_WITHIN = timedelta(minutes=1)
 
 
 def _filter(
-    principal: Annotated[str | None, Query(max_length=201, description="Who has done it.")] = None,
+    principal: Annotated[str | None, Query(max_length=201, description="Who has done it.", examples=["ada"])] = None,
     action: Annotated[
         str | None, Query(max_length=100, description="An action, or all of a noun: `secret.*`.")
     ] = None,
-    outcome: Annotated[Outcome | None, Query()] = None,
+    outcome: Annotated[Outcome | None, Query(description="Whether it was refused.")] = None,
     request: Annotated[str | None, Query(max_length=200, description="The id of one.")] = None,
     since: Annotated[Instant | None, Query(description="At this instant or later.")] = None,
     until: Annotated[Instant | None, Query(description="Before.")] = None,
@@ -63,7 +63,11 @@ async def list_audit(
     return await _list(shoal, _of(wanted, project), limit, cursor)
 
 
-@router.get("/projects/{project}/audit", summary="List who did what in a project")
+@router.get(
+    "/projects/{project}/audit",
+    summary="List who did what in a project",
+    responses=documented(404),
+)
 @needs(Permission.PROJECT_MANAGE, audit="audit.read")
 async def list_project_audit(
     shoal: Shoal, project: ProjectName, wanted: Wanted, limit: Limit = 50, cursor: Cursor = None
@@ -122,9 +126,7 @@ async def post_prune(
     An entry says up to where, so that the rest can still be verified. Entries of the last day stay.
     """
     if body.before > shoal.clock() - _KEPT_AT_LEAST:
-        raise InvalidRequest(
-            [FieldError("before", "lies in the last day: those stay")]
-        )
+        raise InvalidRequest([FieldError("before", "lies in the last day: those stay")])
     async with shoal.database.unit_of_work() as uow:
         last, removed = await uow.audit.prune(body.before, _PRUNED_TOGETHER)
         if removed:

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from shoal.api.schemas.common import TIME, Instant, Strict, body_example, example
-from shoal.core.audit.entries import Outcome
+from shoal.core.access.audit.entries import Outcome
 
 _ENTRY = {
     "id": 12,

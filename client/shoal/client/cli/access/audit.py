@@ -14,7 +14,7 @@ from shoal.client.cli.terminal.listing import Limit
 from shoal.client.cli.terminal.options import Data, Json, Project
 
 if TYPE_CHECKING:
-    from shoal.core.audit.chain import Head
+    from shoal.core.access.audit.chain import Head
 
 group = typer.Typer(
     name="audit", no_args_is_help=True, help="Who has done what; nobody can change it unnoticed."
@@ -54,15 +54,20 @@ def list_entries(
     from shoal.client.errors import ApiProblem
     from shoal.client.rest.client import ShoalClient
 
-    wanted = {"principal": principal, "action": action, "since": since, "until": until}
-    wanted["outcome"] = "refused" if refused else None
+    wanted = {
+        "principal": principal,
+        "action": action,
+        "since": since,
+        "until": until,
+        "outcome": "refused" if refused else None,
+    }
     with ShoalClient.connect(data) as client:
         try:
-            found = list(islice(client.audit(project, **wanted), limit))
+            found = list(islice(client.audit(project, wanted), limit))
         except ApiProblem as error:
             if error.status != 403 or project is None:
                 raise
-            found = list(islice(client.audit(project, of_project=True, **wanted), limit))
+            found = list(islice(client.audit(project, wanted, of_project=True), limit))
     if as_json:
         print_json(found)
         return
@@ -104,7 +109,7 @@ def verify(
     """
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.rest.client import ShoalClient
-    from shoal.core.audit.chain import Verifier
+    from shoal.core.access.audit.chain import Verifier
 
     verifier = Verifier(_heads(head))
     unlinked = 0
@@ -167,7 +172,7 @@ def prune(
 
 
 def _heads(given: list[str] | None) -> "list[Head]":
-    from shoal.core.audit.chain import Head
+    from shoal.core.access.audit.chain import Head
 
     try:
         return [Head.parse(text) for text in given or ()]

@@ -1,6 +1,6 @@
 """The audit over REST: who has done what."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypedDict, cast
 
 from shoal.client.rest.connection import Connection
@@ -49,7 +49,11 @@ class AuditCalls:
     _connection: Connection
 
     def audit(
-        self, project: str | None = None, *, of_project: bool = False, **wanted: str | None
+        self,
+        project: str | None = None,
+        wanted: Mapping[str, str | None] | None = None,
+        *,
+        of_project: bool = False,
     ) -> Iterator[AuditEntryJson]:
         """Yield entries, the newest first.
 
@@ -57,9 +61,9 @@ class AuditCalls:
         ``outcome``, ``request``, ``since``, ``until``.
         """
         if of_project and project is not None:
-            yield from self._connection.pages(f"/projects/{part(project)}/audit", wanted)
+            yield from self._connection.pages(f"/projects/{part(project)}/audit", wanted or {})
         else:
-            yield from self._connection.pages("/audit", {"project": project, **wanted})
+            yield from self._connection.pages("/audit", {"project": project, **(wanted or {})})
 
     def audit_links(self, after: int = 0) -> Iterator[AuditLinkJson]:
         """Yield all entries with their hashes, the oldest first."""

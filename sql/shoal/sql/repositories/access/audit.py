@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import BindParameter, Row, bindparam, delete, func, insert, select, update
 
-from shoal.core.audit.chain import Head, link_hash
-from shoal.core.audit.entries import Entry, NewEntry, Outcome
+from shoal.core.access.audit.chain import Head, link_hash
+from shoal.core.access.audit.entries import Entry, NewEntry, Outcome
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import AlreadyExists
 from shoal.sql.schema.audit import audit_entry, audit_link, audit_state

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
-from shoal.core.audit.entries import NewEntry
+from shoal.core.access.audit.entries import NewEntry
 
 PERIOD_S = 60.0
 MOST_KINDS = 200  # of a period: what differs more is counted as one
