@@ -23,6 +23,7 @@ from shoal.sql.repositories.definitions.plans import PlanCache
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.repositories.definitions.resources import Resources
 from shoal.sql.repositories.definitions.schedules import Schedules
+from shoal.sql.repositories.definitions.sealing import Sealing
 from shoal.sql.repositories.definitions.secrets import Secrets
 from shoal.sql.repositories.definitions.workflows import Workflows
 from shoal.sql.repositories.runs.admission import Admission
@@ -108,6 +109,10 @@ class UnitOfWork:
     @cached_property
     def secrets(self) -> Secrets:
         return Secrets(self.connection)
+
+    @cached_property
+    def sealing(self) -> Sealing:
+        return Sealing(self.connection)
 
     @cached_property
     def rights(self) -> Rights:

@@ -50,6 +50,8 @@ EXPECTED = {
     ("get", "/projects/{project}"),
     ("put", "/projects/{project}"),
     ("get", "/projects/{project}/parameters"),
+    ("get", "/secrets-keys"),
+    ("post", "/secrets-keys/rotation"),
     ("get", "/audit"),
     ("get", "/audit-head"),
     ("get", "/audit-chain"),

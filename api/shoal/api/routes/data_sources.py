@@ -9,6 +9,7 @@ from fastapi import Body, Path, Response
 from shoal.api.access.guard import needs
 from shoal.api.access.recording import Recording
 from shoal.api.operations.probing import usable
+from shoal.api.operations.rotation import seal
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.data_sources import (
@@ -113,15 +114,20 @@ async def put_source(
     spec = body.spec
     if wrong := await asyncio.to_thread(findings, spec):
         raise InvalidRequest([FieldError(field, message) for field, message in wrong])
-    password = await _password(shoal, project, name, body)
-    async with shoal.database.unit_of_work() as uow:
-        stored, is_new = await uow.data_sources.put(project, name, spec, password, shoal.clock())
-        if stored.password and (problem := password_problem(spec)):
-            raise InvalidRequest([FieldError("password", problem)])
-        await uow.commit()
-    if is_new:
-        response.status_code = 201
-    return _out(stored)
+    while True:
+        password, key = await _password(shoal, project, name, body)
+        async with shoal.database.unit_of_work() as uow:
+            if not await uow.sealing.holds(key):
+                continue  # the keys were rotated just now
+            stored, is_new = await uow.data_sources.put(
+                project, name, spec, password, shoal.clock()
+            )
+            if stored.password and (problem := password_problem(spec)):
+                raise InvalidRequest([FieldError("password", problem)])
+            await uow.commit()
+        if is_new:
+            response.status_code = 201
+        return _out(stored)
 
 
 @router.delete(
@@ -164,19 +170,23 @@ async def test_source(
 
 async def _password(
     shoal: Services, project: str, name: str, body: DataSourceIn
-) -> StoredPassword | None:
-    """Return the password to be stored; None keeps the one that is there."""
-    if body.keeps_password:
-        return None
-    if body.password is None:
-        return StoredPassword()
+) -> tuple[StoredPassword | None, str | None]:
+    """Return the password to be stored, None keeps the one that is there; and its key: ``seal``."""
+    if body.keeps_password or body.password is None:
+        return None if body.keeps_password else StoredPassword(), await _primary(shoal)
     value = body.password.get_secret_value()
     if problems := list(_problems(value)):
         raise InvalidRequest([FieldError("password", problem) for problem in problems])
     if (secret := secret_of(value)) is not None:
-        return StoredPassword(secret=secret)
+        return StoredPassword(secret=secret), await _primary(shoal)
     bound = password_of_source(name)
-    return StoredPassword(await asyncio.to_thread(shoal.vault.seal, project, bound, value))
+    ciphertext, key = await seal(shoal.database, shoal.vault, project, bound, value)
+    return StoredPassword(ciphertext), key
+
+
+async def _primary(shoal: Services) -> str | None:
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        return (await uow.sealing.state()).primary
 
 
 def _problems(value: str) -> Iterator[str]:

@@ -1,11 +1,11 @@
 """Secrets of projects. Their values come in here and never leave: they are written, not read."""
 
-import asyncio
 from typing import Annotated
 
 from fastapi import Body, Path, Response
 
 from shoal.api.access.guard import needs
+from shoal.api.operations.rotation import seal
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.project_values import SecretIn, SecretOut, secret_problems
@@ -55,15 +55,18 @@ async def put_secret(
     value = body.value.get_secret_value()
     if problems := list(secret_problems(value)):
         raise InvalidRequest([FieldError("value", problem) for problem in problems])
-    ciphertext = await asyncio.to_thread(shoal.vault.seal, project, name, value)
-    async with shoal.database.unit_of_work() as uow:
-        await uow.projects.ensure(project, shoal.clock())
-        is_new = await uow.secrets.put(project, name, ciphertext, shoal.clock())
-        stored = await uow.secrets.get(project, name)
-        await uow.commit()
-    if is_new:
-        response.status_code = 201
-    return SecretOut.model_validate(stored, from_attributes=True)
+    while True:
+        ciphertext, key = await seal(shoal.database, shoal.vault, project, name, value)
+        async with shoal.database.unit_of_work() as uow:
+            if not await uow.sealing.holds(key):
+                continue  # the keys were rotated just now
+            await uow.projects.ensure(project, shoal.clock())
+            is_new = await uow.secrets.put(project, name, ciphertext, shoal.clock())
+            stored = await uow.secrets.get(project, name)
+            await uow.commit()
+        if is_new:
+            response.status_code = 201
+        return SecretOut.model_validate(stored, from_attributes=True)
 
 
 @router.delete(

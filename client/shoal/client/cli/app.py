@@ -19,7 +19,7 @@ from shoal.client.cli.access import (
 from shoal.client.cli.backfills import show as backfills
 from shoal.client.cli.backfills import start as backfill
 from shoal.client.cli.cluster import commands as cluster
-from shoal.client.cli.cluster import environments, purging, status
+from shoal.client.cli.cluster import environments, purging, rotation, status
 from shoal.client.cli.exits import EPILOG
 from shoal.client.cli.runs import logs, task, why
 from shoal.client.cli.runs import request as requesting
@@ -73,6 +73,7 @@ def build() -> typer.Typer:
         status,
         environments,
         purging,
+        rotation,
         cluster,
         signing,
         whoami,

@@ -23,6 +23,7 @@ from shoal.client.rest.environments import EnvironmentCalls
 from shoal.client.rest.paths import part, workflow_path
 from shoal.client.rest.project.concurrency import ConcurrencyCalls
 from shoal.client.rest.project.data_sources import DataSourceCalls
+from shoal.client.rest.project.keys import KeyCalls
 from shoal.client.rest.project.resources import ResourceCalls
 from shoal.client.rest.project.values import ValueCalls
 from shoal.client.rest.purges import PurgeCalls
@@ -71,6 +72,7 @@ class ShoalClient(
     ScheduleCalls,
     BackfillCalls,
     ValueCalls,
+    KeyCalls,
     DataSourceCalls,
     ConcurrencyCalls,
     EnvironmentCalls,

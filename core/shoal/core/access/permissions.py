@@ -26,6 +26,7 @@ class Permission(StrEnum):
     ENVIRONMENT_EDIT = "environment.edit"  # what programs find around them
     USER_MANAGE = "user.manage"  # users, groups, their roles, tokens and sessions
     AUDIT_READ = "audit.read"  # who has done what, in all projects
+    SECRETS_ROTATE = "secrets.rotate"  # the keys that encrypt secrets
 
 
 OF_PROJECT = frozenset(
@@ -45,6 +46,7 @@ OF_PLATFORM = frozenset(
         Permission.ENVIRONMENT_EDIT,
         Permission.USER_MANAGE,
         Permission.AUDIT_READ,
+        Permission.SECRETS_ROTATE,
     }
 )
 

@@ -83,6 +83,19 @@ secret = Table(
     sqlite_autoincrement=True,
 )
 
+# One row, whose number is 1: ids of keys. ``primary_key`` encrypts secrets and passwords, NULL: the
+# first key of the file; ``next_key`` is to take its place; ``old`` may still be in use, ``retired``
+# never again.
+sealing = Table(
+    "sealing",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("primary_key", Line(20)),
+    Column("next_key", Line(20)),
+    Column("old", Json(list, texts=True), nullable=False),
+    Column("retired", Json(list, texts=True), nullable=False),
+)
+
 # Of ``password`` and ``password_secret`` at most one is there: a ciphertext, or the name of a
 # secret of the same project.
 data_source = Table(

@@ -35,7 +35,7 @@ _LINKED_WITHIN = timedelta(minutes=1)
 
 
 def _filter(
-    principal: Annotated[str | None, Query(max_length=201, description="Who has done it.", examples=["ada"])] = None,
+    principal: Annotated[str | None, Query(max_length=201, description="Who has done it.")] = None,
     action: Annotated[
         str | None, Query(max_length=100, description="An action, or all of a noun: `secret.*`.")
     ] = None,

@@ -1,4 +1,4 @@
-"""The audit
+"""The audit, and which key encrypts secrets
 
 Revision: 0013, after 0012. Entries, their chain, and triggers that keep both as they are.
 """
@@ -60,6 +60,16 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("number", name="pk_audit_state"),
     )
     op.bulk_insert(state, [{"number": 1, "pruned": 0, "hash": "0" * 64}])
+    sealing = op.create_table(
+        "sealing",
+        sa.Column("number", sa.Integer(), nullable=False, autoincrement=False),
+        sa.Column("primary_key", sa.String(20)),
+        sa.Column("next_key", sa.String(20)),
+        sa.Column("old", sa.Text(), nullable=False),
+        sa.Column("retired", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("number", name="pk_sealing"),
+    )
+    op.bulk_insert(sealing, [{"number": 1, "old": "[]", "retired": "[]"}])
     make = _sqlite if op.get_bind().dialect.name == "sqlite" else _postgresql
     for name in MAY_GO:
         make(name)
@@ -93,6 +103,7 @@ def _postgresql(name: str) -> None:
 
 
 def downgrade() -> None:
+    op.drop_table("sealing")
     op.drop_table("audit_link")
     op.drop_table("audit_entry")
     op.drop_table("audit_state")
