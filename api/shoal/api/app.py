@@ -27,7 +27,6 @@ from shoal.api.routes import (
     resources,
     schedules,
     secrets,
-    secrets_keys,
     tasks,
     why,
     workflows,
@@ -38,6 +37,7 @@ from shoal.api.routes.access import (
     grants,
     groups,
     members,
+    secrets_keys,
     service_accounts,
     users,
 )

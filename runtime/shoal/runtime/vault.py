@@ -13,9 +13,9 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from shoal.runtime.key_ring import (
+from shoal.runtime.key_file import (
+    KeyFile,
     KeyFileOpen,
-    KeyRing,
     NoSecretsKey,
     VaultError,
     create_key,
@@ -72,7 +72,7 @@ class Vault:
 
     def __init__(self, key_file: Path) -> None:
         self._key_file = key_file
-        self.ring = KeyRing(key_file)
+        self.file = KeyFile(key_file)
         # What has been read stays usable until the process ends: a payload may be under way.
         self._ciphers: dict[str, AESGCM] = {}
 
@@ -133,7 +133,7 @@ class Vault:
     def _known(self) -> dict[str, AESGCM]:
         """Return what is in the file; if that is gone, what was in it."""
         try:
-            found = self.ring.keys()
+            found = self.file.keys()
         except NoSecretsKey:
             if not self._ciphers:
                 raise

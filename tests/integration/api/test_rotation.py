@@ -4,7 +4,7 @@ import asyncio
 import base64
 import os
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -56,7 +56,7 @@ async def opened_by(api: Api, vault: Vault) -> dict[str, str]:
 
 
 def fresh(api: Api) -> Vault:
-    return Vault(api.services.vault.ring.file)
+    return Vault(api.services.vault.file.path)
 
 
 async def ended(rotation: Rotation, *, begin: bool = True) -> Progress:
@@ -104,7 +104,7 @@ async def test_ciphertexts_of_before_keys_had_ids_are_brought_along(api: Api) ->
 
 
 def sealed_as_before(vault: Vault, name: str, value: str) -> str:
-    [key] = vault.ring.keys().values()
+    [key] = vault.file.keys().values()
     nonce = os.urandom(12)
     sealed = AESGCM(key).encrypt(nonce, value.encode(), f"p/{name}".encode())
     return "1:" + base64.b64encode(nonce + sealed).decode()
@@ -147,11 +147,8 @@ async def test_rotation_that_dies_at_any_write_goes_on_and_loses_nothing(
     moment, keys = 0, {fresh(api).first_key()}
     while True:
         moment += 1
-        with cut_at(moment, monkeypatch) as seen:
-            try:
-                await ended(rotation_of(api))
-            except Cut:
-                pass
+        with cut_at(moment, monkeypatch) as seen, suppress(Cut):
+            await ended(rotation_of(api))
         assert await opened_by(api, fresh(api)) == EXPECTED, seen[-1]
         await put(api, "s3", VALUES["s3"])  # with whichever key it is now
         if len(seen) < moment:
@@ -255,12 +252,12 @@ async def test_value_that_no_key_opens_keeps_its_key_and_is_named(api: Api) -> N
 
 
 async def test_key_that_was_put_into_the_file_for_it_is_taken(api: Api) -> None:
-    given = fresh(api).ring.add(os.urandom(32))
+    given = fresh(api).file.add(os.urandom(32))
     assert (await ended(rotation_of(api))).key == given
 
 
 async def test_steps_over_rest_say_what_they_did_and_are_audited(api: Api) -> None:
-    phases = []
+    phases: list[str] = []
     body = {"begin": True}
     while not phases or phases[-1] == "working":
         answer = await api.client.post(f"{PREFIX}/secrets-keys/rotation", json=body)

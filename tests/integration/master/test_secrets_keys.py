@@ -41,9 +41,9 @@ async def test_master_without_the_key_does_not_start(sqlite_url: str, tmp_path: 
             await require_keys(database, other)
         with pytest.raises(NoSecretsKey, match="secrets_key"):
             await require_keys(database, Vault(tmp_path / "none"))
-        ours.ring.file.chmod(0o644)
+        ours.file.path.chmod(0o644)
         with pytest.raises(KeyFileOpen, match="chmod"):
-            await require_keys(database, Vault(ours.ring.file))
+            await require_keys(database, Vault(ours.file.path))
 
 
 async def test_master_without_any_key_does_not_start_on_secrets_of_before_keys_had_ids(
@@ -60,7 +60,7 @@ async def test_master_without_the_key_that_comes_next_does_not_start(
     sqlite_url: str, tmp_path: Path
 ) -> None:
     ours = vault(tmp_path, "ours")
-    key = ours.ring.add(os.urandom(32))
+    key = ours.file.add(os.urandom(32))
     async with Database(sqlite_url) as database:
         async with database.unit_of_work() as uow:
             state = await uow.sealing.state(hold="change")

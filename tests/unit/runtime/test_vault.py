@@ -95,11 +95,11 @@ def test_password_of_a_data_source_is_no_secret_of_the_same_name(vault: Vault) -
 
 
 def test_ciphertext_of_before_keys_had_ids_is_opened_with_any_key(vault: Vault) -> None:
-    key, nonce = base64.b64decode(vault.ring.file.read_bytes()), os.urandom(12)
+    key, nonce = base64.b64decode(vault.file.path.read_bytes()), os.urandom(12)
     sealed = nonce + AESGCM(key).encrypt(nonce, b"hush", b"p/db")
     old = "1:" + base64.b64encode(sealed).decode()
     assert key_of(old) is None
-    vault.ring.add(os.urandom(32))
+    vault.file.add(os.urandom(32))
     assert vault.open("p", "db", old) == "hush"
     with pytest.raises(WrongSecretsKey):
         vault.open("p", "other", old)
@@ -108,43 +108,43 @@ def test_ciphertext_of_before_keys_had_ids_is_opened_with_any_key(vault: Vault) 
 def test_key_that_is_added_is_known_at_once_and_encrypts_when_it_is_named(vault: Vault) -> None:
     first = vault.first_key()
     old = vault.seal("p", "db", "hush")
-    new_key = Vault(vault.ring.file).ring.add(os.urandom(32))  # by another process
-    assert vault.ring.ids() == [first, new_key]
+    new_key = Vault(vault.file.path).file.add(os.urandom(32))  # by another process
+    assert vault.ids() == [first, new_key]
     new = vault.seal("p", "db", "hush", new_key)
     assert (key_of(old), key_of(new)) == (first, new_key)
     assert vault.open("p", "db", old) == vault.open("p", "db", new) == "hush"
-    assert vault.ring.file.stat().st_mode & 0o777 == 0o600
+    assert vault.file.path.stat().st_mode & 0o777 == 0o600
     with pytest.raises(UnknownKey, match="copy its line"):
         vault.seal("p", "db", "hush", "0123456789ab")
 
 
 def test_ciphertext_says_its_key_and_cannot_say_another(vault: Vault) -> None:
-    first, second = vault.first_key(), vault.ring.add(os.urandom(32))
+    first, second = vault.first_key(), vault.file.add(os.urandom(32))
     sealed = vault.seal("p", "db", "hush")
     with pytest.raises(WrongSecretsKey):
         vault.open("p", "db", sealed.replace(first, second))
 
 
 def test_retired_key_is_put_aside_and_opens_what_is_under_way(vault: Vault) -> None:
-    first, second = vault.first_key(), vault.ring.add(os.urandom(32))
+    first, second = vault.first_key(), vault.file.add(os.urandom(32))
     sealed = vault.seal("p", "db", "hush")
-    assert vault.ring.retire([first, "unknown"]) == [first]
-    assert vault.ring.ids() == [second]
+    assert vault.file.retire([first, "unknown"]) == [first]
+    assert vault.ids() == [second]
     assert vault.open("p", "db", sealed) == "hush"
     with pytest.raises(WrongSecretsKey, match=first):
-        Vault(vault.ring.file).open("p", "db", sealed)
-    aside = vault.ring.file.with_name("secrets.key.retired")
+        Vault(vault.file.path).open("p", "db", sealed)
+    aside = vault.file.path.with_name("secrets.key.retired")
     assert aside.stat().st_mode & 0o777 == 0o600
     assert Vault(aside).open("p", "db", sealed) == "hush"
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o604, 0o660, 0o601])
 def test_keys_that_others_may_read_are_not_used(vault: Vault, mode: int) -> None:
-    vault.ring.file.chmod(mode)
+    vault.file.path.chmod(mode)
     with pytest.raises(KeyFileOpen, match="chmod 600"):
         vault.seal("p", "db", "hush")
-    assert vault.ring.ids() == []
-    vault.ring.file.chmod(0o440)
+    assert vault.ids() == []
+    vault.file.path.chmod(0o440)
     assert vault.seal("p", "db", "hush")
 
 
@@ -156,5 +156,5 @@ def test_missing_keys_are_named(vault: Vault) -> None:
 
 def test_file_that_is_gone_stops_nothing_that_runs(vault: Vault) -> None:
     sealed = vault.seal("p", "db", "hush")
-    vault.ring.file.unlink()
+    vault.file.path.unlink()
     assert vault.open("p", "db", sealed) == "hush"

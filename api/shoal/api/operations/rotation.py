@@ -15,7 +15,7 @@ from enum import StrEnum
 import structlog
 
 from shoal.coordination.cluster.membership import Members
-from shoal.runtime.key_ring import KEY_BYTES
+from shoal.runtime.key_file import KEY_BYTES
 from shoal.runtime.vault import UnknownKey, Vault, VaultError, key_of, password_of_source
 from shoal.sql import Database
 from shoal.sql.repositories.definitions.sealing import Sealed, SealingState
@@ -91,7 +91,7 @@ class Rotation:
             assert state.primary is not None, "it took the place of the old one"
             return await self._encrypt(state.primary, state.old)
         primary = state.primary or await self._first_key()
-        gone = await asyncio.to_thread(self._vault.ring.retire, state.retired)
+        gone = await asyncio.to_thread(self._vault.file.retire, state.retired)
         if begin:
             return await self._begin(primary, state)
         return Progress(Phase.DONE, primary, "there is nothing to do", retired=tuple(gone))
@@ -109,10 +109,10 @@ class Rotation:
             if now == state:
                 await uow.sealing.save(replace(now, next=key))
                 await uow.commit()
-        return Progress(Phase.WORKING, key, f"the new key {key} is in {self._vault.ring.file}")
+        return Progress(Phase.WORKING, key, f"the new key {key} is in {self._vault.file.path}")
 
     def _add_key(self) -> str:
-        return self._vault.ring.add(os.urandom(KEY_BYTES))
+        return self._vault.file.add(os.urandom(KEY_BYTES))
 
     async def _promote(self, key: str) -> Progress:
         """Make the new key the primary one, if every live master has it."""
@@ -183,7 +183,7 @@ class Rotation:
             retired = (*now.retired, *(one for one in now.old if one not in now.retired))
             await uow.sealing.save(replace(now, old=(), retired=retired))
             await uow.commit()
-        gone = await asyncio.to_thread(self._vault.ring.retire, old)
+        gone = await asyncio.to_thread(self._vault.file.retire, old)
         did = f"nothing uses {', '.join(old)} any more"
         return Progress(Phase.DONE, key, did, retired=tuple(gone))
 

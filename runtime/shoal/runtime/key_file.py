@@ -6,9 +6,11 @@ first line is the key that a cluster begins with; which one encrypts later stand
 
 import base64
 import binascii
+import fcntl
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from stat import S_IMODE
 
@@ -52,11 +54,11 @@ def key_id(key: bytes) -> str:
     return hashlib.sha256(b"shoal key id\0" + key).hexdigest()[:_ID_DIGITS]
 
 
-class KeyRing:
+class KeyFile:
     """The keys in one file. It is read again when it has changed."""
 
-    def __init__(self, file: Path) -> None:
-        self.file = file
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self._stamp: tuple[int, int, int] | None = None
         self._keys: dict[str, bytes] = {}
 
@@ -66,27 +68,21 @@ class KeyRing:
         Blocks for the file. Raises NoSecretsKey, KeyFileOpen.
         """
         try:
-            found = self.file.stat()
+            found = self.path.stat()
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
             if stamp != self._stamp:
                 self._keys, self._stamp = self._read(found.st_mode), stamp
         except OSError as error:
-            raise NoSecretsKey(self.file, error.strerror or str(error)) from error
+            raise NoSecretsKey(self.path, error.strerror or str(error)) from error
         return self._keys
-
-    def ids(self) -> list[str]:
-        """Return the ids of the keys; none if the file cannot be used."""
-        try:
-            return list(self.keys())
-        except VaultError:
-            return []
 
     def add(self, key: bytes) -> str:
         """Add a key behind the others, durably; return its id. Raises as ``keys``, and OSError."""
-        keys = self.keys()
-        made = key_id(key)
-        if made not in keys:
-            _replace(self.file, [*keys.values(), key])
+        with self._locked():
+            keys = self.keys()
+            made = key_id(key)
+            if made not in keys:
+                _replace(self.path, [*keys.values(), key])
         return made
 
     def retire(self, ids: Iterable[str]) -> list[str]:
@@ -94,21 +90,32 @@ class KeyRing:
 
         Raises as ``keys``, and OSError.
         """
-        keys = self.keys()
-        gone = [one for one in ids if one in keys]
-        if gone:
-            aside = KeyRing(self.file.with_name(f"{self.file.name}.retired"))
-            kept = aside.keys() if aside.file.exists() else {}
-            _replace(aside.file, {**kept, **{one: keys[one] for one in gone}}.values())
-            _replace(self.file, [key for one, key in keys.items() if one not in gone])
+        with self._locked():
+            keys = self.keys()
+            gone = [one for one in ids if one in keys]
+            if gone:
+                aside = KeyFile(self.path.with_name(f"{self.path.name}.retired"))
+                kept = aside.keys() if aside.path.exists() else {}
+                _replace(aside.path, {**kept, **{one: keys[one] for one in gone}}.values())
+                _replace(self.path, [key for one, key in keys.items() if one not in gone])
         return gone
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keep other processes from changing the file; on the folder, for the file is replaced."""
+        folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(folder)
 
     def _read(self, mode: int) -> dict[str, bytes]:
         if S_IMODE(mode) & _FORBIDDEN:
-            raise KeyFileOpen(self.file, S_IMODE(mode))
-        keys = [_decoded(line) for line in self.file.read_bytes().splitlines() if line.strip()]
+            raise KeyFileOpen(self.path, S_IMODE(mode))
+        keys = [_decoded(line) for line in self.path.read_bytes().splitlines() if line.strip()]
         if not keys or any(len(key) != KEY_BYTES for key in keys):
-            raise NoSecretsKey(self.file, f"it does not hold {KEY_BYTES} bytes in base64 a line")
+            raise NoSecretsKey(self.path, f"it does not hold {KEY_BYTES} bytes in base64 a line")
         return {key_id(key): key for key in keys}
 
 
