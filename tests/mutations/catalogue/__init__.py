@@ -3,6 +3,7 @@
 from tests.mutations.catalogue import (
     access,
     admission,
+    audit,
     backfills,
     children,
     claims,
@@ -43,6 +44,7 @@ from tests.mutations.mutation import Mutation
 
 MUTATIONS: tuple[Mutation, ...] = (
     *access.MUTATIONS,
+    *audit.MUTATIONS,
     *database.MUTATIONS,
     *coordination.MUTATIONS,
     *claims.MUTATIONS,
