@@ -40,9 +40,11 @@ from shoal.api.routes.runs import (
 )
 from shoal.api.routes.access import (
     account,
+    audit,
     grants,
     groups,
     members,
+    secrets_keys,
     service_accounts,
     sign_in,
     users,
@@ -65,9 +67,11 @@ _ROUTERS = (
     members.router,
     grants.router,
     service_accounts.router,
+    audit.router,
     projects.router,
     parameters.router,
     secrets.router,
+    secrets_keys.router,
     data_sources.router,
     resources.router,
     published.router,

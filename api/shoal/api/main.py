@@ -12,6 +12,7 @@ import structlog
 import uvicorn
 
 from shoal.api.access.attempts import Attempts
+from shoal.api.access.auditor import Auditor
 from shoal.api.access.callers import HomeCache
 from shoal.api.access.first_admin import make_first_admin, show
 from shoal.api.access.identities import Identities
@@ -142,6 +143,7 @@ async def open_services(
     intake = await stack.enter_async_context(Intake(database, session, clock))
     identities = Identities(database, clock, token, settings.session_idle_minutes * 60)
     stack.push_async_callback(identities.aclose)
+    auditor = await stack.enter_async_context(Auditor(database, clock))
     passwords = Passwords()
     stack.callback(passwords.close)
     return Services(
@@ -152,6 +154,7 @@ async def open_services(
         passwords=passwords,
         attempts=Attempts(),
         federation=federation,
+        auditor=auditor,
         database=database,
         session=session,
         masters=masters,

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from shoal.api.access.attempts import Attempts
+from shoal.api.access.auditor import Auditor
 from shoal.api.access.callers import HomeCache
 from shoal.api.access.identities import Identities
 from shoal.api.access.passwords import Passwords
@@ -40,6 +41,7 @@ class Services:
     passwords: Passwords
     attempts: Attempts
     federation: Federation
+    auditor: Auditor
     database: Database
     session: ZkSession
     masters: Members

@@ -1,11 +1,12 @@
 """One transaction and the repositories that work in it."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from types import TracebackType
 from typing import Self
 
 from shoal.sql.driver.connection import Connection, Source
+from shoal.sql.repositories.access.audit import Audit
 from shoal.sql.repositories.access.credentials import Sessions, Tokens
 from shoal.sql.repositories.access.grants import Grants
 from shoal.sql.repositories.access.groups import Groups
@@ -26,6 +27,7 @@ from shoal.sql.repositories.definitions.plans import PlanCache
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.repositories.definitions.resources import Resources
 from shoal.sql.repositories.definitions.schedules import Schedules
+from shoal.sql.repositories.definitions.sealing import Sealing
 from shoal.sql.repositories.definitions.secrets import Secrets
 from shoal.sql.repositories.definitions.workflows import Workflows
 from shoal.sql.repositories.runs.admission import Admission
@@ -55,9 +57,12 @@ class UnitOfWork:
 
     connection: Connection
 
-    def __init__(self, source: Source, plans: PlanCache) -> None:
+    def __init__(
+        self, source: Source, plans: PlanCache, recorder: "Recorder | None" = None
+    ) -> None:
         self._source = source
         self._plans = plans
+        self._recorder = recorder
 
     async def __aenter__(self) -> Self:
         self.connection = await self._source.open()
@@ -84,6 +89,8 @@ class UnitOfWork:
 
         If this raises DatabaseUnavailable, the changes may or may not have been made.
         """
+        if self._recorder is not None:
+            await self._recorder(self)
         await self.connection.commit()
 
     # -- the repositories, each made when it is first used ------------------------------------
@@ -113,8 +120,16 @@ class UnitOfWork:
         return Secrets(self.connection)
 
     @cached_property
+    def sealing(self) -> Sealing:
+        return Sealing(self.connection)
+
+    @cached_property
     def rights(self) -> Rights:
         return Rights(self.connection)
+
+    @cached_property
+    def audit(self) -> Audit:
+        return Audit(self.connection)
 
     @cached_property
     def grants(self) -> Grants:
@@ -254,3 +269,7 @@ class UnitOfWork:
     @cached_property
     def sizes(self) -> DatabaseSizes:
         return DatabaseSizes(self.connection)
+
+
+#: Adds what belongs to a transaction before it is committed: its entry in the audit.
+Recorder = Callable[[UnitOfWork], Awaitable[None]]

@@ -1,7 +1,7 @@
 """What several routes do with accounts: sign in, make tokens, set passwords."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 
 from fastapi import Response
@@ -11,7 +11,8 @@ from shoal.api.access.passwords import Passwords, problems, random_password
 from shoal.api.access.tokens import digest, new_session, new_token
 from shoal.api.schemas.platform.access import NewTokenOut, TokenIn, TokenOut
 from shoal.api.services import Services
-from shoal.api.web.errors import FieldError, InvalidRequest, Unauthorized
+from shoal.api.web.errors import FieldError, InvalidRequest, TooManyRequests, Unauthorized
+from shoal.core.access.audit.entries import NewEntry, Outcome
 from shoal.core.access.permissions import GIVES_RIGHTS, OF_PROJECT, Permission
 from shoal.core.access.principals import Scope
 from shoal.core.access.records import ApiToken
@@ -28,11 +29,19 @@ async def signed_in(
     Raises Unauthorized, with the same words whatever is wrong; TooManyRequests.
     """
     key = key_of(name)
-    services.attempts.begin(key, address)
+    entry = NewEntry(at=services.clock(), action="session.begin", address=address)
+    try:
+        services.attempts.begin(key, address)
+    except TooManyRequests:
+        services.auditor.note(replace(entry, outcome=Outcome.REFUSED))
+        raise
     async with services.database.unit_of_work(read_only=True) as uow:
         found = await uow.principals.password(name)
     hashed = None if found is None or found.is_disabled else found.hash
     if not await services.passwords.matches(hashed, password) or found is None:
+        # A name that nobody has may be a password in the wrong field.
+        refused = replace(entry, outcome=Outcome.REFUSED, principal="" if found is None else name)
+        services.auditor.note(refused)
         raise Unauthorized("wrong name or password", headers={"WWW-Authenticate": "Bearer"})
     services.attempts.succeeded(key, address)
     newer = await _rehashed(services.passwords, found, password)
@@ -40,7 +49,10 @@ async def signed_in(
         if newer is not None:
             await uow.principals.rehash(found.principal_id, newer)
         secret = await begin_session(services, uow, found.principal_id, Browser(address, agent))
+        begun = replace(entry, principal_id=found.principal_id, principal=name)
+        await uow.audit.add([begun])
         await uow.commit()
+    services.auditor.soon()
     return secret, found.principal_id
 
 

@@ -9,6 +9,7 @@ from fastapi import Body, Path, Query, Response
 
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.access.guard import needs
+from shoal.api.access.recording import Recording
 from shoal.api.routes.commands import IdempotencyKey, accept
 from shoal.api.schemas.backfills import (
     BackfillAccepted,
@@ -71,10 +72,11 @@ _REQUESTS: Mapping[str, CommandType] = {
         **documented(400, 404, 409, 413, 415),
     },
 )
-@needs(Permission.RUN_OPERATE)
+@needs(Permission.RUN_OPERATE, audit="backfill.request")
 async def post_backfill(
     shoal: Shoal,
     caller: Calling,
+    record: Recording,
     body: Annotated[BackfillIn, Body()],
     response: Response,
     dry_run: Annotated[bool, Query(description="Only return the plan.")] = False,
@@ -107,7 +109,7 @@ async def post_backfill(
         caller_id=caller.principal.id,
         detail=body.stored(),
     )
-    command = await accept(shoal, new, response)
+    command = await accept(shoal, new, response, record)
     return BackfillAccepted(plan=_plan_out(plan, with_runs=False), command=command)
 
 
@@ -221,10 +223,11 @@ async def list_backfill_runs(
     status_code=202,
     responses=documented(404, 409),
 )
-@needs(Permission.RUN_OPERATE)
+@needs(Permission.RUN_OPERATE, audit="backfill.change")
 async def request_backfill(
     shoal: Shoal,
     caller: Calling,
+    record: Recording,
     backfill_id: BackfillId,
     request: Annotated[Literal["pause", "resume", "cancel", "retry"], Path(examples=["pause"])],
     response: Response,
@@ -248,7 +251,7 @@ async def request_backfill(
         caller_id=caller.principal.id,
         backfill_id=found.id,
     )
-    return await accept(shoal, new, response)
+    return await accept(shoal, new, response, record)
 
 
 def _plan_out(plan: Plan | None, with_runs: bool) -> PlanOut | None:

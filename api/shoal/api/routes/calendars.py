@@ -64,7 +64,7 @@ async def _stored(uow: UnitOfWork, project: str, name: str) -> CalendarOut:
         **documented(400, 404, 413, 415),
     },
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="calendar.set")
 async def put_calendar(
     shoal: Shoal,
     project: ProjectName,
@@ -92,7 +92,7 @@ async def put_calendar(
     status_code=204,
     responses=documented(404, 409),
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="calendar.delete")
 async def delete_calendar(
     shoal: Shoal, project: ProjectName, name: CalendarName, condition: Condition
 ) -> None:

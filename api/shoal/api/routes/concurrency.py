@@ -105,7 +105,7 @@ def _by_task(user: SlotUser) -> int:
         **documented(400, 404, 413, 415),
     },
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="concurrency-group.set")
 async def put_concurrency_group(
     shoal: Shoal,
     project: ProjectName,
@@ -145,7 +145,7 @@ async def _notify(shoal: Services, partitions: set[int]) -> None:
     status_code=204,
     responses=documented(404, 409),
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="concurrency-group.delete")
 async def delete_concurrency_group(
     shoal: Shoal, project: ProjectName, name: GroupName, condition: Condition
 ) -> None:

@@ -7,7 +7,9 @@ from typing import Annotated
 from fastapi import Body, Path, Response
 
 from shoal.api.access.guard import needs
+from shoal.api.access.recording import Recording
 from shoal.api.operations.probing import usable
+from shoal.api.operations.rotation import seal
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.data_sources import (
@@ -108,7 +110,7 @@ async def _stored(uow: UnitOfWork, project: str, name: str) -> DataSourceOut:
         **documented(400, 404, 409, 413, 415),
     },
 )
-@needs(Permission.CONNECTION_EDIT)
+@needs(Permission.CONNECTION_EDIT, audit="data-source.set")
 async def put_data_source(
     shoal: Shoal,
     project: ProjectName,
@@ -124,15 +126,20 @@ async def put_data_source(
     spec = body.spec
     if wrong := await asyncio.to_thread(findings, spec):
         raise InvalidRequest([FieldError(field, message) for field, message in wrong])
-    password = await _password(shoal, project, name, body)
-    async with shoal.database.unit_of_work() as uow:
-        await uow.projects.require(project)
-        await condition.check(lambda: _stored(uow, project, name), spec)
-        stored, is_new = await uow.data_sources.put(project, name, spec, password, shoal.clock())
-        if stored.password and (problem := password_problem(spec)):
-            raise InvalidRequest([FieldError("password", problem)])
-        await uow.commit()
-    return condition.answer(_out(stored), is_new=is_new)
+    while True:
+        password, key = await _password(shoal, project, name, body)
+        async with shoal.database.unit_of_work() as uow:
+            if not await uow.sealing.holds(key):
+                continue  # the keys were rotated just now
+            await uow.projects.require(project)
+            await condition.check(lambda: _stored(uow, project, name), spec)
+            stored, is_new = await uow.data_sources.put(
+                project, name, spec, password, shoal.clock()
+            )
+            if stored.password and (problem := password_problem(spec)):
+                raise InvalidRequest([FieldError("password", problem)])
+            await uow.commit()
+        return condition.answer(_out(stored), is_new=is_new)
 
 
 @router.delete(
@@ -141,7 +148,7 @@ async def put_data_source(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.CONNECTION_EDIT)
+@needs(Permission.CONNECTION_EDIT, audit="data-source.delete")
 async def delete_data_source(
     shoal: Shoal, project: ProjectName, name: SourceName, condition: Condition
 ) -> None:
@@ -158,14 +165,19 @@ async def delete_data_source(
     summary="Try a data source",
     responses=documented(400, 404, 413, 415, 503),
 )
-@needs(Permission.CONNECTION_EDIT)
+@needs(Permission.CONNECTION_EDIT, audit="data-source.try")
 async def test_data_source(
-    shoal: Shoal, project: ProjectName, name: SourceName, body: Annotated[ProbeIn, Body()]
+    shoal: Shoal,
+    record: Recording,
+    project: ProjectName,
+    name: SourceName,
+    body: Annotated[ProbeIn, Body()],
 ) -> ProbeOut:
     """Has a worker sign in and ask which server it is. Takes up to 30 s; nothing is changed."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         stored = await uow.data_sources.get(project, name)
         ciphertexts = await uow.secrets.ciphertexts(project)
+    record.note()  # nothing is changed, but the password is used
     source = await usable(stored, ciphertexts, shoal.vault, body.parameters, shoal.clock())
     return ProbeOut.model_validate(
         await shoal.prober.probe(source, body.worker_group), from_attributes=True
@@ -174,19 +186,23 @@ async def test_data_source(
 
 async def _password(
     shoal: Services, project: str, name: str, body: DataSourceIn
-) -> StoredPassword | None:
-    """Return the password to be stored; None keeps the one that is there."""
-    if body.keeps_password:
-        return None
-    if body.password is None:
-        return StoredPassword()
+) -> tuple[StoredPassword | None, str | None]:
+    """Return the password to be stored, None keeps the one that is there; and its key: ``seal``."""
+    if body.keeps_password or body.password is None:
+        return None if body.keeps_password else StoredPassword(), await _primary(shoal)
     value = body.password.get_secret_value()
     if problems := list(_problems(value)):
         raise InvalidRequest([FieldError("password", problem) for problem in problems])
     if (secret := secret_of(value)) is not None:
-        return StoredPassword(secret=secret)
+        return StoredPassword(secret=secret), await _primary(shoal)
     bound = password_of_source(name)
-    return StoredPassword(await asyncio.to_thread(shoal.vault.seal, project, bound, value))
+    ciphertext, key = await seal(shoal.database, shoal.vault, project, bound, value)
+    return StoredPassword(ciphertext), key
+
+
+async def _primary(shoal: Services) -> str | None:
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        return (await uow.sealing.state()).primary
 
 
 def _problems(value: str) -> Iterator[str]:

@@ -68,7 +68,7 @@ async def _stored(uow: UnitOfWork, name: str) -> EnvironmentOut:
         **documented(400, 409, 413, 415),
     },
 )
-@needs(Permission.ENVIRONMENT_EDIT)
+@needs(Permission.ENVIRONMENT_EDIT, audit="environment.set")
 async def put_environment(
     shoal: Shoal,
     name: NewEnvironment,
@@ -98,7 +98,7 @@ async def put_environment(
     status_code=204,
     responses=documented(404, 409),
 )
-@needs(Permission.ENVIRONMENT_EDIT)
+@needs(Permission.ENVIRONMENT_EDIT, audit="environment.delete")
 async def delete_environment(shoal: Shoal, name: EnvironmentName, condition: Condition) -> None:
     """Refused while the newest version of a workflow names it; the problem lists them.
 

@@ -70,7 +70,7 @@ async def _stored(uow: UnitOfWork, project: str, name: str) -> ParameterOut:
         **documented(400, 404, 413, 415),
     },
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="parameter.set")
 async def put_parameter(
     shoal: Shoal,
     project: ProjectName,
@@ -99,7 +99,7 @@ async def put_parameter(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="parameter.delete")
 async def delete_parameter(
     shoal: Shoal, project: ProjectName, name: ParameterName, condition: Condition
 ) -> None:

@@ -63,7 +63,7 @@ async def _held(uow: UnitOfWork, project: str) -> ProjectOut:
         **documented(400, 413, 415),
     },
 )
-@needs(Permission.PROJECT_MANAGE, project_may_be_missing=True)
+@needs(Permission.PROJECT_MANAGE, project_may_be_missing=True, audit="project.set")
 async def put_project(
     shoal: Shoal, project: NewName, body: Annotated[ProjectIn, Body()], condition: Condition
 ) -> ProjectOut:

@@ -29,7 +29,7 @@ PurgeId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[3])]
     status_code=202,
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.HISTORY_PURGE)
+@needs(Permission.HISTORY_PURGE, audit="purge.request")
 async def post_purge(
     shoal: Shoal, caller: Calling, body: Annotated[PurgeIn, Body()], response: Response
 ) -> PurgeOut:

@@ -7,6 +7,7 @@ from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from shoal.api.access.guard import needs
+from shoal.api.access.recording import Recording
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.resources import DeletedOut, ResourceOut
@@ -101,9 +102,10 @@ async def list_resource_versions(
     },
     openapi_extra={"requestBody": {"required": True, "content": _CONTENT}},
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="resource.set")
 async def upload_resource(
     shoal: Shoal,
+    record: Recording,
     project: ProjectName,
     path: FilePath,
     request: Request,
@@ -125,7 +127,9 @@ async def upload_resource(
     if problem := path_problem(path):
         raise InvalidRequest([FieldError("path", problem)])
     shoal.resources.check_size(request.headers.get("content-length", ""))
-    stored, is_new = await shoal.resources.put(project, path, request.stream(), expected_version)
+    stored, is_new = await shoal.resources.put(
+        project, path, request.stream(), expected_version, record
+    )
     if is_new:
         response.status_code = 201
     return ResourceOut.model_validate(stored)
@@ -166,7 +170,7 @@ async def download_resource(
     summary="Delete a resource",
     responses=documented(404),
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="resource.delete")
 async def delete_resource(shoal: Shoal, project: ProjectName, path: FilePath) -> DeletedOut:
     """Deletes a file; with a slash at the end of the path, all files below the folder.
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Body, Path, Query
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
+from shoal.api.access.guard import NOTHING, needs
 from shoal.api.operations.authoring.timetables import days_of, schedule_out, timetable_of
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
@@ -133,7 +133,7 @@ async def resume_schedule(shoal: Shoal, schedule_id: ScheduleId) -> ScheduleOut:
     summary="Show when a schedule would fire",
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, audit=NOTHING)
 async def preview_expression(shoal: Shoal, body: Annotated[PreviewIn, Body()]) -> PreviewOut:
     """As for a schedule that exists; nothing is stored."""
     try:

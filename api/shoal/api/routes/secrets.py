@@ -1,11 +1,11 @@
 """Secrets of projects. Their values come in here and never leave: they are written, not read."""
 
-import asyncio
 from typing import Annotated
 
 from fastapi import Body, Path, Response
 
 from shoal.api.access.guard import needs
+from shoal.api.operations.rotation import seal
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.project_values import SecretIn, SecretOut, secret_problems
@@ -64,7 +64,7 @@ async def _stored(uow: UnitOfWork, project: str, name: str) -> SecretOut:
         **documented(400, 404, 413, 415),
     },
 )
-@needs(Permission.CONNECTION_EDIT)
+@needs(Permission.CONNECTION_EDIT, audit="secret.set")
 async def put_secret(
     shoal: Shoal,
     project: ProjectName,
@@ -76,20 +76,23 @@ async def put_secret(
     value = body.value.get_secret_value()
     if problems := list(secret_problems(value)):
         raise InvalidRequest([FieldError("value", problem) for problem in problems])
-    ciphertext = await asyncio.to_thread(shoal.vault.seal, project, name, value)
-    async with shoal.database.unit_of_work() as uow:
-        await uow.projects.require(project)
-        await condition.check(lambda: _stored(uow, project, name))
-        is_new = await uow.secrets.put(project, name, ciphertext, shoal.clock())
-        stored = await _stored(uow, project, name)
-        await uow.commit()
-    return condition.answer(stored, is_new=is_new)
+    while True:
+        ciphertext, key = await seal(shoal.database, shoal.vault, project, name, value)
+        async with shoal.database.unit_of_work() as uow:
+            if not await uow.sealing.holds(key):
+                continue  # the keys were rotated just now
+            await uow.projects.require(project)
+            await condition.check(lambda: _stored(uow, project, name))
+            is_new = await uow.secrets.put(project, name, ciphertext, shoal.clock())
+            stored = await _stored(uow, project, name)
+            await uow.commit()
+        return condition.answer(stored, is_new=is_new)
 
 
 @router.delete(
     _OF_PROJECT + "/{name}", summary="Delete a secret", status_code=204, responses=documented(404)
 )
-@needs(Permission.CONNECTION_EDIT)
+@needs(Permission.CONNECTION_EDIT, audit="secret.delete")
 async def delete_secret(
     shoal: Shoal, project: ProjectName, name: SecretName, condition: Condition
 ) -> None:

@@ -14,13 +14,18 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from shoal.api.access.authentication import authenticate, documented_credentials
-from shoal.api.access.guard import THINGS, judged_of, permission_of
+from shoal.api.access.callers import caller_of
+from shoal.api.access.guard import NOTHING, THINGS, action_of, judged_of, permission_of
+from shoal.api.access.recording import Record, address_of
+from shoal.api.services import services_of
 from shoal.api.web.body import MAX_BODY_BYTES, JsonRequest
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.preconditions import STATUSES, is_conditional
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import OF_PROJECT
 from shoal.core.hints import MOST_MISTAKES, Hints
+
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class BoundedRoute(APIRoute):
@@ -76,13 +81,17 @@ class StrictRoute(BoundedRoute):
         permission = permission_of(endpoint)
         if permission is None:
             raise TypeError(f"{path}: put @needs(Permission.…) on {endpoint.__name__}")
+        action = action_of(endpoint)
         options["openapi_extra"] = {
             **(options.get("openapi_extra") or {}),
             "x-permission": str(permission),
+            **({} if action in (None, NOTHING) else {"x-audit": action}),
         }
         if is_conditional(endpoint):
             options["responses"] = {**documented(*STATUSES), **(options.get("responses") or {})}
         super().__init__(path, endpoint, **options)
+        if action is None and (self.methods or set()) - _SAFE_METHODS:
+            raise TypeError(f"{path}: put audit='noun.verb' into @needs of {endpoint.__name__}")
         names = self.param_convertors.keys()
         if permission in OF_PROJECT and names and not names & THINGS.keys():
             raise TypeError(f"{path}: nothing in it says which project it is about")
@@ -92,6 +101,13 @@ class StrictRoute(BoundedRoute):
     async def admit(self, request: Request) -> None:
         """Find out who calls. Raises Unauthorized, CrossSite."""
         request.state.caller = await authenticate(request)
+        request.state.record = Record(
+            services_of(request).auditor,
+            caller_of(request),
+            address_of(request),
+            getattr(request.state, "request_id", ""),
+            is_reading=request.method in _SAFE_METHODS,
+        )
 
 
 _VERBS = {"post": "create", "patch": "change"}

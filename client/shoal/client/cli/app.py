@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from shoal.client.cli.access import (
+    audit,
     grants,
     groups,
     members,
@@ -19,7 +20,7 @@ from shoal.client.cli.authoring import drafts, exchange, lifecycle, versions
 from shoal.client.cli.backfills import show as backfills
 from shoal.client.cli.backfills import start as backfill
 from shoal.client.cli.cluster import commands as cluster
-from shoal.client.cli.cluster import environments, purging, status
+from shoal.client.cli.cluster import environments, purging, rotation, status
 from shoal.client.cli.exits import EPILOG
 from shoal.client.cli.runs import bulk, comparing, labels, logs, task, why
 from shoal.client.cli.runs import request as requesting
@@ -80,6 +81,7 @@ def build() -> typer.Typer:
         status,
         environments,
         purging,
+        rotation,
         cluster,
         signing,
         whoami,
@@ -90,6 +92,7 @@ def build() -> typer.Typer:
         service_accounts,
         users,
         groups,
+        audit,
     ):
         module.register(app)
     return app

@@ -24,6 +24,7 @@ from shoal.client.rest.operations.generated.operations import Operations
 from shoal.client.rest.paths import part, workflow_path
 from shoal.client.rest.project.concurrency import ConcurrencyCalls
 from shoal.client.rest.project.data_sources import DataSourceCalls
+from shoal.client.rest.project.keys import KeyCalls
 from shoal.client.rest.project.resources import ResourceCalls
 from shoal.client.rest.project.values import ValueCalls
 from shoal.client.rest.purges import PurgeCalls
@@ -75,6 +76,7 @@ class ShoalClient(
     ScheduleCalls,
     BackfillCalls,
     ValueCalls,
+    KeyCalls,
     DataSourceCalls,
     ConcurrencyCalls,
     EnvironmentCalls,

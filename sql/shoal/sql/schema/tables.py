@@ -53,6 +53,7 @@ from shoal.sql.schema.upkeep import (
     purge,
     purge_part,
     quarantine,
+    sealing,
 )
 
 __all__ = [
@@ -96,6 +97,7 @@ __all__ = [
     "resource",
     "row_id",
     "schedule",
+    "sealing",
     "secret",
     "task_instance",
     "workflow",

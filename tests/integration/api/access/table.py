@@ -37,6 +37,13 @@ signed-in        GET    /environments
 signed-in        GET    /environments/{name}
 environment.edit PUT    /environments/{name}
 environment.edit DELETE /environments/{name}
+secrets.rotate   GET    /secrets-keys
+secrets.rotate   POST   /secrets-keys/rotation
+audit.read       GET    /audit
+audit.read       GET    /audit-head
+audit.read       GET    /audit-chain
+history.purge    POST   /audit-prunes
+project.manage   GET    /projects/{project}/audit
 user.manage      GET    /users
 user.manage      POST   /users
 user.manage      GET    /users/{name}
@@ -167,6 +174,7 @@ NEEDS: Mapping[Route, str] = {
 }
 PLATFORM = frozenset(
     {"user.manage", "cluster.read", "history.purge", "project.create", "environment.edit"}
+    | {"audit.read", "secrets.rotate"}
 )
 HOLDS: Mapping[str, frozenset[str]] = {
     "reader": frozenset({"project.read"}),
@@ -215,6 +223,8 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
     ("PATCH", "/users/{name}"): lambda _: {"is_admin": True},
     ("POST", "/groups"): lambda _: {"name": "evil"},
     ("PATCH", "/groups/{name}"): lambda _: {"description": "d"},
+    ("POST", "/secrets-keys/rotation"): lambda _: {"begin": False},
+    ("POST", "/audit-prunes"): lambda _: {"before": "2020-01-01T00:00:00Z"},
     ("POST", "/purges"): lambda made: {"project": made["project"]},
     ("PUT", "/environments/{name}"): lambda _: {"setup": "true"},
     ("PUT", "/projects/{project}/grants/{taker}"): lambda _: {"what": "run"},

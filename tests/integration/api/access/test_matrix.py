@@ -18,16 +18,20 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from sqlalchemy import text
 
+from shoal.api.access.auditor import Auditor
 from shoal.api.access.identities import LOOK_S
 from shoal.api.app import create_app
 from shoal.api.settings import ApiSettings
 from shoal.api.web.description import describe, resolve
+from shoal.core.access.audit.entries import NewEntry
+from shoal.core.access.permissions import OF_PROJECT
 from shoal.core.access.principals import EVERYTHING
 from shoal.core.logic.children import MapParams, SubWorkflowParams
 from shoal.core.logic.dependent import Params as DependentParams
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import create_key
 from shoal.sql import UnitOfWork
+from shoal.sql.repositories.access.audit import Audit
 from shoal.sql.schema.tables import metadata
 from tests.integration.api.access.people import Person, account, people, session, token
 from tests.integration.api.access.table import (
@@ -102,6 +106,9 @@ async def world(module_cluster: ClusterSettings) -> AsyncIterator[World]:
     """What all tests of this module look at; none of them changes it."""
     create_key(module_cluster.secrets_key_file)
     settings = ApiSettings(port=0, heartbeat_s=0.2)
+    patch = pytest.MonkeyPatch()
+    patch.setattr(Auditor, "GATHER_S", 3600.0)  # refusals are stored later, by themselves
+    patch.setattr(Auditor, "IDLE_S", 3600.0)
     async with opened(module_cluster, settings) as services, in_process(services) as api:
         await _leave_out_ids(api)
         alpha = await stocked(api, ALPHA, "word-of-alpha")
@@ -117,6 +124,7 @@ async def world(module_cluster: ClusterSettings) -> AsyncIterator[World]:
         file = module_cluster.database.removeprefix("sqlite:///")
         app = create_app(services)
         yield World(api, file, found, made, app, describe(app))
+    patch.undo()
 
 
 async def _leave_out_ids(api: Api) -> None:
@@ -193,7 +201,8 @@ async def test_every_parameter_of_a_query_that_names_a_thing_filters_a_list(worl
         for one in operation.get("parameters", []):
             if one["in"] == "query" and _names_a_thing(one["name"]):
                 assert one["name"] in QUERIES, (route, one["name"])
-                assert route[1] in (*LISTS, *FILTERED, "/events"), route
+                is_of_platform = NEEDS[route] == "audit.read"
+                assert route[1] in (*LISTS, *FILTERED, "/events") or is_of_platform, route
 
 
 async def test_every_field_of_a_body_that_names_a_thing_is_known(world: World) -> None:
@@ -329,6 +338,52 @@ async def test_callers_that_may_are_let_through(
                     if f"word-of-{name}" in answer.text and not person.sees(name)
                 ]
     assert not failures, "\n".join(failures[:40])
+    assert unchanged()
+
+
+UNCHANGING = {("POST", "/schedules/preview"), ("POST", "/login")}
+
+
+async def test_every_route_that_changes_something_names_its_action(world: World) -> None:
+    for route, operation in _operations(world):
+        is_changing = route[0] not in ("GET", "HEAD") and route not in UNCHANGING
+        assert is_changing is ("x-audit" in operation) or route[0] == "GET", route
+
+
+async def test_every_change_that_is_committed_brings_its_entry(
+    world: World, unchanged: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries: list[NewEntry] = []
+    commits = 0
+
+    async def taken_back(uow: UnitOfWork) -> None:
+        nonlocal commits
+        commits += 1
+        if uow._recorder is not None:
+            await uow._recorder(uow)
+
+    async def add(_: Audit, new: list[NewEntry]) -> None:
+        entries.extend(new)
+
+    monkeypatch.setattr(UnitOfWork, "commit", taken_back)
+    monkeypatch.setattr(Audit, "add", add)
+    boss, asked, operations = world.person("boss"), 0, dict(_operations(world))
+    for route, permission in NEEDS.items():
+        if route[0] == "GET" or route in UNCHANGING or route[1].endswith("/test"):
+            continue
+        if "resource-contents" in route[1]:
+            continue  # nothing is committed, so a file would stay
+        entries.clear()
+        commits = 0
+        answer = await world.send(boss, ask(route, world.made[ALPHA]))
+        if answer.is_success and commits:
+            asked += 1
+            [entry] = entries
+            action = operations[route]["x-audit"]
+            assert entry.action == action or action == "command.request", route
+            assert entry.principal == boss.name
+            assert entry.project == (ALPHA if permission in OF_PROJECT else entry.project), route
+    assert asked > 20
     assert unchanged()
 
 

@@ -66,7 +66,7 @@ async def login(
 
 
 @router.post("/logout", summary="Sign out", status_code=204)
-@needs(Permission.SIGNED_IN)
+@needs(Permission.SIGNED_IN, audit="session.end")
 async def logout(shoal: Shoal, caller: Calling, response: Response) -> None:
     """Ends the session that asks. A token stays what it is: revoke it instead."""
     signed = caller.signed_in
@@ -112,7 +112,7 @@ async def get_me(shoal: Shoal, caller: Calling) -> MeOut:
     status_code=204,
     responses=documented(400, 413, 415, 429),
 )
-@needs(Permission.SIGNED_IN)
+@needs(Permission.SIGNED_IN, audit="password.change")
 async def change_password(
     shoal: Shoal, caller: Calling, request: Request, body: Annotated[PasswordIn, Body()]
 ) -> None:
@@ -177,7 +177,7 @@ async def list_sessions(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.SIGNED_IN)
+@needs(Permission.SIGNED_IN, audit="session.end")
 async def end_session(shoal: Shoal, caller: Calling, session_id: SessionId) -> None:
     """Signs a browser out, within a second."""
     async with shoal.database.unit_of_work() as uow:
@@ -204,7 +204,7 @@ async def list_tokens(
     status_code=201,
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.SIGNED_IN)
+@needs(Permission.SIGNED_IN, audit="token.add")
 async def post_token(
     shoal: Shoal, caller: Calling, body: Annotated[TokenIn, Body()]
 ) -> NewTokenOut:
@@ -226,7 +226,7 @@ async def post_token(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.SIGNED_IN)
+@needs(Permission.SIGNED_IN, audit="token.revoke")
 async def revoke_token(shoal: Shoal, caller: Calling, token_id: TokenId) -> None:
     """Makes it worthless, within a second."""
     async with shoal.database.unit_of_work() as uow:

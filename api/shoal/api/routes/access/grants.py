@@ -72,7 +72,7 @@ async def _stored(uow: UnitOfWork, project_id: int, taker: str) -> GrantOut:
         **documented(400, 404, 413, 415),
     },
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="grant.set")
 async def put_grant(
     shoal: Shoal,
     project: ProjectName,
@@ -96,7 +96,7 @@ async def put_grant(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="grant.remove")
 async def delete_grant(
     shoal: Shoal, project: ProjectName, taker: Taker, condition: Condition
 ) -> None:

@@ -42,7 +42,7 @@ async def list_groups(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) ->
     status_code=201,
     responses=documented(400, 409, 413, 415),
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="group.add")
 async def post_group(shoal: Shoal, body: Annotated[GroupIn, Body()]) -> GroupOut:
     """A group without members; owners of projects give it roles."""
     async with shoal.database.unit_of_work() as uow:
@@ -64,7 +64,7 @@ async def _held(uow: UnitOfWork, name: str) -> GroupOut:
 
 
 @router.patch("/groups/{name}", summary="Change a group", responses=documented(400, 404, 413, 415))
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="group.change")
 async def patch_group(
     shoal: Shoal, name: GroupName, body: Annotated[GroupChange, Body()], condition: Condition
 ) -> GroupOut:
@@ -80,7 +80,7 @@ async def patch_group(
 @router.delete(
     "/groups/{name}", summary="Delete a group", status_code=204, responses=documented(404)
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="group.delete")
 async def delete_group(shoal: Shoal, name: GroupName, condition: Condition) -> None:
     """Its members lose the roles that they had by it, within a second."""
     async with shoal.database.unit_of_work() as uow:
@@ -98,7 +98,7 @@ async def delete_group(shoal: Shoal, name: GroupName, condition: Condition) -> N
         **documented(404),
     },
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="group.add-member")
 async def put_group_member(
     shoal: Shoal, name: GroupName, member: MemberName, response: Response
 ) -> GroupOut:
@@ -119,7 +119,7 @@ async def put_group_member(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="group.remove-member")
 async def delete_group_member(shoal: Shoal, name: GroupName, member: MemberName) -> None:
     """It loses the roles that it had by the group alone, within a second."""
     async with shoal.database.unit_of_work() as uow:

@@ -70,7 +70,7 @@ async def _stored(uow: UnitOfWork, project_id: int, kind: HolderKind, name: str)
         **documented(400, 404, 413, 415),
     },
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="member.set")
 async def put_member(
     shoal: Shoal,
     project: ProjectName,
@@ -95,7 +95,7 @@ async def put_member(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="member.remove")
 async def delete_member(
     shoal: Shoal, project: ProjectName, kind: Kind, name: MemberName, condition: Condition
 ) -> None:

@@ -62,7 +62,7 @@ async def list_service_accounts(
     status_code=201,
     responses=documented(400, 404, 409, 413, 415),
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="service-account.add")
 async def post_service_account(
     shoal: Shoal, project: ProjectName, body: Annotated[ServiceAccountIn, Body()]
 ) -> AccountOut:
@@ -83,7 +83,7 @@ async def post_service_account(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="service-account.disable")
 async def disable_service_account(shoal: Shoal, project: ProjectName, name: Name) -> None:
     """All its tokens are worthless within a second. Its name is not given again."""
     async with shoal.database.unit_of_work() as uow:
@@ -112,7 +112,7 @@ async def list_service_account_tokens(
     status_code=201,
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="token.add")
 async def post_service_account_token(
     shoal: Shoal, project: ProjectName, name: Name, body: Annotated[TokenIn, Body()]
 ) -> NewTokenOut:
@@ -128,7 +128,7 @@ async def post_service_account_token(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="token.revoke")
 async def revoke_service_account_token(
     shoal: Shoal, project: ProjectName, name: Name, token_id: TokenId
 ) -> None:

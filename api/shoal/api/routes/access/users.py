@@ -52,7 +52,7 @@ async def list_users(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) -> 
     status_code=201,
     responses=documented(400, 409, 413, 415, 429),
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="user.add")
 async def post_user(shoal: Shoal, body: Annotated[UserIn, Body()]) -> NewUserOut:
     """The password is for the first sign-in alone: it has to be changed then."""
     if key_of(body.name) in RESERVED_NAMES:
@@ -87,7 +87,7 @@ async def get_user(shoal: Shoal, name: UserName, response: Response) -> AccountO
     summary="Change a user",
     responses=documented(400, 404, 409, 413, 415),
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="user.change")
 async def patch_user(
     shoal: Shoal,
     caller: Calling,
@@ -126,7 +126,7 @@ async def patch_user(
     summary="Give a user another password",
     responses=documented(404, 429),
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="user.reset-password")
 async def reset_user_password(shoal: Shoal, name: UserName) -> NewUserOut:
     """Makes a random password, to be changed at the next sign-in; sessions and tokens end."""
     hashed, made = await hashed_or_random(shoal, name, None)
@@ -204,7 +204,7 @@ async def list_user_tokens(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="token.revoke")
 async def revoke_user_token(shoal: Shoal, name: UserName, token_id: TokenId) -> None:
     """Makes it worthless, within a second."""
     async with shoal.database.unit_of_work() as uow:
