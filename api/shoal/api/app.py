@@ -25,7 +25,17 @@ from shoal.api.routes import (
     schedules,
     secrets,
 )
-from shoal.api.routes.workflows import drafts, exchange, lifecycle, published, versions
+from shoal.api.routes.access import (
+    account,
+    audit,
+    grants,
+    groups,
+    members,
+    secrets_keys,
+    service_accounts,
+    sign_in,
+    users,
+)
 from shoal.api.routes.runs import (
     bulk,
     counts,
@@ -38,17 +48,7 @@ from shoal.api.routes.runs import (
     tasks,
     why,
 )
-from shoal.api.routes.access import (
-    account,
-    audit,
-    grants,
-    groups,
-    members,
-    secrets_keys,
-    service_accounts,
-    sign_in,
-    users,
-)
+from shoal.api.routes.workflows import drafts, exchange, lifecycle, published, versions
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
 from shoal.api.web.description import describe

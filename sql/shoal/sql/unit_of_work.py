@@ -14,10 +14,10 @@ from shoal.sql.repositories.access.homes import Homes
 from shoal.sql.repositories.access.members import Members
 from shoal.sql.repositories.access.principals import Principals
 from shoal.sql.repositories.access.rights import Rights
+from shoal.sql.repositories.access.sign_ins import SignIns
 from shoal.sql.repositories.authoring.drafts import Drafts
 from shoal.sql.repositories.authoring.lifecycle import Lifecycle
 from shoal.sql.repositories.authoring.references import References
-from shoal.sql.repositories.access.sign_ins import SignIns
 from shoal.sql.repositories.definitions.backfills import Backfills
 from shoal.sql.repositories.definitions.calendars import Calendars
 from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups

@@ -3,8 +3,8 @@
 from tests.mutations.catalogue import (
     access,
     admission,
-    authoring,
     audit,
+    authoring,
     backfills,
     children,
     claims,

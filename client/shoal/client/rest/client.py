@@ -41,7 +41,6 @@ from shoal.client.rest.types import (
     ProjectJson,
     PublishJson,
     TaskDetailJson,
-    TaskInstanceJson,
     TaskTypeJson,
     WhyJson,
     WorkflowDetailJson,
