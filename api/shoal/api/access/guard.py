@@ -64,13 +64,12 @@ class ReadsProjects(Protocol):
 
 
 def needs(
-    permission: Permission, *, project_may_be_missing: bool = False
-, *, audit: str | None = None) -> Callable[[Handler], Handler]:
+    permission: Permission, *, audit: str | None = None, project_may_be_missing: bool = False
+) -> Callable[[Handler], Handler]:
     """Return a decorator for the handler of a route whose callers need ``permission``.
 
     The project that the path names is there when the handler begins, unless the handler itself
     looks: none is made on the way to something else.
-    
 
     ``audit``: the action that the audit calls it by, as noun.verb; ``NOTHING`` for a POST that
     changes nothing. A GET with an action is noted, too, but many of a minute are counted.
@@ -100,10 +99,10 @@ def needs(
                         thing,
                         key,
                     )
-            for name in _read(values):
-                await caller.require(Permission.PROJECT_READ, Thing.PROJECT, name)
-            if "project" in in_path and not project_may_be_missing:
-                await caller.require_there(Thing.PROJECT, values["project"])
+                for name in _read(values):
+                    await caller.require(Permission.PROJECT_READ, Thing.PROJECT, name)
+                if "project" in in_path and not project_may_be_missing:
+                    await caller.require_there(Thing.PROJECT, values["project"])
             except (Forbidden, NotFound):
                 record.refused(permission)
                 raise

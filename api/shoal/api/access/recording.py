@@ -8,7 +8,7 @@ cannot forget it. What is stored by other means takes the record as an argument.
 import hashlib
 import json
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
@@ -71,6 +71,13 @@ class Record:
             name: value for name, value in kept.items() if len(json.dumps(value)) <= _LONGEST
         }
 
+    def about_one(self, action: str, thing: Thing, key: int) -> "Record":
+        """Return the record of one thing among those of a request that is about many."""
+        detail = dict(self.detail)
+        return replace(
+            self, action=action, project="", object=str(key), thing=(thing, key), detail=detail
+        )
+
     async def __call__(self, uow: UnitOfWork) -> None:
         """Store the entry in a transaction that is about to be committed."""
         await uow.audit.add([await self.entry(uow)])
@@ -122,6 +129,11 @@ class Record:
             object=self.object,
             detail=detail,
         )
+
+
+def action_of_command(kind: str) -> str:
+    """Return what the audit calls a request for a type of command."""
+    return f"command.{kind.lower().replace('_', '-')}"
 
 
 def address_of(request: Request) -> str:

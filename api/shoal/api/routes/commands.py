@@ -8,7 +8,7 @@ from fastapi import Body, Header, Path, Query, Response
 
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
-from shoal.api.access.recording import Record, Recording
+from shoal.api.access.recording import Record, Recording, action_of_command
 from shoal.api.operations.commanding import check_shape, new_command, same_request
 from shoal.api.schemas.commands import LONGEST_KEY, CommandIn, CommandOut
 from shoal.api.schemas.common import ONE_LINE
@@ -63,7 +63,7 @@ async def post_command(
     # changes in between, the master that carries the command out judges again.
     async with shoal.database.unit_of_work(read_only=True) as uow:
         new = await new_command(uow, body, key, shoal.partitions, caller)
-    record.action = f"command.{body.type.lower().replace('_', '-')}"
+    record.action = action_of_command(body.type)
     return await accept(shoal, new, response, record)
 
 

@@ -105,7 +105,7 @@ async def preview_schedule(
 @router.post(
     "/schedules/{schedule_id}/pause", summary="Pause a schedule", responses=documented(404)
 )
-@needs(Permission.RUN_OPERATE)
+@needs(Permission.RUN_OPERATE, audit="schedule.pause")
 async def pause_schedule(shoal: Shoal, schedule_id: ScheduleId) -> ScheduleOut:
     """It does not fire until it is resumed, whatever is published meanwhile."""
     async with shoal.database.unit_of_work() as uow:
@@ -118,7 +118,7 @@ async def pause_schedule(shoal: Shoal, schedule_id: ScheduleId) -> ScheduleOut:
 @router.post(
     "/schedules/{schedule_id}/resume", summary="Resume a schedule", responses=documented(404)
 )
-@needs(Permission.RUN_OPERATE)
+@needs(Permission.RUN_OPERATE, audit="schedule.resume")
 async def resume_schedule(shoal: Shoal, schedule_id: ScheduleId) -> ScheduleOut:
     """It fires from now on, if its definition has it enabled; nothing is made up for."""
     async with shoal.database.unit_of_work() as uow:

@@ -377,8 +377,8 @@ _MEANINGS: Mapping[int, str] = {
     404: "Something that the request names does not exist, or not for the caller.",
     408: "The body came to a halt.",
     409: "The present state does not allow it.",
-    412: "The state is not the one that the request is about; `current` is that of now.",
-    412: "What the request means is not what its digest was given for.",
+    412: "The state is not the one that the request, or its digest, is about; `current` is that of "
+    "now, where it is one thing.",
     413: "The body is too large: more than 8 MiB, or than a resource may have.",
     415: "The body is not application/json.",
     416: "The log has no such bytes.",

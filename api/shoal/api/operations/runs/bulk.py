@@ -2,11 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 from shoal.api.access.callers import Caller
+from shoal.api.access.recording import Record, action_of_command
 from shoal.api.operations.commanding import new_command, same_request
 from shoal.api.operations.runs.previewing import Preview, preview
 from shoal.api.schemas.bulk import MOST_ITEMS, BulkIn
@@ -63,7 +64,7 @@ async def judged(
     shoal: Services, caller: Caller, body: BulkIn, ids: Sequence[int], key: str
 ) -> list[Item]:
     """Return the command for each id, or why there can be none for the caller."""
-    thing = Thing.TASK_INSTANCE if body.is_about_tasks else Thing.INSTANCE
+    thing = _thing(body)
     await caller.look_up(thing, ids)
     found = []
     async with shoal.database.unit_of_work(read_only=True) as uow:
@@ -78,6 +79,15 @@ async def judged(
                     raise
                 found.append(Item(one, error=error))
     return found
+
+
+def record_of(record: Record, body: BulkIn, one: int) -> Record:
+    """Return the record of the command for one id."""
+    return record.about_one(action_of_command(body.type), _thing(body), one)
+
+
+def _thing(body: BulkIn) -> Thing:
+    return Thing.TASK_INSTANCE if body.is_about_tasks else Thing.INSTANCE
 
 
 async def previewed(shoal: Services, items: Sequence[Item]) -> list[Item]:
@@ -105,13 +115,15 @@ async def _previews(shoal: Services, uow: UnitOfWork, items: Sequence[Item]) -> 
             yield Item(item.id, item.new, preview=found)
 
 
-async def stored(shoal: Services, items: Sequence[Item]) -> list[Item]:
+async def stored(
+    shoal: Services, items: Sequence[Item], record_of: Callable[[int], Record]
+) -> list[Item]:
     """Store the commands, those of one request together; return the items with them."""
 
     async def store(item: Item) -> Item:
         if item.new is None:
             return item
-        command, is_new = await shoal.intake.add(item.new)
+        command, is_new = await shoal.intake.add(item.new, record_of(item.id))
         if not is_new and not same_request(command, item.new):
             return Item(item.id, error=KeyReused(_reused(item.new.idempotency_key, command.id)))
         return Item(item.id, item.new, command=command)

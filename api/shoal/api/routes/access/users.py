@@ -146,7 +146,7 @@ async def reset_user_password(shoal: Shoal, name: UserName) -> NewUserOut:
     summary="Let a user sign in elsewhere",
     responses=documented(400, 404, 409, 413, 415),
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="user.link")
 async def put_identity(
     shoal: Shoal, name: UserName, body: Annotated[IdentityIn, Body()]
 ) -> AccountOut:
@@ -172,7 +172,7 @@ async def put_identity(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="user.unlink")
 async def delete_identity(shoal: Shoal, name: UserName) -> None:
     """Its sessions and tokens end, and it leaves the groups that the issuer has put it into."""
     async with shoal.database.unit_of_work() as uow:

@@ -1,14 +1,24 @@
 """One request about many runs or tasks, with a preview."""
 
 import uuid
+from functools import partial
 from typing import Annotated
 
 from fastapi import Body, Query, Response
 
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
+from shoal.api.access.recording import Recording
 from shoal.api.operations.commanding import check_shape
-from shoal.api.operations.runs.bulk import Item, digest_of, judged, meant, previewed, stored
+from shoal.api.operations.runs.bulk import (
+    Item,
+    digest_of,
+    judged,
+    meant,
+    previewed,
+    record_of,
+    stored,
+)
 from shoal.api.operations.runs.previewing import Preview
 from shoal.api.routes.commands import IdempotencyKey
 from shoal.api.routes.runs.filters import Instances
@@ -21,11 +31,12 @@ from shoal.api.schemas.bulk import (
     TouchedTask,
 )
 from shoal.api.services import Shoal
-from shoal.api.web.errors import INTERNAL, FieldError, InvalidRequest, PreviewOutdated
+from shoal.api.web.errors import INTERNAL, FieldError, Forbidden, InvalidRequest, PreviewOutdated
 from shoal.api.web.problems import documented, kind_of
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.runs.filters import InstanceFilter
+from shoal.sql.errors import NotFound
 
 router = strict_router("commands")
 
@@ -38,13 +49,14 @@ MOST_TASKS = 100  # of one item that a preview names
     status_code=202,
     responses=documented(400, 412, 413, 415),
 )
-@needs(Permission.RUN_OPERATE)
+@needs(Permission.RUN_OPERATE, audit="command.request")
 async def post_bulk(
     shoal: Shoal,
     caller: Calling,
     wanted: Instances,
     body: Annotated[BulkIn, Body()],
     response: Response,
+    record: Recording,
     dry_run: Annotated[bool, Query(description="Only say what it would touch.")] = False,
     idempotency_key: IdempotencyKey = None,
 ) -> BulkOut:
@@ -64,11 +76,14 @@ async def post_bulk(
             "of; look at a new preview (dry_run=true), and take its digest"
         )
     items = await judged(shoal, caller, body, ids, idempotency_key or str(uuid.uuid4()))
+    for item in items:
+        if isinstance(item.error, Forbidden | NotFound):
+            record_of(record, body, item.id).refused(Permission.RUN_OPERATE)
     if dry_run:
         response.status_code = 200
         items = await previewed(shoal, items)
     else:
-        items = await stored(shoal, items)
+        items = await stored(shoal, items, partial(record_of, record, body))
         shoal.feed.poll_soon()
     return BulkOut(digest=digest, is_more=is_more, items=[_out(one) for one in items])
 

@@ -20,7 +20,7 @@ router = strict_router("instances")
     summary="Change the labels of an instance",
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.RUN_OPERATE)
+@needs(Permission.RUN_OPERATE, audit="labels.change")
 async def change_labels(
     shoal: Shoal, instance_id: InstanceId, body: Annotated[LabelChanges, Body()]
 ) -> LabelsOut:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Body, Path, Query, Response
 
-from shoal.api.access.guard import needs
+from shoal.api.access.guard import NOTHING, needs
 from shoal.api.operations.commanding import check_parameters, check_tasks
 from shoal.api.operations.runs.rendering import Start, planned, rendered
 from shoal.api.operations.runs.timeline import critical_path, seconds
@@ -49,7 +49,7 @@ router = strict_router("instances")
     response_model=StartPreview,
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, audit=NOTHING)
 async def preview_start(shoal: Shoal, body: Annotated[StartPreviewIn, Body()]) -> Response:
     """The version, the parameters, the tasks and what each would get, for a date. Stores nothing.
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import Body, Query, Response
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
+from shoal.api.access.guard import NOTHING, needs
 from shoal.api.operations.authoring.checking import check, problems_there
 from shoal.api.operations.authoring.planning import plan_of
 from shoal.api.operations.authoring.publishing import answered, detail, published, tag_of
@@ -96,7 +96,7 @@ async def get_draft(
         **documented(400, 404, 409, 413, 415),
     },
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="draft.save")
 async def put_draft(
     shoal: Shoal,
     caller: Calling,
@@ -134,7 +134,7 @@ async def put_draft(
 
 
 @router.delete(_DRAFT, summary="Discard a draft", status_code=204, responses=documented(404, 409))
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="draft.discard")
 async def delete_draft(
     shoal: Shoal, caller: Calling, project: ProjectName, name: WorkflowName, condition: Condition
 ) -> None:
@@ -151,7 +151,7 @@ async def delete_draft(
     summary="Check a definition",
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit=NOTHING)
 async def validate_workflow(
     shoal: Shoal, project: ProjectName, name: NewName, body: Annotated[DefinitionIn, Body()]
 ) -> ValidationOut:
@@ -180,7 +180,7 @@ async def validate_workflow(
     response_model=WorkflowPlanOut,
     responses=documented(400, 404, 409, 413, 415),
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit=NOTHING)
 async def plan_workflow(
     shoal: Shoal,
     caller: Calling,
@@ -208,7 +208,7 @@ async def plan_workflow(
         **documented(404, 409),
     },
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="workflow.publish")
 async def publish_draft(
     shoal: Shoal, caller: Calling, project: ProjectName, name: NewName, condition: Condition
 ) -> Response:

@@ -81,7 +81,7 @@ async def export_project(
     response_model=ImportOut,
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="project.import")
 async def import_project(
     shoal: Shoal,
     caller: Calling,

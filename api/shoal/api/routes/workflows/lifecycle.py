@@ -82,7 +82,7 @@ async def get_hanging(
 @router.delete(
     _WORKFLOW, summary="Delete a workflow", status_code=204, responses=documented(404, 409)
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="workflow.delete")
 async def delete_workflow(
     shoal: Shoal,
     caller: Calling,
@@ -121,7 +121,7 @@ async def delete_workflow(
     summary="Rename a workflow",
     responses=documented(400, 404, 409, 413, 415),
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="workflow.rename")
 async def rename_workflow(
     shoal: Shoal,
     caller: Calling,
@@ -169,7 +169,7 @@ async def rename_workflow(
     status_code=201,
     responses=documented(400, 404, 409, 413, 415),
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="workflow.copy")
 async def copy_workflow(
     shoal: Shoal,
     caller: Calling,
@@ -202,7 +202,7 @@ async def copy_workflow(
 
 
 @router.post(_WORKFLOW + "/archive", summary="Archive a workflow", responses=documented(404))
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="workflow.archive")
 async def archive_workflow(
     shoal: Shoal, project: ProjectName, name: WorkflowName, condition: Condition
 ) -> WorkflowOut:
@@ -218,7 +218,7 @@ async def archive_workflow(
     summary="Take a workflow out of the archive",
     responses=documented(404),
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="workflow.unarchive")
 async def unarchive_workflow(
     shoal: Shoal, project: ProjectName, name: WorkflowName, condition: Condition
 ) -> WorkflowOut:

@@ -138,7 +138,7 @@ def _place(cursor: str | None, sort: Order) -> Place | None:
         **documented(400, 404, 409, 413, 415),
     },
 )
-@needs(Permission.PROJECT_EDIT, project_may_be_missing=True)
+@needs(Permission.PROJECT_EDIT, audit="workflow.publish", project_may_be_missing=True)
 async def publish(
     shoal: Shoal,
     caller: Calling,

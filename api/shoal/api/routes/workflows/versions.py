@@ -118,7 +118,7 @@ async def diff_versions(
         **documented(404, 409),
     },
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="workflow.restore")
 async def restore_version(
     shoal: Shoal,
     caller: Calling,
