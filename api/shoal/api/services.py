@@ -1,9 +1,10 @@
 """What the request handlers work with: one object, built in ``main``, passed in."""
 
 import asyncio
+from copy import copy
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Self
 
 from fastapi import Depends, Request
 
@@ -27,7 +28,7 @@ from shoal.coordination.cluster.owners import Owners
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session.session import ZkSession
 from shoal.runtime.vault import Vault
-from shoal.sql import Database
+from shoal.sql import Database, Recorder
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,12 @@ class Services:
     stopping: asyncio.Event  # set at shutdown: open streams end
     clock: ClusterClock
     version: str = version("shoal")
+
+    def recording(self, recorder: Recorder) -> Self:
+        """Return these services for one request, whose changes are committed with its entry."""
+        view = copy(self)  # ``replace`` would make it from its thirty parts
+        object.__setattr__(view, "database", self.database.recording(recorder))
+        return view
 
 
 def services_of(request: Request) -> Services:

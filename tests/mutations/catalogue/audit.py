@@ -22,7 +22,7 @@ MUTATIONS = (
         "handlers get a database that records nothing",
         Promise.AUDITED,
         "api/shoal/api/access/guard.py",
-        ("replace(value, database=value.database.recording(record))", "value"),
+        ("value.recording(record)", "value"),
         (f"{_MATRIX}test_every_change_that_is_committed_brings_its_entry",),
     ),
     mutation(

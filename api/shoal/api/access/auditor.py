@@ -15,7 +15,7 @@ from typing import ClassVar, Self
 import structlog
 
 from shoal.core.access.audit.entries import NewEntry
-from shoal.core.access.audit.throttle import PERIOD_S, Throttle
+from shoal.core.access.audit.throttle import Throttle
 from shoal.core.errors import ShoalError
 from shoal.sql import Database
 
@@ -24,6 +24,7 @@ log = structlog.get_logger()
 _LINKED_TOGETHER = 500  # entries
 # A transaction that commits after so many later entries were linked is found at the next start.
 _LOOKED_BACK = 10_000
+_MOST_SEEN = 1_000  # addresses
 
 
 class Auditor:
@@ -37,6 +38,7 @@ class Auditor:
         self._database, self.clock = database, clock
         self._throttle = Throttle()
         self._soon = asyncio.Event()
+        self._seen_until_s: dict[str, float] = {}
         self._floor = 0
         self._head_logged_s = -self.HEAD_LOGGED_S
         self._task: asyncio.Task[None] | None = None
@@ -58,10 +60,20 @@ class Auditor:
         with suppress(ShoalError):
             await self.settle(everything=True)
 
-    def note(self, entry: NewEntry, period_s: float = PERIOD_S) -> None:
+    def note(self, entry: NewEntry) -> None:
         """Take an entry that belongs to no change; see ``Throttle``."""
-        self._throttle.add(entry, time.monotonic(), period_s)
+        self._throttle.add(entry, time.monotonic())
         self._soon.set()
+
+    def is_first(self, address: str, period_s: float) -> bool:
+        """Say whether an address was not asked about for so long."""
+        now_s = time.monotonic()
+        if now_s < self._seen_until_s.get(address, 0.0):
+            return False
+        if len(self._seen_until_s) >= _MOST_SEEN:
+            self._seen_until_s.clear()
+        self._seen_until_s[address] = now_s + period_s
+        return True
 
     def soon(self) -> None:
         """A change was stored with its entry."""

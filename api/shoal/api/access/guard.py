@@ -12,7 +12,6 @@ import functools
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from fastapi.params import Path
@@ -169,9 +168,7 @@ def _names_in_path(signature: inspect.Signature) -> Set[str]:
 def _recording(values: Mapping[str, Any], record: Record) -> dict[str, Any]:
     """Return what a handler gets: its services' database commits the entry with each change."""
     return {
-        name: replace(value, database=value.database.recording(record))
-        if isinstance(value, Services)
-        else value
+        name: value.recording(record) if isinstance(value, Services) else value
         for name, value in values.items()
     }
 

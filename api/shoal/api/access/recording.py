@@ -107,14 +107,15 @@ class Record:
 
     def break_glass(self) -> None:
         """Note that the token of the data folder is in use: once an hour, for each address."""
-        if self.caller.principal.kind is PrincipalKind.BREAK_GLASS:
+        is_it = self.caller.principal.kind is PrincipalKind.BREAK_GLASS
+        if is_it and self.auditor.is_first(self.address, _BREAK_GLASS_PERIOD_S):
             entry = NewEntry(
                 at=self.auditor.clock(),
                 action="break-glass.use",
                 principal=self.caller.name,
                 address=self.address,
             )
-            self.auditor.note(entry, _BREAK_GLASS_PERIOD_S)
+            self.auditor.note(entry)
 
     def _entry(self, outcome: Outcome, detail: Mapping[str, Any]) -> NewEntry:
         return NewEntry(

@@ -1,7 +1,7 @@
 """Entries of the audit: who did what, from where, to what, and how it went."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -43,4 +43,4 @@ class Entry(NewEntry):
     def document(self) -> dict[str, Any]:
         """Return the entry as JSON: what is hashed, shown and exported."""
         at = self.at.astimezone(UTC).isoformat(timespec="microseconds")
-        return {**asdict(self), "at": at, "outcome": str(self.outcome)}
+        return {**vars(self), "at": at, "outcome": str(self.outcome)}

@@ -26,7 +26,7 @@ class Throttle:
     _kinds: dict[Hashable, _Kind] = field(default_factory=dict)
     _due: list[NewEntry] = field(default_factory=list)
 
-    def add(self, entry: NewEntry, now_s: float, period_s: float = PERIOD_S) -> None:
+    def add(self, entry: NewEntry, now_s: float) -> None:
         """Take an entry; its kind is all but time, object and detail."""
         e = entry
         kind: Hashable = (e.action, e.outcome, e.principal_id, e.principal, e.address, e.project)
@@ -37,7 +37,7 @@ class Throttle:
         if found is None or found.until_s <= now_s:
             if found is not None and found.more:
                 self._due.append(_summary(found))
-            self._kinds[kind] = _Kind(entry, now_s + period_s)
+            self._kinds[kind] = _Kind(entry, now_s + PERIOD_S)
             self._due.append(entry)
         else:
             found.latest, found.more = entry, found.more + 1
