@@ -52,6 +52,7 @@ from shoal.sql.schema.upkeep import (
     purge,
     purge_part,
     quarantine,
+    takeover,
 )
 
 __all__ = [
@@ -95,6 +96,7 @@ __all__ = [
     "row_id",
     "schedule",
     "secret",
+    "takeover",
     "task_instance",
     "workflow",
     "workflow_instance",
