@@ -18,6 +18,7 @@ from shoal.api.routes import (
     environments,
     events,
     health,
+    nodes,
     parameters,
     projects,
     purges,
@@ -97,6 +98,7 @@ _ROUTERS = (
     log_search.router,
     purges.router,
     cluster.router,
+    nodes.router,
     events.router,
 )
 

@@ -52,16 +52,16 @@ async def get_cluster(shoal: Shoal) -> ClusterOut:
     """Live members, the owner and epoch of each partition, the group of masters, the work."""
     owners, queues, group, work, damaged = await asyncio.gather(
         shoal.owners.all_owners(shoal.partitions),
-        _queues(shoal),
-        _group(shoal),
-        _work(shoal),
+        queues_of(shoal),
+        group_of(shoal),
+        work_of(shoal),
         quarantine.records(shoal.session),
     )
     # Their ids in the group change with every session; as clients they go by their master ids.
     leader = group.leader.client_id if group.leader else None
     return ClusterOut(
-        masters=_masters(shoal, owners, leader),
-        workers=_workers(shoal),
+        masters=masters_of(shoal, owners, leader),
+        workers=workers_of(shoal),
         group=MasterGroupOut(
             state=group.state.value,
             generation=group.generation,
@@ -69,7 +69,7 @@ async def get_cluster(shoal: Shoal) -> ClusterOut:
             members=sorted(member.client_id for member in group.members.values()),
         ),
         partitions=[
-            _partition(index, owners.get(index), work) for index in range(shoal.partitions)
+            partition_of(index, owners.get(index), work) for index in range(shoal.partitions)
         ],
         backlog=_backlog(queues, work),
         set_aside=[SetAsideOut(**vars(one)) for one in work.set_aside] if work else [],
@@ -85,7 +85,7 @@ async def get_cluster(shoal: Shoal) -> ClusterOut:
     )
 
 
-async def _group(shoal: Services) -> GroupMetadata:
+async def group_of(shoal: Services) -> GroupMetadata:
     """Return the masters' group; an empty one while its state is damaged: they repair that."""
     try:
         return await read_group(shoal.session, layout.MASTERS_GROUP)
@@ -95,7 +95,7 @@ async def _group(shoal: Services) -> GroupMetadata:
 
 
 @dataclass(frozen=True)
-class _Work:
+class Work:
     """What the database says there is to do; the first two by partition."""
 
     open_instances: Mapping[int, int]
@@ -104,14 +104,14 @@ class _Work:
     set_aside: Sequence[QuarantinedItem]
 
 
-async def _work(shoal: Services) -> _Work | None:
+async def work_of(shoal: Services) -> Work | None:
     """Return what there is to do; None while the database is away: the rest is still of use."""
     try:
         async with (
             asyncio.timeout(ANSWER_S),
             shoal.database.unit_of_work(read_only=True) as uow,
         ):
-            return _Work(
+            return Work(
                 await uow.instance_counts.open(range(shoal.partitions)),
                 await uow.commands.backlog(),
                 await uow.tasks.counts([TaskState.CLAIMED, TaskState.RUNNING]),
@@ -122,15 +122,17 @@ async def _work(shoal: Services) -> _Work | None:
         return None
 
 
-async def _queues(shoal: Services) -> list[QueueOut]:
+async def queues_of(shoal: Services) -> list[QueueOut]:
+    """Return how much waits for the workers of each group."""
     groups = await shoal.queue.groups()
     depths = await asyncio.gather(*(shoal.queue.depth(group) for group in groups))
     return [QueueOut(group=g, depth=d) for g, d in zip(groups, depths, strict=True)]
 
 
-def _masters(
+def masters_of(
     shoal: Services, owners: Mapping[int, OwnerInfo], leader: str | None
 ) -> list[MasterOut]:
+    """Return the live masters by id; ``leader``: the one that leads their group."""
     owned: defaultdict[str, list[int]] = defaultdict(list)
     for index, owner in sorted(owners.items()):
         owned[owner.owner_id].append(index)
@@ -146,7 +148,8 @@ def _masters(
     ]
 
 
-def _workers(shoal: Services) -> list[WorkerOut]:
+def workers_of(shoal: Services) -> list[WorkerOut]:
+    """Return the live workers by id."""
     members = shoal.workers.current()
     found = []
     for member in sorted(members):
@@ -194,7 +197,8 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _partition(index: int, owner: OwnerInfo | None, work: _Work | None) -> PartitionOut:
+def partition_of(index: int, owner: OwnerInfo | None, work: Work | None) -> PartitionOut:
+    """Return a partition as it is shown."""
     return PartitionOut(
         index=index,
         owner=owner.owner_id if owner else None,
@@ -204,7 +208,7 @@ def _partition(index: int, owner: OwnerInfo | None, work: _Work | None) -> Parti
     )
 
 
-def _backlog(queues: Sequence[QueueOut], work: _Work | None) -> BacklogOut | None:
+def _backlog(queues: Sequence[QueueOut], work: Work | None) -> BacklogOut | None:
     if work is None:
         return None
     return BacklogOut(

@@ -165,6 +165,18 @@ class PartitionRow:
 
 
 @dataclass(frozen=True)
+class Takeover:
+    """A partition has changed hands. ``previous_owner`` None: it had none before."""
+
+    id: int
+    at: datetime
+    partition: int
+    epoch: int
+    owner: str
+    previous_owner: str | None
+
+
+@dataclass(frozen=True)
 class Schedule:
     """One timetable of a workflow. ``next_fire_at`` None: it never fires again."""
 

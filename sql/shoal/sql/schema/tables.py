@@ -54,6 +54,7 @@ from shoal.sql.schema.upkeep import (
     purge_part,
     quarantine,
     sealing,
+    takeover,
 )
 
 __all__ = [
@@ -99,6 +100,7 @@ __all__ = [
     "schedule",
     "sealing",
     "secret",
+    "takeover",
     "task_instance",
     "workflow",
     "workflow_instance",

@@ -35,6 +35,19 @@ partition = Table(
     Column("owner", Line(255)),
 )
 
+# Who took a partition from whom, for people; only the newest are kept.
+takeover = Table(
+    "takeover",
+    metadata,
+    row_id(),
+    Column("at", UtcDateTime, nullable=False),
+    Column("partition", Integer, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("owner", Line(255), nullable=False),
+    Column("previous_owner", Line(255)),  # None: it never had one
+    sqlite_autoincrement=True,
+)
+
 # What a partition's owner cannot work with and has quarantined: see the master's ``quarantine.py``.
 quarantine = Table(
     "quarantine",

@@ -61,6 +61,11 @@ user.manage      DELETE /groups/{name}
 user.manage      PUT    /groups/{name}/members/{member}
 user.manage      DELETE /groups/{name}/members/{member}
 cluster.read     GET    /cluster
+cluster.read     GET    /masters
+cluster.read     GET    /workers
+cluster.read     GET    /worker-groups
+cluster.read     GET    /partitions
+cluster.read     GET    /takeovers
 cluster.read     GET    /stores
 history.purge    POST   /purges
 history.purge    GET    /purges

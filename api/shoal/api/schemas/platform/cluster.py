@@ -203,6 +203,43 @@ class ClusterOut(BaseModel):
     )
 
 
+class WorkerGroupOut(BaseModel):
+    """Workers that do the same work, and what waits for them."""
+
+    model_config = example(
+        {"group": "default", "queued": 7, "workers": 2, "paused": 1, "slots": 8, "running": 4}
+    )
+
+    group: str
+    queued: int = Field(description="Tasks that wait for one of them.")
+    workers: int
+    paused: int = Field(description="How many of them take no further tasks.")
+    slots: int = Field(description="Of all of them.")
+    running: int
+
+
+class TakeoverOut(BaseModel):
+    """A partition that has changed hands."""
+
+    model_config = example(
+        {
+            "id": 9,
+            "at": TIME,
+            "partition": 5,
+            "epoch": 4294967312,
+            "owner": "host-2-1b2c3d4e",
+            "previous_owner": "host-1-5a6b7c8d",
+        }
+    )
+
+    id: int
+    at: datetime
+    partition: int
+    epoch: int
+    owner: str
+    previous_owner: str | None = Field(description="Null: it had none before.")
+
+
 class TaskTypeOut(BaseModel):
     """An installed task type."""
 

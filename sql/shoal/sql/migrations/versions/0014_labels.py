@@ -1,6 +1,6 @@
-"""Labels of runs, and lists by more filters
+"""Labels of runs, lists by more filters, takeovers
 
-Revision: 0013, after 0012. Runs have labels; lists by schedule, backfill and parent are walks along
+Revision: 0013, after 0012. Changes of owners are kept. Runs have labels; lists by schedule, backfill and parent are walks along
 an index, and those of a workflow come by logical time as well.
 """
 
@@ -46,6 +46,17 @@ def upgrade() -> None:
         "instance_label",
         ["project_id", "key", "value", "created_at", "workflow_instance_id"],
     )
+    op.create_table(
+        "takeover",
+        sa.Column("id", ID, nullable=False),
+        sa.Column("at", INSTANT, nullable=False),
+        sa.Column("partition", sa.Integer(), nullable=False),
+        sa.Column("epoch", sa.BigInteger(), nullable=False),
+        sa.Column("owner", sa.String(255), nullable=False),
+        sa.Column("previous_owner", sa.String(255)),
+        sa.PrimaryKeyConstraint("id", name="pk_takeover"),
+        sqlite_autoincrement=True,
+    )
     for name, (_, wide) in WIDER.items():
         _replace(name, wide)
     _create("schedule_id", ["schedule_id", "created_at", "id"])
@@ -55,6 +66,7 @@ def downgrade() -> None:
     op.drop_index("ix_workflow_instance_schedule_id", table_name="workflow_instance")
     for name, (narrow, _) in WIDER.items():
         _replace(name, narrow)
+    op.drop_table("takeover")
     op.drop_table("instance_label")
     op.drop_column("command", "labels")
 
