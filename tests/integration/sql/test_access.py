@@ -232,7 +232,7 @@ async def test_groups_of_an_issuer_come_and_go_and_those_by_hand_stay(database: 
             await uow.groups.add(name, "", NOW)
         await uow.groups.add_member("three", ada)
         await uow.commit()
-    assert await said("One", "lost", "three") == ({"lost"}, True)
+    assert await said("One", "lost", "three") == (frozenset({"lost"}), True)
     assert await members() == {"one", "three"}
     assert await said("one", "three") == (frozenset(), False)
     assert await said("two") == (frozenset(), True)

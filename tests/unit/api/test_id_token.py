@@ -60,6 +60,7 @@ def test_secret_keys_and_those_of_encryption_are_left_out() -> None:
         None,
     ]
     assert [key.kid for key in public_keys({"keys": [*junk, good]})] == [KEY.kid]
-    for keys in (junk, [], None, {}, "x"):
+    without: list[Any] = [junk, [], None, {}, "x"]
+    for keys in without:
         with pytest.raises(BadAnswer):
             public_keys({"keys": keys})
