@@ -8,7 +8,7 @@ from sqlalchemy import text
 from shoal.core.definition.model import WorkflowSpec
 from shoal.sql import Database
 from shoal.sql.errors import Archived, DraftChanged, NotFound, OpenInstances, WorkflowExists
-from shoal.sql.repositories.definitions.workflows import Order, place_of
+from shoal.sql.repositories.definitions.workflows import WorkflowOrder, place_of
 from tests.integration.sql.given import LATER, NOW, created, definition, published
 from tests.integration.sql.revisions import make, upgrade_to
 
@@ -194,9 +194,9 @@ async def test_labels_are_told_apart_to_the_letter(database: Database) -> None:
         for labels_wanted, names in wanted:
             found = await uow.workflows.list(labels=labels_wanted)
             assert "".join(one.name for one in found) == names, labels_wanted
-        newest = await uow.workflows.list(order=Order.CHANGED, limit=1)
+        newest = await uow.workflows.list(order=WorkflowOrder.CHANGED, limit=1)
         rest = await uow.workflows.list(
-            order=Order.CHANGED, after=place_of(newest[0], Order.CHANGED)
+            order=WorkflowOrder.CHANGED, after=place_of(newest[0], WorkflowOrder.CHANGED)
         )
         assert "".join(one.name for one in [*newest, *rest]) == "dcba"
 

@@ -4,7 +4,7 @@ import io
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from rich.console import Console
@@ -72,7 +72,7 @@ def instance(*tasks: InstanceTaskJson, state: str = "RUNNING") -> InstanceDetail
     counts: dict[str, int] = {}
     for task in tasks:
         counts[task["state"]] = counts.get(task["state"], 0) + 1
-    return {
+    found = {
         "id": 7,
         "project": "p",
         "workflow": "w",
@@ -92,7 +92,11 @@ def instance(*tasks: InstanceTaskJson, state: str = "RUNNING") -> InstanceDetail
         "parent": None,
         "task_counts": counts,
         "tasks": list(tasks),
+        "labels": {},
+        "schedule_id": None,
+        "backfill_id": None,
     }
+    return cast(InstanceDetailJson, found)
 
 
 def test_every_state_has_a_look() -> None:

@@ -86,7 +86,7 @@ class TouchedTask(BaseModel):
     ends_early: bool = Field(description="Whether its process would be killed.")
 
 
-class PreviewOut(BaseModel):
+class EffectOut(BaseModel):
     """What a request would do to one run, as it is now."""
 
     model_config = example(_PREVIEW)
@@ -119,7 +119,7 @@ class BulkItem(BaseModel):
     id: int
     command_id: int | None = Field(description="The command that was stored for it.")
     problem: ItemProblem | None
-    preview: PreviewOut | None
+    preview: EffectOut | None
 
 
 class BulkOut(BaseModel):

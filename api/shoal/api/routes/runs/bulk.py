@@ -26,8 +26,8 @@ from shoal.api.schemas.bulk import (
     BulkIn,
     BulkItem,
     BulkOut,
+    EffectOut,
     ItemProblem,
-    PreviewOut,
     TouchedTask,
 )
 from shoal.api.services import Shoal
@@ -123,10 +123,10 @@ def _out(item: Item) -> BulkItem:
     )
 
 
-def _preview(found: Preview) -> PreviewOut:
+def _preview(found: Preview) -> EffectOut:
     tasks = found.tasks or []
     shown = [TouchedTask.model_validate(one) for one in tasks[:MOST_TASKS]]
-    return PreviewOut(
+    return EffectOut(
         refusal=found.refusal,
         state=found.state,
         tasks=None if found.tasks is None else shown,

@@ -39,7 +39,7 @@ from shoal.core.definition.labels import MOST_LABELS, parse_filter
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.records import Workflow
 from shoal.runtime.definitions import check_definition
-from shoal.sql.repositories.definitions.workflows import Order, Place, place_of
+from shoal.sql.repositories.definitions.workflows import Place, WorkflowOrder, place_of
 
 router = strict_router("workflows")
 _BY_NAME, _CHANGED = "workflows", "changed workflows"
@@ -75,8 +75,8 @@ async def list_workflows(
         Literal["false", "true", "any"], Query(description="Whether those that are archived.")
     ] = "false",
     sort: Annotated[
-        Order, Query(description="By project and name, or the latest change first.")
-    ] = Order.NAME,
+        WorkflowOrder, Query(description="By project and name, or the latest change first.")
+    ] = WorkflowOrder.NAME,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[WorkflowOut]:
@@ -106,15 +106,15 @@ def _labels(given: list[str]) -> list[tuple[str, str | None]]:
         raise InvalidRequest([FieldError("label", str(error))]) from None
 
 
-def _cursor(last: Workflow, sort: Order) -> str:
+def _cursor(last: Workflow, sort: WorkflowOrder) -> str:
     place = place_of(last, sort)
     if isinstance(place[0], datetime):
         return encode_cursor(_CHANGED, place[0].isoformat(), place[1])
     return encode_cursor(_BY_NAME, *place)
 
 
-def _place(cursor: str | None, sort: Order) -> Place | None:
-    if sort is Order.NAME:
+def _place(cursor: str | None, sort: WorkflowOrder) -> Place | None:
+    if sort is WorkflowOrder.NAME:
         after = decode_cursor(_BY_NAME, cursor, str, str)
         return None if after is None else (after[0], after[1])
     after = decode_cursor(_CHANGED, cursor, str, int)

@@ -74,7 +74,7 @@ class VersionInfo:
     published_by: str | None
 
 
-class Order(StrEnum):
+class WorkflowOrder(StrEnum):
     """How a list of workflows is sorted."""
 
     NAME = "name"  # by project and name
@@ -316,7 +316,7 @@ class Workflows:
         *,
         labels: Iterable[tuple[str, str | None]] = (),
         archived: bool | None = None,
-        order: Order = Order.NAME,
+        order: WorkflowOrder = WorkflowOrder.NAME,
     ) -> _WorkflowList:
         """Return workflows in an order, starting behind ``after``, as ``place_of`` returns it.
 
@@ -340,7 +340,7 @@ class Workflows:
         if archived is not None:
             is_archived = workflow.c.archived_at.is_not(None)
             query = query.where(is_archived if archived else ~is_archived)
-        if order is Order.NAME:
+        if order is WorkflowOrder.NAME:
             query = query.order_by(tables.project.c.name, workflow.c.name)
             place = tuple_(tables.project.c.name, workflow.c.name)
             query = query if after is None else query.where(place > after)
@@ -376,9 +376,11 @@ def _is_older(at: datetime, row_id: int) -> ColumnElement[bool]:
     return or_(c.updated_at < at, and_(c.updated_at == at, c.id < row_id))
 
 
-def place_of(found: Workflow, order: Order) -> Place:
+def place_of(found: Workflow, order: WorkflowOrder) -> Place:
     """Return where a list of workflows continues behind one."""
-    return (found.project, found.name) if order is Order.NAME else (found.updated_at, found.id)
+    return (
+        (found.project, found.name) if order is WorkflowOrder.NAME else (found.updated_at, found.id)
+    )
 
 
 def _texts(spec: WorkflowSpec) -> tuple[JsonText, str]:

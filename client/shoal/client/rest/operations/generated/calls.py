@@ -12,6 +12,41 @@ from shoal.client.rest.operations.generated import types
 from shoal.client.rest.paths import part
 
 
+def archive_workflow(
+    project: str, name: str, *, if_match: str | None = None, if_none_match: str | None = None
+) -> Call[types.WorkflowOut]:
+    """Archive a workflow.
+
+    Nothing of it starts any more, by schedule, by request or as a sub-workflow.
+
+    What runs goes on, and its history stays. Lists leave it out unless they are asked for it.
+    """
+    return Call(
+        "POST",
+        f"/projects/{part(str(project))}/workflows/{part(str(name))}/archive",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+    )
+
+
+def begin(
+    provider: str,
+    *,
+    return_to: str | None = None,
+    port: int | None = None,
+    state: str | None = None,
+    challenge: str | None = None,
+) -> Call[None]:
+    """Begin to sign in at a provider.
+
+    Leads a browser to the provider. A cookie makes sure that the same one comes back.
+    """
+    return Call(
+        "GET",
+        f"/login/oidc/{part(str(provider))}",
+        query={"return_to": return_to, "port": port, "state": state, "challenge": challenge},
+    )
+
+
 def change_group(
     name: str,
     body: types.GroupChange,
@@ -29,6 +64,16 @@ def change_group(
         headers={"if-match": if_match, "if-none-match": if_none_match},
         body=body,
     )
+
+
+def change_labels(instance_id: int, body: types.LabelChanges) -> Call[types.LabelsOut]:
+    """Change the labels of an instance.
+
+    Sets the labels that are named, and removes those whose value is null; others stay.
+
+    So two who change different labels at the same time do not undo each other.
+    """
+    return Call("PATCH", f"/instances/{part(str(instance_id))}/labels", body=body)
 
 
 def change_password(body: types.PasswordIn) -> Call[None]:
@@ -60,6 +105,140 @@ def change_user(
     )
 
 
+def compare(instance_id: int, other_instance_id: int) -> Call[types.Comparison]:
+    """Compare two instances.
+
+    How the other run differs from this one: parameters, labels, and each task.
+
+    They may be of different versions, or of different workflows: tasks are matched by name.
+    """
+    return Call(
+        "GET", f"/instances/{part(str(instance_id))}/comparison/{part(str(other_instance_id))}"
+    )
+
+
+def copy_workflow(project: str, name: str, body: types.CopyIn) -> Call[types.PublishOut]:
+    """Make a copy of a workflow.
+
+    Publishes, under the name in the path, what another workflow says, of any project.
+
+    What it names without a project is meant in its own project: what the copy names has to be
+    there. A workflow that has the name already is never changed (409).
+    """
+    return Call(
+        "POST", f"/projects/{part(str(project))}/workflows/{part(str(name))}/copy", body=body
+    )
+
+
+def count_instances(
+    *,
+    project: str | None = None,
+    workflow: str | None = None,
+    state: Sequence[types.WorkflowState] | None = None,
+    label: Sequence[str] | None = None,
+    schedule_id: int | None = None,
+    backfill_id: int | None = None,
+    parent_id: int | None = None,
+    rerun_of: int | None = None,
+    version: int | None = None,
+    priority: Sequence[Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]] | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    logical_since: str | None = None,
+    logical_until: str | None = None,
+    started_since: str | None = None,
+    started_until: str | None = None,
+    finished_since: str | None = None,
+    finished_until: str | None = None,
+    shortest: float | None = None,
+    longest: float | None = None,
+    text: str | None = None,
+) -> Call[types.InstanceCounts]:
+    """Count workflow instances by state.
+
+    How many instances fulfil all filters, in all and in each state.
+
+    Nothing is counted beyond 1,000 (`is_more`). What no index serves is counted among the newest
+    2,000 that the other filters leave.
+    """
+    return Call(
+        "GET",
+        "/instance-counts",
+        query={
+            "project": project,
+            "workflow": workflow,
+            "state": state,
+            "label": label,
+            "schedule_id": schedule_id,
+            "backfill_id": backfill_id,
+            "parent_id": parent_id,
+            "rerun_of": rerun_of,
+            "version": version,
+            "priority": priority,
+            "since": since,
+            "until": until,
+            "logical_since": logical_since,
+            "logical_until": logical_until,
+            "started_since": started_since,
+            "started_until": started_until,
+            "finished_since": finished_since,
+            "finished_until": finished_until,
+            "shortest": shortest,
+            "longest": longest,
+            "text": text,
+        },
+    )
+
+
+def count_task_instances(
+    *,
+    project: str | None = None,
+    workflow: str | None = None,
+    state: Sequence[types.TaskState] | None = None,
+    label: Sequence[str] | None = None,
+    worker: str | None = None,
+    instance_id: int | None = None,
+    task: str | None = None,
+    type_: str | None = None,
+    worker_group: str | None = None,
+    environment: str | None = None,
+    started_since: str | None = None,
+    started_until: str | None = None,
+    finished_since: str | None = None,
+    finished_until: str | None = None,
+    shortest: float | None = None,
+    longest: float | None = None,
+    text: str | None = None,
+) -> Call[types.TaskCounts]:
+    """Count task instances by state.
+
+    How many attempts fulfil all filters, in all and in each state, among the newest 2,000.
+    """
+    return Call(
+        "GET",
+        "/task-instance-counts",
+        query={
+            "project": project,
+            "workflow": workflow,
+            "state": state,
+            "label": label,
+            "worker": worker,
+            "instance_id": instance_id,
+            "task": task,
+            "type": type_,
+            "worker_group": worker_group,
+            "environment": environment,
+            "started_since": started_since,
+            "started_until": started_until,
+            "finished_since": finished_since,
+            "finished_until": finished_until,
+            "shortest": shortest,
+            "longest": longest,
+            "text": text,
+        },
+    )
+
+
 def create_backfill(
     body: types.BackfillIn, *, dry_run: bool | None = None, idempotency_key: str | None = None
 ) -> Call[types.BackfillAccepted]:
@@ -73,6 +252,74 @@ def create_backfill(
         "POST",
         "/backfills",
         query={"dry_run": dry_run},
+        headers={"idempotency-key": idempotency_key or str(uuid4())},
+        body=body,
+    )
+
+
+def create_bulk(
+    body: types.BulkIn,
+    *,
+    dry_run: bool | None = None,
+    project: str | None = None,
+    workflow: str | None = None,
+    state: Sequence[types.WorkflowState] | None = None,
+    label: Sequence[str] | None = None,
+    schedule_id: int | None = None,
+    backfill_id: int | None = None,
+    parent_id: int | None = None,
+    rerun_of: int | None = None,
+    version: int | None = None,
+    priority: Sequence[Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]] | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    logical_since: str | None = None,
+    logical_until: str | None = None,
+    started_since: str | None = None,
+    started_until: str | None = None,
+    finished_since: str | None = None,
+    finished_until: str | None = None,
+    shortest: float | None = None,
+    longest: float | None = None,
+    text: str | None = None,
+    idempotency_key: str | None = None,
+) -> Call[types.BulkOut]:
+    """Ask the same of many runs or tasks.
+
+    Stores a command for each of the ids, 500 at most, or of what the filters mean.
+
+    The filters are those of `GET /instances`; they need the `digest` of a preview (`dry_run`),
+    and if they mean others by now nothing is done (412). Each is authorised by itself and has a
+    result of its own: what one may not touch does not keep the others. The same idempotency key
+    stores no second command for any of them.
+    """
+    return Call(
+        "POST",
+        "/bulk-commands",
+        query={
+            "dry_run": dry_run,
+            "project": project,
+            "workflow": workflow,
+            "state": state,
+            "label": label,
+            "schedule_id": schedule_id,
+            "backfill_id": backfill_id,
+            "parent_id": parent_id,
+            "rerun_of": rerun_of,
+            "version": version,
+            "priority": priority,
+            "since": since,
+            "until": until,
+            "logical_since": logical_since,
+            "logical_until": logical_until,
+            "started_since": started_since,
+            "started_until": started_until,
+            "finished_since": finished_since,
+            "finished_until": finished_until,
+            "shortest": shortest,
+            "longest": longest,
+            "text": text,
+        },
         headers={"idempotency-key": idempotency_key or str(uuid4())},
         body=body,
     )
@@ -98,6 +345,16 @@ def create_group(body: types.GroupIn) -> Call[types.GroupOut]:
     A group without members; owners of projects give it roles.
     """
     return Call("POST", "/groups", body=body)
+
+
+def create_prune(body: types.AuditPruneIn) -> Call[types.AuditPrunedOut]:
+    """Remove old entries of the audit.
+
+    Removes some thousand of the oldest entries; repeat it until `removed` is 0.
+
+    An entry says up to where, so that the rest can still be verified. Entries of the last day stay.
+    """
+    return Call("POST", "/audit-prunes", body=body)
 
 
 def create_purge(body: types.PurgeIn) -> Call[types.PurgeOut]:
@@ -131,6 +388,16 @@ def create_service_account_token(
         f"/projects/{part(str(project))}/service-accounts/{part(str(name))}/tokens",
         body=body,
     )
+
+
+def create_step(body: types.RotationIn) -> Call[types.RotationOut]:
+    """Take a step of a rotation.
+
+    Ask for steps until the phase is not `working`; what was done stays done.
+
+    A new key encrypts only when every live master has it. No value is lost, whatever dies.
+    """
+    return Call("POST", "/secrets-keys/rotation", body=body)
 
 
 def create_token(body: types.TokenIn) -> Call[types.NewTokenOut]:
@@ -193,6 +460,20 @@ def delete_data_source(
     )
 
 
+def delete_draft(
+    project: str, name: str, *, if_match: str | None = None, if_none_match: str | None = None
+) -> Call[None]:
+    """Discard a draft.
+
+    Deletes the caller's draft; what is published stays.
+    """
+    return Call(
+        "DELETE",
+        f"/projects/{part(str(project))}/workflows/{part(str(name))}/draft",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+    )
+
+
 def delete_environment(
     name: str, *, if_match: str | None = None, if_none_match: str | None = None
 ) -> Call[None]:
@@ -243,6 +524,14 @@ def delete_group_member(name: str, member: str) -> Call[None]:
     It loses the roles that it had by the group alone, within a second.
     """
     return Call("DELETE", f"/groups/{part(str(name))}/members/{part(str(member))}")
+
+
+def delete_identity(name: str) -> Call[None]:
+    """Let a user not sign in elsewhere any more.
+
+    Its sessions and tokens end, and it leaves the groups that the issuer has put it into.
+    """
+    return Call("DELETE", f"/users/{part(str(name))}/identity")
 
 
 def delete_member(
@@ -303,14 +592,41 @@ def delete_secret(
     )
 
 
-def delete_workflow(project: str, name: str) -> Call[None]:
+def delete_workflow(
+    project: str,
+    name: str,
+    *,
+    despite: Sequence[Literal["runs", "references", "backfills"]] | None = None,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
+) -> Call[None]:
     """Delete a workflow.
 
-    Deletes a workflow and its schedules. Its instances stay readable.
+    Deletes a workflow and its schedules. Its versions and its instances stay readable.
 
-    Refused while an instance has not ended.
+    Refused while an instance or a backfill has not ended, or another workflow names it, unless
+    `despite` says so.
     """
-    return Call("DELETE", f"/projects/{part(str(project))}/workflows/{part(str(name))}")
+    return Call(
+        "DELETE",
+        f"/projects/{part(str(project))}/workflows/{part(str(name))}",
+        query={"despite": despite},
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+    )
+
+
+def diff_versions(
+    project: str, name: str, version: int, *, base: int | None = None
+) -> Call[types.DiffOut]:
+    """Compare two versions.
+
+    What has to change in `base` to make it `version`: as a graph, by fields, and as text.
+    """
+    return Call(
+        "GET",
+        f"/projects/{part(str(project))}/workflows/{part(str(name))}/versions/{part(str(version))}/diff",
+        query={"base": base},
+    )
 
 
 def disable_service_account(project: str, name: str) -> Call[None]:
@@ -342,6 +658,24 @@ def download_resource(project: str, path: str, *, version: int | None = None) ->
     )
 
 
+def end(
+    provider: str,
+    *,
+    state: str | None = None,
+    code: str | None = None,
+    iss: str | None = None,
+    error: str | None = None,
+) -> StreamCall:
+    """End a sign-in at a provider.
+
+    Where providers lead back to. Begins a session, or gives a command line its code.
+    """
+    return StreamCall(
+        f"/login/oidc/{part(str(provider))}/callback",
+        query={"state": state, "code": code, "iss": iss, "error": error},
+    )
+
+
 def end_session(session_id: int) -> Call[None]:
     """End a session of one's own.
 
@@ -366,6 +700,16 @@ def explain_task_instance(task_instance_id: int) -> Call[types.WhyOut]:
     return Call("GET", f"/task-instances/{part(str(task_instance_id))}/why")
 
 
+def export_project(project: str, *, name: Sequence[str] | None = None) -> Call[types.ExportOut]:
+    """Export workflows.
+
+    The newest definitions as YAML, with the calendars and concurrency groups that they name.
+
+    Secrets, passwords and runs are not part of it. Nothing says which project it was.
+    """
+    return Call("GET", f"/projects/{part(str(project))}/export", query={"name": name})
+
+
 def follow_events(
     *, project: str | None = None, instance_id: int | None = None, last_event_id: str | None = None
 ) -> StreamCall:
@@ -375,7 +719,8 @@ def follow_events(
 
     Events are `instance.state`, `instance.overdue`, `task.state`, `task.overdue`,
     `task.detail` (something about an attempt but its state), `backfill.state` and
-    `workflow.published`.
+    `workflow.published`, `workflow.renamed`, `workflow.archived`, `workflow.unarchived` and
+    `workflow.deleted`.
 
     Every event comes once and in order. A client that reads too slowly is disconnected
     and comes back with Last-Event-ID, as browsers do by themselves.
@@ -452,6 +797,28 @@ def get_data_source(project: str, name: str) -> Call[types.DataSourceOut]:
     return Call("GET", f"/projects/{part(str(project))}/data-sources/{part(str(name))}")
 
 
+def get_dependencies(project: str, name: str) -> Call[types.DependenciesOut]:
+    """Show what a workflow names and what names it.
+
+    The workflows that it runs or waits for, and those that run it or wait for it.
+
+    By the newest definitions, in all projects that the caller sees; of others only how many.
+    """
+    return Call("GET", f"/projects/{part(str(project))}/workflows/{part(str(name))}/dependencies")
+
+
+def get_draft(project: str, name: str, *, editor: str | None = None) -> Call[types.DraftDetail]:
+    """Show a draft.
+
+    The draft of a workflow, of the caller or of somebody else.
+    """
+    return Call(
+        "GET",
+        f"/projects/{part(str(project))}/workflows/{part(str(name))}/draft",
+        query={"editor": editor},
+    )
+
+
 def get_environment(name: str) -> Call[types.EnvironmentDetail]:
     """Show an environment.
 
@@ -476,6 +843,22 @@ def get_group(name: str) -> Call[types.GroupOut]:
     return Call("GET", f"/groups/{part(str(name))}")
 
 
+def get_hanging(project: str, name: str) -> Call[types.HangingOut]:
+    """Show what hangs on a workflow.
+
+    Look at it before you delete or rename a workflow.
+    """
+    return Call("GET", f"/projects/{part(str(project))}/workflows/{part(str(name))}/hanging")
+
+
+def get_head() -> Call[types.AuditHeadOut]:
+    """Show the end of the audit's chain.
+
+    Note it somewhere else: it proves later what the audit was.
+    """
+    return Call("GET", "/audit-head")
+
+
 def get_health() -> Call[types.Health]:
     """State of the cluster.
 
@@ -492,6 +875,14 @@ def get_instance(
     An instance with its tasks in the order of the definition.
     """
     return Call("GET", f"/instances/{part(str(instance_id))}", query={"attempts": attempts})
+
+
+def get_keys() -> Call[types.KeysOut]:
+    """Show the keys of the secrets.
+
+    Their ids alone: which encrypts, what each has encrypted, and which masters have them.
+    """
+    return Call("GET", "/secrets-keys")
 
 
 def get_liveness() -> Call[types.Live]:
@@ -639,6 +1030,62 @@ def get_workflow(project: str, name: str) -> Call[types.WorkflowDetail]:
     return Call("GET", f"/projects/{part(str(project))}/workflows/{part(str(name))}")
 
 
+def import_project(
+    project: str, body: types.ImportIn, *, dry_run: bool | None = None
+) -> Call[types.ImportOut]:
+    """Import workflows.
+
+    Stores all documents of a text, or none: workflows, calendars and concurrency groups.
+
+    What has the same name is changed, workflows by a new version. With `dry_run` the answer has
+    the reasons of what is refused; without, they are the errors of a 422.
+    """
+    return Call(
+        "POST", f"/projects/{part(str(project))}/import", query={"dry_run": dry_run}, body=body
+    )
+
+
+def leave(provider: str) -> Call[None]:
+    """End the session at a provider.
+
+    Leads a browser to where the provider ends its own session. Sign out here first.
+    """
+    return Call("GET", f"/login/oidc/{part(str(provider))}/logout")
+
+
+def list_audit(
+    *,
+    project: str | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+    principal: str | None = None,
+    action: str | None = None,
+    outcome: types.Outcome | None = None,
+    request: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+) -> Call[types.AuditEntryPage]:
+    """List who did what.
+
+    Everything that was changed or refused, the newest first.
+    """
+    return Call(
+        "GET",
+        "/audit",
+        query={
+            "project": project,
+            "limit": limit,
+            "cursor": cursor,
+            "principal": principal,
+            "action": action,
+            "outcome": outcome,
+            "request": request,
+            "since": since,
+            "until": until,
+        },
+    )
+
+
 def list_backfill_runs(
     backfill_id: int,
     *,
@@ -732,6 +1179,20 @@ def list_data_sources(
     )
 
 
+def list_drafts(
+    project: str, *, name: str | None = None, limit: int | None = None, cursor: str | None = None
+) -> Call[types.DraftPage]:
+    """List drafts.
+
+    Who works on what, by workflow and editor.
+    """
+    return Call(
+        "GET",
+        f"/projects/{part(str(project))}/drafts",
+        query={"name": name, "limit": limit, "cursor": cursor},
+    )
+
+
 def list_environments(
     *, limit: int | None = None, cursor: str | None = None
 ) -> Call[types.EnvironmentPage]:
@@ -764,31 +1225,102 @@ def list_groups(*, limit: int | None = None, cursor: str | None = None) -> Call[
 
 def list_instances(
     *,
+    sort: Literal[
+        "created_at",
+        "-created_at",
+        "logical_time",
+        "-logical_time",
+        "started_at",
+        "-started_at",
+        "finished_at",
+        "-finished_at",
+        "duration",
+        "-duration",
+        "priority",
+        "-priority",
+    ]
+    | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
     project: str | None = None,
     workflow: str | None = None,
     state: Sequence[types.WorkflowState] | None = None,
+    label: Sequence[str] | None = None,
+    schedule_id: int | None = None,
+    backfill_id: int | None = None,
+    parent_id: int | None = None,
+    rerun_of: int | None = None,
+    version: int | None = None,
+    priority: Sequence[Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]] | None = None,
     since: str | None = None,
     until: str | None = None,
-    limit: int | None = None,
-    cursor: str | None = None,
+    logical_since: str | None = None,
+    logical_until: str | None = None,
+    started_since: str | None = None,
+    started_until: str | None = None,
+    finished_since: str | None = None,
+    finished_until: str | None = None,
+    shortest: float | None = None,
+    longest: float | None = None,
+    text: str | None = None,
 ) -> Call[types.InstancePage]:
     """List workflow instances.
 
-    Instances, newest first.
+    Instances that fulfil all filters, newest first unless `sort` says otherwise.
+
+    Project, workflow, state, time of creation, schedule, backfill, parent and the first label have
+    indices. What else is asked for is looked for among what these leave, a part of the history for
+    each page: a page may have fewer items than asked for, even none, although more follow. The list
+    is over when `next` is null.
     """
     return Call(
         "GET",
         "/instances",
         query={
+            "sort": sort,
+            "limit": limit,
+            "cursor": cursor,
             "project": project,
             "workflow": workflow,
             "state": state,
+            "label": label,
+            "schedule_id": schedule_id,
+            "backfill_id": backfill_id,
+            "parent_id": parent_id,
+            "rerun_of": rerun_of,
+            "version": version,
+            "priority": priority,
             "since": since,
             "until": until,
-            "limit": limit,
-            "cursor": cursor,
+            "logical_since": logical_since,
+            "logical_until": logical_until,
+            "started_since": started_since,
+            "started_until": started_until,
+            "finished_since": finished_since,
+            "finished_until": finished_until,
+            "shortest": shortest,
+            "longest": longest,
+            "text": text,
         },
     )
+
+
+def list_links(
+    *, after: int | None = None, limit: int | None = None
+) -> Call[Sequence[types.AuditLinkOut]]:
+    """Export the audit.
+
+    Entries with their hashes, the oldest first: enough to verify them without trusting us.
+    """
+    return Call("GET", "/audit-chain", query={"after": after, "limit": limit})
+
+
+def list_masters(*, limit: int | None = None, cursor: str | None = None) -> Call[types.MasterPage]:
+    """List masters.
+
+    Live masters with the partitions that each owns, by id.
+    """
+    return Call("GET", "/masters", query={"limit": limit, "cursor": cursor})
 
 
 def list_members(
@@ -814,6 +1346,48 @@ def list_parameters(
         "GET",
         f"/projects/{part(str(project))}/parameters",
         query={"limit": limit, "cursor": cursor},
+    )
+
+
+def list_partitions(
+    *, owner: str | None = None, limit: int | None = None, cursor: str | None = None
+) -> Call[types.PartitionPage]:
+    """List partitions.
+
+    Partitions with owner, epoch and what there is to do in each, by number.
+    """
+    return Call("GET", "/partitions", query={"owner": owner, "limit": limit, "cursor": cursor})
+
+
+def list_project_audit(
+    project: str,
+    *,
+    limit: int | None = None,
+    cursor: str | None = None,
+    principal: str | None = None,
+    action: str | None = None,
+    outcome: types.Outcome | None = None,
+    request: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+) -> Call[types.AuditEntryPage]:
+    """List who did what in a project.
+
+    What was changed or refused in one project, the newest first.
+    """
+    return Call(
+        "GET",
+        f"/projects/{part(str(project))}/audit",
+        query={
+            "limit": limit,
+            "cursor": cursor,
+            "principal": principal,
+            "action": action,
+            "outcome": outcome,
+            "request": request,
+            "since": since,
+            "until": until,
+        },
     )
 
 
@@ -923,35 +1497,84 @@ def list_sessions(
     return Call("GET", "/me/sessions", query={"limit": limit, "cursor": cursor})
 
 
+def list_takeovers(
+    *, limit: int | None = None, cursor: str | None = None
+) -> Call[types.TakeoverPage]:
+    """List takeovers.
+
+    Changes of partitions' owners, newest first; the newest 10,000 are kept.
+    """
+    return Call("GET", "/takeovers", query={"limit": limit, "cursor": cursor})
+
+
 def list_task_instances(
     *,
-    state: Sequence[types.TaskState] | None = None,
-    project: str | None = None,
-    workflow: str | None = None,
-    worker: str | None = None,
+    sort: Literal[
+        "created_at",
+        "-created_at",
+        "started_at",
+        "-started_at",
+        "finished_at",
+        "-finished_at",
+        "duration",
+        "-duration",
+    ]
+    | None = None,
     limit: int | None = None,
     cursor: str | None = None,
+    project: str | None = None,
+    workflow: str | None = None,
+    state: Sequence[types.TaskState] | None = None,
+    label: Sequence[str] | None = None,
+    worker: str | None = None,
+    instance_id: int | None = None,
+    task: str | None = None,
+    type_: str | None = None,
+    worker_group: str | None = None,
+    environment: str | None = None,
+    started_since: str | None = None,
+    started_until: str | None = None,
+    finished_since: str | None = None,
+    finished_until: str | None = None,
+    shortest: float | None = None,
+    longest: float | None = None,
+    text: str | None = None,
 ) -> Call[types.TaskPage]:
     """List task instances.
 
-    Attempts of all instances, newest first.
+    Attempts of all instances that fulfil all filters, newest first unless `sort` says otherwise.
 
     Looks that found nothing (RESCHEDULED) are listed only if they are asked for: of a long wait
     there may be thousands.
 
-    With several filters a page may have fewer items than asked for, even none, although more
-    follow: the list is over when `next` is null.
+    State, worker and instance have indices; the rest is looked for among what these leave. A page
+    may have fewer items than asked for, even none, although more follow: the list is over when
+    `next` is null.
     """
     return Call(
         "GET",
         "/task-instances",
         query={
-            "state": state,
-            "project": project,
-            "workflow": workflow,
-            "worker": worker,
+            "sort": sort,
             "limit": limit,
             "cursor": cursor,
+            "project": project,
+            "workflow": workflow,
+            "state": state,
+            "label": label,
+            "worker": worker,
+            "instance_id": instance_id,
+            "task": task,
+            "type": type_,
+            "worker_group": worker_group,
+            "environment": environment,
+            "started_since": started_since,
+            "started_until": started_until,
+            "finished_since": finished_since,
+            "finished_until": finished_until,
+            "shortest": shortest,
+            "longest": longest,
+            "text": text,
         },
     )
 
@@ -1006,6 +1629,42 @@ def list_versions(
     )
 
 
+def list_ways() -> Call[types.WayPage]:
+    """List the ways of signing in.
+
+    A password here, a directory's, and providers. No provider is asked.
+    """
+    return Call("GET", "/login")
+
+
+def list_worker_groups(
+    *, limit: int | None = None, cursor: str | None = None
+) -> Call[types.WorkerGroupPage]:
+    """List worker groups.
+
+    Groups of workers, with what waits for each: also those that have no worker at all.
+    """
+    return Call("GET", "/worker-groups", query={"limit": limit, "cursor": cursor})
+
+
+def list_workers(
+    *,
+    group: str | None = None,
+    paused: bool | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[types.WorkerPage]:
+    """List workers.
+
+    Live workers with their slots and how many are taken, by id.
+    """
+    return Call(
+        "GET",
+        "/workers",
+        query={"group": group, "paused": paused, "limit": limit, "cursor": cursor},
+    )
+
+
 def list_workflow_schedules(
     project: str, name: str, *, limit: int | None = None, cursor: str | None = None
 ) -> Call[types.SchedulePage]:
@@ -1024,17 +1683,28 @@ def list_workflows(
     *,
     project: str | None = None,
     search: str | None = None,
+    label: Sequence[str] | None = None,
+    archived: Literal["false", "true", "any"] | None = None,
+    sort: types.WorkflowOrder | None = None,
     limit: int | None = None,
     cursor: str | None = None,
 ) -> Call[types.WorkflowPage]:
     """List workflows.
 
-    Workflows by project and name, each with its newest version.
+    Workflows, each with its newest version.
     """
     return Call(
         "GET",
         "/workflows",
-        query={"project": project, "search": search, "limit": limit, "cursor": cursor},
+        query={
+            "project": project,
+            "search": search,
+            "label": label,
+            "archived": archived,
+            "sort": sort,
+            "limit": limit,
+            "cursor": cursor,
+        },
     )
 
 
@@ -1046,12 +1716,48 @@ def login(body: types.LoginIn) -> Call[None]:
     return Call("POST", "/login", body=body)
 
 
+def login_by_code(body: types.CodeIn) -> Call[None]:
+    """Sign a command line in.
+
+    Changes what the browser has brought to the command, once, into a session.
+    """
+    return Call("POST", "/login/code", body=body)
+
+
+def login_by_directory(body: types.LoginIn) -> Call[None]:
+    """Sign in with a directory's password.
+
+    Begins a session of who has this name and this password in the directory.
+    """
+    return Call("POST", "/login/ldap", body=body)
+
+
 def logout() -> Call[None]:
     """Sign out.
 
     Ends the session that asks. A token stays what it is: revoke it instead.
     """
     return Call("POST", "/logout")
+
+
+def pause_schedule(schedule_id: int) -> Call[types.ScheduleOut]:
+    """Pause a schedule.
+
+    It does not fire until it is resumed, whatever is published meanwhile.
+    """
+    return Call("POST", f"/schedules/{part(str(schedule_id))}/pause")
+
+
+def plan_workflow(project: str, name: str, body: types.DefinitionIn) -> Call[types.WorkflowPlanOut]:
+    """Show what publishing would do.
+
+    What would differ, when schedules would fire, what names the workflow, what runs now.
+
+    It is published and taken back again: so what the answer says is what would happen.
+    """
+    return Call(
+        "POST", f"/projects/{part(str(project))}/workflows/{part(str(name))}/plan", body=body
+    )
 
 
 def preview_expression(body: types.PreviewIn) -> Call[types.PreviewOut]:
@@ -1072,8 +1778,24 @@ def preview_schedule(schedule_id: int, *, n: int | None = None) -> Call[types.Pr
     return Call("GET", f"/schedules/{part(str(schedule_id))}/preview", query={"n": n})
 
 
+def preview_start(body: types.StartPreviewIn) -> Call[types.StartPreview]:
+    """Show what a start would run.
+
+    The version, the parameters, the tasks and what each would get, for a date. Stores nothing.
+
+    Secrets are masked. What only a run can know is missing: outputs of tasks before, ids.
+    """
+    return Call("POST", "/start-previews", body=body)
+
+
 def publish(
-    project: str, name: str, body: types.WorkflowSpec, *, dry_run: bool | None = None
+    project: str,
+    name: str,
+    body: types.WorkflowSpec,
+    *,
+    dry_run: bool | None = None,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
 ) -> Call[types.PublishOut]:
     """Publish a definition.
 
@@ -1086,7 +1808,26 @@ def publish(
         "PUT",
         f"/projects/{part(str(project))}/workflows/{part(str(name))}",
         query={"dry_run": dry_run},
+        headers={"if-match": if_match, "if-none-match": if_none_match},
         body=body,
+    )
+
+
+def publish_draft(
+    project: str, name: str, *, if_match: str | None = None, if_none_match: str | None = None
+) -> Call[types.PublishOut]:
+    """Publish a draft.
+
+    Makes the caller's draft the newest version, and deletes the draft.
+
+    Refused (412) if somebody has published since the draft's `base_version`: `current` is what is
+    published now, `changes` what was changed. Take it in, save the draft with the new
+    `base_version`, and publish again.
+    """
+    return Call(
+        "POST",
+        f"/projects/{part(str(project))}/workflows/{part(str(name))}/draft/publish",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
     )
 
 
@@ -1157,6 +1898,29 @@ def put_data_source(
     )
 
 
+def put_draft(
+    project: str,
+    name: str,
+    body: types.DraftIn,
+    *,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
+) -> Call[types.DraftDetail]:
+    """Save a draft.
+
+    Keeps the caller's draft as it is typed, also if it is no definition yet.
+
+    Nothing is checked, published or run. One that is there needs `If-Match`: it may be open in
+    another window.
+    """
+    return Call(
+        "PUT",
+        f"/projects/{part(str(project))}/workflows/{part(str(name))}/draft",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+        body=body,
+    )
+
+
 def put_environment(
     name: str,
     body: types.EnvironmentIn,
@@ -1204,6 +1968,14 @@ def put_group_member(name: str, member: str) -> Call[types.GroupOut]:
     A user or a service account; it has the roles of the group within a second.
     """
     return Call("PUT", f"/groups/{part(str(name))}/members/{part(str(member))}")
+
+
+def put_identity(name: str, body: types.IdentityIn) -> Call[types.AccountOut]:
+    """Let a user sign in elsewhere.
+
+    Who is ``subject`` for ``issuer`` is this user. A password that was never used goes.
+    """
+    return Call("PUT", f"/users/{part(str(name))}/identity", body=body)
 
 
 def put_member(
@@ -1286,6 +2058,41 @@ def put_secret(
     )
 
 
+def rename_workflow(
+    project: str,
+    name: str,
+    body: types.RenameIn,
+    *,
+    dry_run: bool | None = None,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
+) -> Call[types.RenameOut]:
+    """Rename a workflow.
+
+    Publishes a version with the new name. History, schedules, drafts and open runs go with it.
+
+    Refused while other workflows name it by the old one, unless `despite` says so; `dry_run` lists
+    them. What it says of itself follows.
+    """
+    return Call(
+        "POST",
+        f"/projects/{part(str(project))}/workflows/{part(str(name))}/rename",
+        query={"dry_run": dry_run},
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+        body=body,
+    )
+
+
+def rendered_attempt(task_instance_id: int) -> Call[types.RenderedOut]:
+    """Show what an attempt gets.
+
+    Params and parameters of one attempt, rendered from what its run holds now.
+
+    Secrets are masked. If tasks before it have run again since, the outputs are theirs.
+    """
+    return Call("GET", f"/task-instances/{part(str(task_instance_id))}/rendered")
+
+
 def request_backfill(
     backfill_id: int,
     request: Literal["pause", "resume", "cancel", "retry"],
@@ -1312,6 +2119,38 @@ def reset_user_password(name: str) -> Call[types.NewUserOut]:
     Makes a random password, to be changed at the next sign-in; sessions and tokens end.
     """
     return Call("POST", f"/users/{part(str(name))}/password-reset")
+
+
+def restore_version(
+    project: str,
+    name: str,
+    version: int,
+    *,
+    dry_run: bool | None = None,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
+) -> Call[types.PublishOut]:
+    """Publish an older version again.
+
+    Makes a new version that says what the older one says; nothing of the history is lost.
+
+    What it names has to be there now: calendars, groups, environments, grants. It keeps the name
+    that the workflow has now.
+    """
+    return Call(
+        "POST",
+        f"/projects/{part(str(project))}/workflows/{part(str(name))}/versions/{part(str(version))}/restore",
+        query={"dry_run": dry_run},
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+    )
+
+
+def resume_schedule(schedule_id: int) -> Call[types.ScheduleOut]:
+    """Resume a schedule.
+
+    It fires from now on, if its definition has it enabled; nothing is made up for.
+    """
+    return Call("POST", f"/schedules/{part(str(schedule_id))}/resume")
 
 
 def revoke_service_account_token(project: str, name: str, token_id: int) -> Call[None]:
@@ -1341,6 +2180,70 @@ def revoke_user_token(name: str, token_id: int) -> Call[None]:
     return Call("DELETE", f"/users/{part(str(name))}/tokens/{part(str(token_id))}")
 
 
+def search_log(
+    task_instance_id: int,
+    *,
+    text: str | None = None,
+    regex: str | None = None,
+    ignore_case: bool | None = None,
+    context: int | None = None,
+    offset: int | None = None,
+    limit: int | None = None,
+) -> Call[types.LogHits]:
+    """Search a log.
+
+    Lines of the log of one attempt, with the byte offset of each.
+
+    One request reads 16 MiB or 5 s at most; `next_offset` is where to go on, also of a log that
+    still grows. It is null at the end of a finished one.
+    """
+    return Call(
+        "GET",
+        f"/task-instances/{part(str(task_instance_id))}/log/search",
+        query={
+            "text": text,
+            "regex": regex,
+            "ignore_case": ignore_case,
+            "context": context,
+            "offset": offset,
+            "limit": limit,
+        },
+    )
+
+
+def search_logs(
+    instance_id: int,
+    *,
+    text: str | None = None,
+    regex: str | None = None,
+    ignore_case: bool | None = None,
+    context: int | None = None,
+    every: bool | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[types.InstanceHits]:
+    """Search the logs of an instance.
+
+    Lines of the logs of an instance's tasks, in the order of its definition.
+
+    One request reads 16 MiB, 200 logs or 5 s at most; `next` continues. A log that cannot be read
+    is named with the reason, and does not keep the others.
+    """
+    return Call(
+        "GET",
+        f"/instances/{part(str(instance_id))}/log-search",
+        query={
+            "text": text,
+            "regex": regex,
+            "ignore_case": ignore_case,
+            "context": context,
+            "every": every,
+            "limit": limit,
+            "cursor": cursor,
+        },
+    )
+
+
 def test_data_source(project: str, name: str, body: types.ProbeIn) -> Call[types.ProbeOut]:
     """Try a data source.
 
@@ -1348,6 +2251,28 @@ def test_data_source(project: str, name: str, body: types.ProbeIn) -> Call[types
     """
     return Call(
         "POST", f"/projects/{part(str(project))}/data-sources/{part(str(name))}/test", body=body
+    )
+
+
+def timeline(instance_id: int, *, every: bool | None = None) -> Call[types.Timeline]:
+    """Show when the tasks of an instance worked.
+
+    A bar for each attempt, and the path of tasks that made the run last as long as it did.
+    """
+    return Call("GET", f"/instances/{part(str(instance_id))}/timeline", query={"every": every})
+
+
+def unarchive_workflow(
+    project: str, name: str, *, if_match: str | None = None, if_none_match: str | None = None
+) -> Call[types.WorkflowOut]:
+    """Take a workflow out of the archive.
+
+    Its schedules fire again from now on; what they have left out is not made up for.
+    """
+    return Call(
+        "POST",
+        f"/projects/{part(str(project))}/workflows/{part(str(name))}/unarchive",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
     )
 
 
@@ -1366,4 +2291,19 @@ def upload_resource(
         f"/projects/{part(str(project))}/resource-contents/{part(str(path))}",
         query={"expected_version": expected_version},
         content=content,
+    )
+
+
+def validate_workflow(
+    project: str, name: str, body: types.DefinitionIn
+) -> Call[types.ValidationOut]:
+    """Check a definition.
+
+    Says all that is wrong with a definition, each with its field and the line of the text.
+
+    By itself, and for what it names: calendars, groups, environments, other projects. Nothing is
+    stored.
+    """
+    return Call(
+        "POST", f"/projects/{part(str(project))}/workflows/{part(str(name))}/validate", body=body
     )

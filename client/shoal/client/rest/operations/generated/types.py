@@ -5,6 +5,36 @@ Made from ``docs/openapi.json`` by ``make contract``; not for editing.
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
+
+class AuditHeadOut(TypedDict):
+    """
+    The end of the chain. Who notes it finds later if anything before it was changed.
+    """
+
+    position: int
+    hash: str
+    pruned: int
+    unlinked: int
+
+
+class AuditPruneIn(TypedDict):
+    """
+    Up to when entries are removed.
+    """
+
+    before: str
+
+
+class AuditPrunedOut(TypedDict):
+    """
+    What was removed.
+    """
+
+    removed: int
+    position: int
+    hash: str
+
+
 Date: TypeAlias = str
 
 
@@ -87,6 +117,15 @@ class ClockDifference(TypedDict):
     ahead_s: float
 
 
+class CodeIn(TypedDict):
+    """
+    What a command line has got from the browser.
+    """
+
+    code: str
+    verifier: str
+
+
 CommandState: TypeAlias = Literal["PENDING", "DONE", "REFUSED"]
 
 
@@ -133,6 +172,25 @@ class ConcurrencyGroupOut(TypedDict):
     updated_at: str
 
 
+class CopyIn(TypedDict):
+    """
+    What is copied; its project has to be readable for the caller.
+    """
+
+    project: str
+    workflow: str
+    version: NotRequired[int | None]
+
+
+class CountOut(TypedDict):
+    """
+    A number that is not counted for ever.
+    """
+
+    count: int
+    is_more: bool
+
+
 class DamagedZnodeOut(TypedDict):
     """
     A znode that could not be what its place is for; it was removed or written anew.
@@ -152,6 +210,15 @@ class DatabaseOut(TypedDict):
     kind: str
 
 
+class DefinitionIn(TypedDict):
+    """
+    A definition that is not published: its text, or its value.
+    """
+
+    text: NotRequired[str | None]
+    definition: NotRequired[dict[str, Any] | None]
+
+
 class DeletedOut(TypedDict):
     """
     What was deleted.
@@ -161,6 +228,55 @@ class DeletedOut(TypedDict):
 
 
 Downstream: TypeAlias = Literal["none", "direct", "all"]
+
+
+class DraftDetail(TypedDict):
+    """
+    A draft with its text, as it was typed.
+    """
+
+    project: str
+    name: str
+    editor: str
+    base_version: int
+    newest_version: int
+    revision: int
+    created_at: str
+    updated_at: str
+    text: str
+
+
+class DraftIn(TypedDict):
+    """
+    What a draft becomes.
+    """
+
+    text: str
+    base_version: NotRequired[int | None]
+
+
+class DraftOut(TypedDict):
+    """
+    A draft without its text.
+    """
+
+    project: str
+    name: str
+    editor: str
+    base_version: int
+    newest_version: int
+    revision: int
+    created_at: str
+    updated_at: str
+
+
+class EdgeOut(TypedDict):
+    """
+    `target` depends on `source`.
+    """
+
+    source: str
+    target: str
 
 
 class EnvironmentDetail(TypedDict):
@@ -209,6 +325,16 @@ class EnvironmentOut(TypedDict):
     version: int
     created_at: str
     updated_at: str
+
+
+class ExportOut(TypedDict):
+    """
+    Workflows of a project with what they name, by names. No secrets, no runs.
+    """
+
+    project: str
+    text: str
+    environments: list[str]
 
 
 class FireTimeOut(TypedDict):
@@ -285,7 +411,84 @@ class Health(TypedDict):
     clock_differences: NotRequired[list[ClockDifference]]
 
 
+class HitOut(TypedDict):
+    """
+    A line, with those around it. Long ones are cut off after 2,000 characters.
+    """
+
+    offset: int
+    line: str
+    before: list[str]
+    after: list[str]
+
+
 HolderKind: TypeAlias = Literal["user", "service-account", "group"]
+
+
+class IdentityIn(TypedDict):
+    """
+    Who a user is for a provider or a directory.
+    """
+
+    issuer: str
+    subject: str
+
+
+class ImportIn(TypedDict):
+    """
+    What was exported, or written like that.
+    """
+
+    text: str
+
+
+class InstanceCounts(TypedDict):
+    """
+    How many instances a filter means. States without any are missing.
+    """
+
+    total: CountOut
+    states: dict[str, CountOut]
+
+
+class ItemProblem(TypedDict):
+    """
+    Why nothing is asked of one of many.
+    """
+
+    type: str
+    status: int
+    detail: str
+
+
+class KeysOut(TypedDict):
+    """
+    Which keys there are, and where. No key is ever shown.
+    """
+
+    primary: str
+    next: str | None
+    old: list[str]
+    retired: list[str]
+    here: list[str]
+    masters: dict[str, list[str]]
+    used: dict[str, int]
+
+
+class LabelChanges(TypedDict):
+    """
+    New values of labels; null removes one.
+    """
+
+    labels: dict[str, str | None]
+
+
+class LabelsOut(TypedDict):
+    """
+    All labels of an instance.
+    """
+
+    labels: dict[str, str]
 
 
 Layer: TypeAlias = Literal[
@@ -311,6 +514,17 @@ class Live(TypedDict):
     """
 
     status: NotRequired[Literal["ok"]]
+
+
+class LogHits(TypedDict):
+    """
+    What was found in one log.
+    """
+
+    hits: list[HitOut]
+    next_offset: int | None
+    size: int
+    finished: bool
 
 
 class LogOut(TypedDict):
@@ -360,6 +574,17 @@ class MasterOut(TypedDict):
     clock_ahead_s: NotRequired[float | None]
 
 
+class NamedOut(TypedDict):
+    """
+    A task names a workflow: to run it, or to wait for its runs.
+    """
+
+    project: str
+    workflow: str
+    kind: Literal["SUB_WORKFLOW", "MAP", "DEPENDENT"]
+    task: str
+
+
 Need: TypeAlias = Literal["required", "optional", "none"]
 
 
@@ -370,6 +595,9 @@ Op: TypeAlias = Literal["added", "removed", "changed"]
 
 
 Order: TypeAlias = Literal["ascending", "descending"]
+
+
+Outcome: TypeAlias = Literal["done", "refused"]
 
 
 class ParameterIn(TypedDict):
@@ -435,7 +663,12 @@ Permission: TypeAlias = Literal[
     "history.purge",
     "environment.edit",
     "user.manage",
+    "audit.read",
+    "secrets.rotate",
 ]
+
+
+Phase: TypeAlias = Literal["waiting", "working", "stuck", "done"]
 
 
 class PlannedOut(TypedDict):
@@ -503,6 +736,16 @@ class ProbeOut(TypedDict):
     text: str
     worker: str
     took_s: float
+
+
+class ProblemField(TypedDict):
+    """
+    One field that is wrong.
+    """
+
+    field: str
+    message: str
+    line: NotRequired[int | None]
 
 
 class ProgressOut(TypedDict):
@@ -579,6 +822,39 @@ class QueueOut(TypedDict):
     depth: int
 
 
+class RenameIn(TypedDict):
+    """
+    What a workflow is to be called.
+    """
+
+    name: str
+    despite: NotRequired[list[Literal["references"]]]
+
+
+class RenameOut(TypedDict):
+    """
+    A workflow under its new name, or what renaming would leave behind.
+    """
+
+    project: str
+    before: str
+    name: str
+    version: int
+    dry_run: bool
+    downstream: list[NamedOut]
+    hidden: int
+
+
+class RenderedOut(TypedDict):
+    """
+    What a task gets. Secrets are masked, always by the same.
+    """
+
+    params: dict[str, Any]
+    parameters: dict[str, str]
+    problem: str | None
+
+
 Reprocess: TypeAlias = Literal["none", "failed", "all"]
 
 
@@ -609,6 +885,28 @@ class RoleOut(TypedDict):
     role: Role
 
 
+class RotationIn(TypedDict):
+    """
+    Whether a rotation may begin.
+    """
+
+    begin: bool
+
+
+class RotationOut(TypedDict):
+    """
+    What a step has done.
+    """
+
+    phase: Phase
+    key: str
+    did: str
+    encrypted: int
+    without_key: list[str]
+    unreadable: list[str]
+    retired: list[str]
+
+
 class ScheduleOut(TypedDict):
     """
     One timetable of a workflow.
@@ -630,8 +928,19 @@ class ScheduleOut(TypedDict):
     calendar: str | None
     missed: Literal["skip", "last", "all"]
     missed_window: float | None
+    paused_at: str | None
     next_fire_at: str | None
     next_fire_times: list[str]
+
+
+class SchedulePlanOut(TypedDict):
+    """
+    What becomes of one schedule; both have their next fire times.
+    """
+
+    change: Literal["added", "removed", "changed", "kept"]
+    before: ScheduleOut | None
+    after: ScheduleOut | None
 
 
 class SecretIn(TypedDict):
@@ -708,6 +1017,23 @@ SourceKind: TypeAlias = Literal[
 ]
 
 
+class StartPreviewIn(TypedDict):
+    """
+    A start that is only thought of.
+    """
+
+    project: NotRequired[str]
+    workflow: str
+    version: NotRequired[int | None]
+    parameters: NotRequired[dict[str, str]]
+    logical_time: NotRequired[str | None]
+    priority: NotRequired[Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"] | None]
+    tasks: NotRequired[list[str] | None]
+    mode: NotRequired[SelectionMode | None]
+    labels: NotRequired[dict[str, str | int | float | bool]]
+    render: NotRequired[list[str] | None]
+
+
 class StoreOut(TypedDict):
     """
     How much one table holds. Both are the database's own estimates; null: not known.
@@ -727,6 +1053,40 @@ class StoresOut(TypedDict):
     bytes: int | None
     free_bytes: int | None
     stores: list[StoreOut]
+
+
+class TakeoverOut(TypedDict):
+    """
+    A partition that has changed hands.
+    """
+
+    id: int
+    at: str
+    partition: int
+    epoch: int
+    owner: str
+    previous_owner: str | None
+
+
+class TaskCounts(TypedDict):
+    """
+    How many attempts a filter means. States without any are missing.
+    """
+
+    total: CountOut
+    states: dict[str, CountOut]
+
+
+class TaskHits(TypedDict):
+    """
+    What was found in the log of one attempt of an instance.
+    """
+
+    task_instance_id: int
+    task: str
+    attempt: int
+    hits: list[HitOut]
+    problem: str | None
 
 
 TaskState: TypeAlias = Literal[
@@ -782,6 +1142,17 @@ class TokenOut(TypedDict):
     expires_at: str | None
 
 
+class TouchedTask(TypedDict):
+    """
+    A task that a request would change.
+    """
+
+    task: str
+    state: TaskState
+    becomes: TaskState
+    ends_early: bool
+
+
 class UserChange(TypedDict):
     """
     What changes of a user; what is left out stays.
@@ -803,6 +1174,25 @@ class UserIn(TypedDict):
     password: NotRequired[str | None]
 
 
+class ValidationOut(TypedDict):
+    """
+    Whether a definition could be published.
+    """
+
+    valid: bool
+    problems: list[ProblemField]
+
+
+class ValueChange(TypedDict):
+    """
+    A value that differs; null: it is not there.
+    """
+
+    name: str
+    one: str | None
+    other: str | None
+
+
 class VersionDetail(TypedDict):
     """
     One published version with its definition; it never changes.
@@ -811,8 +1201,10 @@ class VersionDetail(TypedDict):
     version: int
     digest: str
     created_at: str
+    published_by: str | None
     project: str
     name: str
+    source: str | None
     definition: dict[str, Any]
 
 
@@ -824,6 +1216,31 @@ class VersionOut(TypedDict):
     version: int
     digest: str
     created_at: str
+    published_by: str | None
+
+
+class WayOut(TypedDict):
+    """
+    A way of signing in.
+    """
+
+    name: str
+    kind: Literal["password", "ldap", "oidc"]
+    title: str
+    path: str
+
+
+class WorkerGroupOut(TypedDict):
+    """
+    Workers that do the same work, and what waits for them.
+    """
+
+    group: str
+    queued: int
+    workers: int
+    paused: int
+    slots: int
+    running: int
 
 
 class WorkerOut(TypedDict):
@@ -852,12 +1269,17 @@ class WorkflowDetail(TypedDict):
     project: str
     name: str
     description: str
+    labels: dict[str, str]
     version: int
     digest: str
     tasks: int
     created_at: str
     updated_at: str
+    archived_at: str | None
     definition: dict[str, Any]
+
+
+WorkflowOrder: TypeAlias = Literal["name", "-updated_at"]
 
 
 class WorkflowOut(TypedDict):
@@ -868,11 +1290,13 @@ class WorkflowOut(TypedDict):
     project: str
     name: str
     description: str
+    labels: dict[str, str]
     version: int
     digest: str
     tasks: int
     created_at: str
     updated_at: str
+    archived_at: str | None
 
 
 WorkflowState: TypeAlias = Literal[
@@ -894,16 +1318,6 @@ class ZooKeeperOut(TypedDict):
 
     state: str
     session_timeout_s: float
-
-
-class ProblemField(TypedDict):
-    """
-    One field that is wrong.
-    """
-
-    field: str
-    message: str
-    line: NotRequired[int | None]
 
 
 class Problem(TypedDict):
@@ -996,6 +1410,7 @@ class StartCommand(TypedDict):
     parameters: NotRequired[dict[str, str]]
     logical_time: NotRequired[str | None]
     priority: NotRequired[Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"] | None]
+    labels: NotRequired[dict[str, str | int | float | bool]]
     idempotency_key: NotRequired[str | None]
 
 
@@ -1127,6 +1542,11 @@ class ConcurrencyGroupPage(TypedDict):
     next: NotRequired[str | None]
 
 
+class DraftPage(TypedDict):
+    items: list[DraftOut]
+    next: NotRequired[str | None]
+
+
 class EnvironmentPage(TypedDict):
     items: list[EnvironmentOut]
     next: NotRequired[str | None]
@@ -1142,8 +1562,18 @@ class GroupPage(TypedDict):
     next: NotRequired[str | None]
 
 
+class MasterPage(TypedDict):
+    items: list[MasterOut]
+    next: NotRequired[str | None]
+
+
 class ParameterPage(TypedDict):
     items: list[ParameterOut]
+    next: NotRequired[str | None]
+
+
+class PartitionPage(TypedDict):
+    items: list[PartitionOut]
     next: NotRequired[str | None]
 
 
@@ -1177,6 +1607,11 @@ class SessionPage(TypedDict):
     next: NotRequired[str | None]
 
 
+class TakeoverPage(TypedDict):
+    items: list[TakeoverOut]
+    next: NotRequired[str | None]
+
+
 class TaskTypePage(TypedDict):
     items: list[TaskTypeOut]
     next: NotRequired[str | None]
@@ -1189,6 +1624,21 @@ class TokenPage(TypedDict):
 
 class VersionPage(TypedDict):
     items: list[VersionOut]
+    next: NotRequired[str | None]
+
+
+class WayPage(TypedDict):
+    items: list[WayOut]
+    next: NotRequired[str | None]
+
+
+class WorkerGroupPage(TypedDict):
+    items: list[WorkerGroupOut]
+    next: NotRequired[str | None]
+
+
+class WorkerPage(TypedDict):
+    items: list[WorkerOut]
     next: NotRequired[str | None]
 
 
@@ -1210,8 +1660,38 @@ class AccountOut(TypedDict):
     has_password: bool
     must_change_password: bool
     issuer: str | None
+    subject: str | None
     created_at: str
     disabled_at: str | None
+
+
+class AuditEntryOut(TypedDict):
+    """
+    Who did what. What is hashed is this very object.
+    """
+
+    id: int
+    at: str
+    action: str
+    outcome: Outcome
+    principal_id: int | None
+    principal: str
+    address: str
+    request_id: str
+    project: str
+    object: str
+    detail: dict[str, Any]
+
+
+class AuditLinkOut(TypedDict):
+    """
+    A place in the chain: the hash of its entry's JSON behind the hash before it.
+    """
+
+    position: int
+    hash: str
+    previous: str
+    entry: AuditEntryOut | None
 
 
 BackfillIn = TypedDict(
@@ -1234,6 +1714,7 @@ BackfillIn = TypedDict(
         "reprocess": NotRequired[Reprocess],
         "downstream": NotRequired[Downstream],
         "priority": NotRequired[str],
+        "labels": NotRequired[dict[str, str | int | float | bool]],
     },
 )
 
@@ -1270,6 +1751,43 @@ class BackfillRunOut(TypedDict):
     reason: str | None
     tries: int
     instance_id: int | None
+
+
+class Bar(TypedDict):
+    """
+    One attempt in time.
+    """
+
+    task_instance_id: int
+    task: str
+    attempt: int
+    state: TaskState
+    queued_at: str | None
+    started_at: str | None
+    finished_at: str | None
+    is_critical: bool
+
+
+class BulkIn(TypedDict):
+    """
+    What is asked, and of which: the ids, or, without them, the filters of the query.
+    """
+
+    type: Literal[
+        "PAUSE",
+        "RESUME",
+        "STOP",
+        "RECOVER",
+        "RERUN",
+        "RERUN_TASKS",
+        "KILL_TASK",
+        "FORCE_SUCCESS",
+    ]
+    ids: NotRequired[list[int] | None]
+    tasks: NotRequired[list[str] | None]
+    mode: NotRequired[SelectionMode | None]
+    reason: NotRequired[str | None]
+    digest: NotRequired[str | None]
 
 
 class ChangeOut(TypedDict):
@@ -1331,6 +1849,7 @@ class CommandOut(TypedDict):
     tasks: list[str] | None
     mode: SelectionMode | None
     task: str | None
+    labels: dict[str, str]
     detail: dict[str, Any]
     idempotency_key: str
     schedule_id: int | None
@@ -1393,6 +1912,29 @@ class DataSourceOut(TypedDict):
     updated_at: str
 
 
+class DependenciesOut(TypedDict):
+    """
+    The workflows around one, by the newest definitions.
+    """
+
+    project: str
+    name: str
+    upstream: list[NamedOut]
+    downstream: list[NamedOut]
+    hidden: int
+
+
+class EffectOut(TypedDict):
+    """
+    What a request would do to one run, as it is now.
+    """
+
+    refusal: str | None
+    state: WorkflowState | None
+    tasks: list[TouchedTask] | None
+    more_tasks: int
+
+
 class FindingOut(TypedDict):
     """
     What one layer says.
@@ -1403,6 +1945,53 @@ class FindingOut(TypedDict):
     waits: bool
     instance_id: int | None
     task_instance_id: int | None
+
+
+class HangingOut(TypedDict):
+    """
+    What hangs on a workflow.
+    """
+
+    open_runs: int
+    open_run_ids: list[int]
+    schedules: int
+    backfills: int
+    drafts: int
+    downstream: list[NamedOut]
+    hidden: int
+
+
+class ImportItem(TypedDict):
+    """
+    What became of one document.
+    """
+
+    kind: Literal["workflow", "calendar", "concurrency-group"]
+    name: str
+    line: int
+    result: Literal["created", "changed", "unchanged", "refused"]
+    version: int | None
+    problems: list[ProblemField]
+
+
+class ImportOut(TypedDict):
+    """
+    What an import did, or with `dry_run` would do: everything or nothing.
+    """
+
+    project: str
+    dry_run: bool
+    stored: bool
+    items: list[ImportItem]
+
+
+class InstanceHits(TypedDict):
+    """
+    What was found in the logs of an instance. Attempts without hits are left out.
+    """
+
+    items: list[TaskHits]
+    next: str | None
 
 
 class InstanceOut(TypedDict):
@@ -1428,6 +2017,9 @@ class InstanceOut(TypedDict):
     command_id: int
     parent: ParentOut | None
     task_counts: dict[str, int]
+    labels: dict[str, str]
+    schedule_id: int | None
+    backfill_id: int | None
 
 
 class InstanceTask(TypedDict):
@@ -1467,6 +2059,8 @@ class MeOut(TypedDict):
     kind: PrincipalKind
     is_admin: bool
     must_change_password: bool
+    has_password: bool
+    issuer: str | None
     roles: list[RoleOut]
     permissions: list[Permission] | None
     projects: list[str] | None
@@ -1519,6 +2113,7 @@ class NewUserOut(TypedDict):
     has_password: bool
     must_change_password: bool
     issuer: str | None
+    subject: str | None
     created_at: str
     disabled_at: str | None
     password: str | None
@@ -1532,6 +2127,19 @@ class PlanOut(TypedDict):
     total: int
     to_run: int
     runs: list[PlannedOut]
+
+
+class PlannedTask(TypedDict):
+    """
+    A task of a run that there is not.
+    """
+
+    task: str
+    type: str
+    depends_on: list[str]
+    worker_group: str
+    runs: bool
+    rendered: RenderedOut | None
 
 
 class PublishOut(TypedDict):
@@ -1548,6 +2156,19 @@ class PublishOut(TypedDict):
     diff: list[ChangeOut]
 
 
+class RunSide(TypedDict):
+    """
+    One of two runs.
+    """
+
+    instance_id: int
+    version: int
+    state: WorkflowState
+    logical_time: str
+    started_at: str | None
+    seconds: float | None
+
+
 class SlotUserOut(TypedDict):
     """
     An attempt that has a slot, or waits for one.
@@ -1560,6 +2181,31 @@ class SlotUserOut(TypedDict):
     attempt: int
     state: TaskState
     granted_at: str | None
+
+
+class StartPreview(TypedDict):
+    """
+    The run that a start would make.
+    """
+
+    project: str
+    workflow: str
+    version: int
+    logical_time: str
+    timezone: str
+    priority: Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]
+    parameters: dict[str, str]
+    labels: dict[str, str]
+    tasks: list[PlannedTask]
+
+
+class TaskChangeOut(TypedDict):
+    """
+    A task that both versions have, and what differs; paths are within the task.
+    """
+
+    task: str
+    changes: list[ChangeOut]
 
 
 class TaskDetail(TypedDict):
@@ -1614,6 +2260,29 @@ class TaskOut(TypedDict):
     started_at: str | None
     finished_at: str | None
     environment: str | None
+
+
+class TaskSide(TypedDict):
+    """
+    The newest attempt of a task in one of two runs.
+    """
+
+    attempt: int
+    state: TaskState
+    seconds: float | None
+    worker: str | None
+
+
+class Timeline(TypedDict):
+    """
+    When the attempts of an instance waited and worked.
+    """
+
+    started_at: str | None
+    finished_at: str | None
+    critical_path: list[str]
+    critical_s: float
+    bars: list[Bar]
 
 
 class WhyOut(TypedDict):
@@ -1678,6 +2347,7 @@ class WorkflowSpec(TypedDict):
     project: NotRequired[str]
     name: NotRequired[str]
     description: NotRequired[str]
+    labels: NotRequired[dict[str, str | int | float | bool]]
     parameters: NotRequired[dict[str, ParameterSpec]]
     timezone: NotRequired[str]
     priority: NotRequired[str]
@@ -1695,6 +2365,11 @@ class WorkflowSpec(TypedDict):
 
 class AccountPage(TypedDict):
     items: list[AccountOut]
+    next: NotRequired[str | None]
+
+
+class AuditEntryPage(TypedDict):
+    items: list[AuditEntryOut]
     next: NotRequired[str | None]
 
 
@@ -1742,6 +2417,43 @@ class BackfillAccepted(TypedDict):
     command: CommandOut | None
 
 
+class BulkItem(TypedDict):
+    """
+    What became of one of many: a preview, a command, or a problem.
+    """
+
+    id: int
+    command_id: int | None
+    problem: ItemProblem | None
+    preview: EffectOut | None
+
+
+class BulkOut(TypedDict):
+    """
+    One result for each.
+    """
+
+    digest: str
+    is_more: bool
+    items: list[BulkItem]
+
+
+class ComparisonOut(TypedDict):
+    """
+    What differs between two versions of a definition.
+    """
+
+    fields: list[ChangeOut]
+    parameters: list[ChangeOut]
+    schedules: list[ChangeOut]
+    tasks_added: list[str]
+    tasks_removed: list[str]
+    tasks_changed: list[TaskChangeOut]
+    edges_added: list[EdgeOut]
+    edges_removed: list[EdgeOut]
+    text: str | None
+
+
 class ConcurrencyGroupDetail(TypedDict):
     """
     A group with the tasks that use it, up to 100 of each kind.
@@ -1756,6 +2468,26 @@ class ConcurrencyGroupDetail(TypedDict):
     updated_at: str
     holders: list[SlotUserOut]
     waiters: list[SlotUserOut]
+
+
+class DiffOut(TypedDict):
+    """
+    What differs between two published versions.
+    """
+
+    fields: list[ChangeOut]
+    parameters: list[ChangeOut]
+    schedules: list[ChangeOut]
+    tasks_added: list[str]
+    tasks_removed: list[str]
+    tasks_changed: list[TaskChangeOut]
+    edges_added: list[EdgeOut]
+    edges_removed: list[EdgeOut]
+    text: str | None
+    project: str
+    name: str
+    base: int
+    version: int
 
 
 class InstanceDetail(TypedDict):
@@ -1781,4 +2513,47 @@ class InstanceDetail(TypedDict):
     command_id: int
     parent: ParentOut | None
     task_counts: dict[str, int]
+    labels: dict[str, str]
+    schedule_id: int | None
+    backfill_id: int | None
     tasks: list[InstanceTask]
+
+
+class TaskChange(TypedDict):
+    """
+    A task in both runs; null: one has no such task.
+    """
+
+    task: str
+    one: TaskSide | None
+    other: TaskSide | None
+    differs: bool
+    slower_s: float | None
+
+
+class WorkflowPlanOut(TypedDict):
+    """
+    What publishing would do, now. Nothing was stored.
+    """
+
+    project: str
+    name: str
+    base: int
+    version: int
+    created: bool
+    digest: str
+    comparison: ComparisonOut
+    schedules: list[SchedulePlanOut]
+    hanging: HangingOut
+
+
+class Comparison(TypedDict):
+    """
+    How two runs differ. Tasks come in the order of the other's definition.
+    """
+
+    one: RunSide
+    other: RunSide
+    parameters: list[ValueChange]
+    labels: list[ValueChange]
+    tasks: list[TaskChange]
