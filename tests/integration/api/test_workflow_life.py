@@ -234,7 +234,8 @@ async def test_lists_by_the_latest_change_continue(api: Api) -> None:
     for name in ("a", "b", "c"):
         await api.publish(name)
     await api.publish("a", description="again")
-    seen, cursor = [], ""
+    seen: list[str] = []
+    cursor: str | None = ""
     while cursor is not None:
         page = (await api.client.get(f"{PREFIX}/workflows?sort=-updated_at&limit=1{cursor}")).json()
         seen += [one["name"] for one in page["items"]]
