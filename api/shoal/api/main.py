@@ -24,8 +24,8 @@ from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
 from shoal.api.operations.probing import Prober
-from shoal.api.operations.progress import ProgressReader
 from shoal.api.operations.resources import ResourceFiles
+from shoal.api.operations.runs.progress import ProgressReader
 from shoal.api.operations.unowned import Unowned
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings

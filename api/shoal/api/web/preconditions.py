@@ -25,7 +25,7 @@ from fastapi import Depends, Header, Response
 from pydantic import BaseModel
 
 from shoal.api.access.callers import Calling
-from shoal.api.operations.diff import Change, diff
+from shoal.api.operations.authoring.diff import Change, diff
 from shoal.api.web.errors import FieldError, InvalidRequest, PreconditionFailed, PreconditionMissing
 from shoal.sql.errors import NotFound, UnreadableRow
 

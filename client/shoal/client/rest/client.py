@@ -29,7 +29,6 @@ from shoal.client.rest.project.resources import ResourceCalls
 from shoal.client.rest.project.values import ValueCalls
 from shoal.client.rest.purges import PurgeCalls
 from shoal.client.rest.runs.calls import RunCalls
-from shoal.client.rest.schedules import ScheduleCalls
 from shoal.client.rest.sse import Reconnecting
 from shoal.client.rest.types import (
     ClusterJson,
@@ -48,6 +47,7 @@ from shoal.client.rest.types import (
 )
 from shoal.client.rest.workflows.drafts import DraftCalls
 from shoal.client.rest.workflows.lifecycle import LifecycleCalls
+from shoal.client.rest.workflows.schedules import ScheduleCalls
 from shoal.core.runs.states import FINISHED_WORKFLOW
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ partition = Table(
     Column("owner", Line(255)),
 )
 
-# Who took a partition from whom, for people; only the newest are kept.
+# Takeovers of partitions, for people; only the newest are kept.
 takeover = Table(
     "takeover",
     metadata,

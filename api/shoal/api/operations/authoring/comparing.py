@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from difflib import unified_diff
 from typing import Any
 
-from shoal.api.operations.diff import Change, diff
+from shoal.api.operations.authoring.diff import Change, diff
 from shoal.runtime.documents.yaml_text import definition_yaml
 
 MOST_LINES = 20_000  # of both texts together: beyond that they are not compared line by line

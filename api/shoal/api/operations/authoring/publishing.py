@@ -7,7 +7,7 @@ from typing import Protocol
 
 from fastapi import Response
 
-from shoal.api.operations.diff import diff
+from shoal.api.operations.authoring.diff import diff
 from shoal.api.schemas.definitions import ChangeOut, PublishOut, WorkflowDetail, WorkflowOut
 from shoal.api.services import Services
 from shoal.api.web.answers import answer

@@ -41,7 +41,7 @@ _HTML: dict[int | str, Any] = {
 
 
 @public.get("/login", summary="List the ways of signing in")
-async def list_ways(shoal: Shoal) -> Page[WayOut]:
+async def get_ways(shoal: Shoal) -> Page[WayOut]:
     """A password here, a directory's, and providers. No provider is asked."""
     path = f"{_PREFIX}/login"
     found = [WayOut(name="password", kind="password", title="Password", path=path)]

@@ -15,7 +15,7 @@ from shoal.api.routes.runs.filters import (
     to_cursor,
 )
 from shoal.api.schemas.common import Page
-from shoal.api.schemas.runs import InstanceDetail, InstanceOut, InstanceTask
+from shoal.api.schemas.runs.instances import InstanceDetail, InstanceOut, InstanceTask
 from shoal.api.services import Shoal
 from shoal.api.web.answers import answer
 from shoal.api.web.legible import by_id, legible, shown

@@ -13,7 +13,7 @@ from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
 from shoal.api.operations.logs import MOST_BYTES, LogProxy, Utf8, text_of
 from shoal.api.routes.runs.tasks import TaskInstanceId
-from shoal.api.schemas.runs import LogOut
+from shoal.api.schemas.runs.instances import LogOut
 from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest, RangeNotSatisfiable
 from shoal.api.web.middleware import StreamBroken

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 
 from shoal.api.access.guard import needs
-from shoal.api.operations.progress import MOST
+from shoal.api.operations.runs.progress import MOST
 from shoal.api.routes.runs.instances import InstanceId
-from shoal.api.schemas.runs import ProgressOut
+from shoal.api.schemas.runs.instances import ProgressOut
 from shoal.api.services import Shoal
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router

@@ -8,7 +8,7 @@ from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
 from shoal.api.routes.runs.filters import Tasks, TaskSort, from_cursor, read_order, to_cursor
 from shoal.api.schemas.common import Page
-from shoal.api.schemas.runs import TaskDetail, TaskOut
+from shoal.api.schemas.runs.instances import TaskDetail, TaskOut
 from shoal.api.services import Shoal
 from shoal.api.web.legible import by_id, legible, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit

@@ -1,10 +1,10 @@
 """Why is it not running? One answer that walks through all layers."""
 
 from shoal.api.access.guard import needs
-from shoal.api.operations import explaining
+from shoal.api.operations.runs import explaining
 from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.routes.runs.tasks import TaskInstanceId
-from shoal.api.schemas.why import FindingOut, WhyOut
+from shoal.api.schemas.runs.why import FindingOut, WhyOut
 from shoal.api.services import Shoal
 from shoal.api.web.legible import legible
 from shoal.api.web.problems import documented

@@ -12,9 +12,9 @@ from fastapi import Body, Query, Response
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import NOTHING, needs
 from shoal.api.operations.authoring.checking import check, problems_there
+from shoal.api.operations.authoring.diff import diff
 from shoal.api.operations.authoring.planning import plan_of
 from shoal.api.operations.authoring.publishing import answered, detail, published, tag_of
-from shoal.api.operations.diff import diff
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.routes.workflows.published import WorkflowName
 from shoal.api.schemas.authoring import (

@@ -1022,6 +1022,14 @@ def get_version(project: str, name: str, version: int) -> Call[types.VersionDeta
     )
 
 
+def get_ways() -> Call[types.WayPage]:
+    """List the ways of signing in.
+
+    A password here, a directory's, and providers. No provider is asked.
+    """
+    return Call("GET", "/login")
+
+
 def get_workflow(project: str, name: str) -> Call[types.WorkflowDetail]:
     """Show a workflow.
 
@@ -1627,14 +1635,6 @@ def list_versions(
         f"/projects/{part(str(project))}/workflows/{part(str(name))}/versions",
         query={"limit": limit, "cursor": cursor},
     )
-
-
-def list_ways() -> Call[types.WayPage]:
-    """List the ways of signing in.
-
-    A password here, a directory's, and providers. No provider is asked.
-    """
-    return Call("GET", "/login")
 
 
 def list_worker_groups(
