@@ -136,8 +136,9 @@ async def rendered_attempt(shoal: Shoal, task_instance_id: TaskInstanceId) -> Re
     async with shoal.database.unit_of_work(read_only=True) as uow:
         task = await uow.tasks.get(task_instance_id)
         run = await uow.instances.run(task.workflow_instance_id)
-    attempt = replace(run.attempts[task.task], id=task.id, number=task.attempt)
-    return await asyncio.to_thread(_rendered, run, attempt)
+    with legible("task instance", task_instance_id):
+        attempt = replace(run.attempts[task.task], id=task.id, number=task.attempt)
+        return await asyncio.to_thread(_rendered, run, attempt)
 
 
 # -- two runs -----------------------------------------------------------------------------------
