@@ -22,7 +22,7 @@ partition = Table(
     Column("owner", Line(255)),
 )
 
-# Who took a partition from whom, for people; only the newest are kept.
+# Who has taken a partition from which owner, for people; only the newest are kept.
 takeover = Table(
     "takeover",
     metadata,

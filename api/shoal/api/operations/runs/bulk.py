@@ -9,7 +9,7 @@ from hashlib import sha256
 from shoal.api.access.callers import Caller
 from shoal.api.operations.commanding import new_command, same_request
 from shoal.api.operations.runs.previewing import Preview, preview
-from shoal.api.schemas.bulk import MOST_ITEMS, BulkIn
+from shoal.api.schemas.views.bulk import MOST_ITEMS, BulkIn
 from shoal.api.services import Services
 from shoal.api.web.errors import KeyReused
 from shoal.core.access.permissions import Permission

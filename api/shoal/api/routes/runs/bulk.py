@@ -12,7 +12,7 @@ from shoal.api.operations.runs.bulk import Item, digest_of, judged, meant, previ
 from shoal.api.operations.runs.previewing import Preview
 from shoal.api.routes.commands import IdempotencyKey
 from shoal.api.routes.runs.filters import Instances
-from shoal.api.schemas.bulk import (
+from shoal.api.schemas.views.bulk import (
     BulkIn,
     BulkItem,
     BulkOut,

@@ -86,7 +86,7 @@ class Partitions:
         await self._note([row for row in rows if row.epoch != epochs[row.number]], epochs, owner)
 
     async def _note(self, taken: Sequence[Row[Any]], epochs: Mapping[int, int], owner: str) -> None:
-        """Keep who took over from whom; the oldest go."""
+        """Keep who has taken over from which owner; the oldest go."""
         if not taken:
             return
         [ids] = await self._connection.reserve_ids({takeover: len(taken)})
