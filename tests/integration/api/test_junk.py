@@ -129,7 +129,8 @@ OTHER: tuple[str, ...] = (
     "/events",
     "/log",
 )
-OTHER += ("/me", "/users", "/groups", "/service-accounts")
+OTHER += ("/me", "/users", "/groups", "/service-accounts", "-counts")
+OTHER += ("/masters", "/workers", "/worker-groups", "/partitions", "/takeovers")
 NAMED = {
     "calendars": "days",
     "concurrency-groups": "gpu",

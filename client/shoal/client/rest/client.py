@@ -36,12 +36,14 @@ from shoal.client.rest.types import (
     HealthJson,
     InstanceDetailJson,
     LogJson,
+    MasterJson,
     ProgressJson,
     ProjectJson,
     PublishJson,
     TaskDetailJson,
     TaskTypeJson,
     WhyJson,
+    WorkerJson,
     WorkflowDetailJson,
     WorkflowJson,
 )
@@ -149,6 +151,29 @@ class ShoalClient(
     def cluster(self) -> ClusterJson:
         """Return masters, workers, partitions and queues."""
         return cast(ClusterJson, self._connection.get("/cluster"))
+
+    def masters(self) -> Iterator[MasterJson]:
+        """Yield the live masters by id."""
+        return cast("Iterator[MasterJson]", self._connection.pages("/masters", {}))
+
+    def workers(
+        self, group: str | None = None, *, paused: bool | None = None
+    ) -> Iterator[WorkerJson]:
+        """Yield the live workers by id; ``paused``: those that take no tasks, or the others."""
+        query = {"group": group, "paused": paused}
+        return cast("Iterator[WorkerJson]", self._connection.pages("/workers", query))
+
+    def worker_groups(self) -> Iterator[dict[str, Any]]:
+        """Yield the groups of workers, each with what waits for it."""
+        return self._connection.pages("/worker-groups", {})
+
+    def partitions(self, owner: str | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the partitions, or those of a master; an empty ``owner``: those without one."""
+        return self._connection.pages("/partitions", {"owner": owner})
+
+    def takeovers(self) -> Iterator[dict[str, Any]]:
+        """Yield the changes of partitions' owners, newest first."""
+        return self._connection.pages("/takeovers", {})
 
     def task_types(self) -> list[TaskTypeJson]:
         """Return the installed task types with the JSON Schema of their params."""

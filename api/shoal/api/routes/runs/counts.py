@@ -7,7 +7,7 @@ from typing import TypeVar
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
 from shoal.api.routes.runs.filters import Instances, Tasks
-from shoal.api.schemas.listing import CountOut, InstanceCounts, TaskCounts
+from shoal.api.schemas.runs.listing import CountOut, InstanceCounts, TaskCounts
 from shoal.api.services import Shoal
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission

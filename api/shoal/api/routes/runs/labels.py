@@ -6,7 +6,7 @@ from fastapi import Body
 
 from shoal.api.access.guard import needs
 from shoal.api.routes.runs.instances import InstanceId
-from shoal.api.schemas.listing import LabelChanges, LabelsOut
+from shoal.api.schemas.runs.listing import LabelChanges, LabelsOut
 from shoal.api.services import Shoal
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router

@@ -13,7 +13,7 @@ from shoal.api.operations.runs.rendering import Start, planned, rendered
 from shoal.api.operations.runs.timeline import critical_path, seconds
 from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.routes.runs.tasks import TaskInstanceId
-from shoal.api.schemas.runs.planning import (
+from shoal.api.schemas.runs.views.planning import (
     MOST_RENDERED,
     Bar,
     Comparison,
@@ -136,8 +136,9 @@ async def rendered_attempt(shoal: Shoal, task_instance_id: TaskInstanceId) -> Re
     async with shoal.database.unit_of_work(read_only=True) as uow:
         task = await uow.tasks.get(task_instance_id)
         run = await uow.instances.run(task.workflow_instance_id)
-    attempt = replace(run.attempts[task.task], id=task.id, number=task.attempt)
-    return await asyncio.to_thread(_rendered, run, attempt)
+    with legible("task instance", task_instance_id):
+        attempt = replace(run.attempts[task.task], id=task.id, number=task.attempt)
+        return await asyncio.to_thread(_rendered, run, attempt)
 
 
 # -- two runs -----------------------------------------------------------------------------------

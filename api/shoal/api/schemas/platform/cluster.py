@@ -7,9 +7,41 @@ from pydantic import BaseModel, Field
 
 from shoal.api.schemas.common import TIME, example
 
+_MASTER = {
+    "id": "host-1-5a6b7c8d",
+    "address": "127.0.0.1:40001",
+    "host": "host",
+    "started_at": TIME,
+    "partitions": [0, 2],
+    "leads": True,
+    "database": None,
+    "clock_ahead_s": None,
+}
+_WORKER = {
+    "id": "host-1f2e3d4c",
+    "group": "default",
+    "address": "127.0.0.1:40002",
+    "host": "host",
+    "slots": 4,
+    "running": 1,
+    "started_at": TIME,
+    "paused": None,
+    "unreachable": [],
+    "clock_ahead_s": None,
+}
+_PARTITION = {
+    "index": 0,
+    "owner": "host-1-5a6b7c8d",
+    "epoch": 4294967312,
+    "open_instances": 1,
+    "pending_commands": 0,
+}
+
 
 class MasterOut(BaseModel):
     """A live master."""
+
+    model_config = example(_MASTER)
 
     id: str
     address: str
@@ -30,6 +62,8 @@ class MasterOut(BaseModel):
 
 class WorkerOut(BaseModel):
     """A live worker."""
+
+    model_config = example(_WORKER)
 
     id: str
     group: str
@@ -55,6 +89,8 @@ class WorkerOut(BaseModel):
 
 class PartitionOut(BaseModel):
     """Who owns a slice of the instances."""
+
+    model_config = example(_PARTITION)
 
     index: int
     owner: str | None
@@ -131,47 +167,15 @@ class ClusterOut(BaseModel):
 
     model_config = example(
         {
-            "masters": [
-                {
-                    "id": "host-1-5a6b7c8d",
-                    "address": "127.0.0.1:40001",
-                    "host": "host",
-                    "started_at": TIME,
-                    "partitions": [0, 2],
-                    "leads": True,
-                    "database": None,
-                    "clock_ahead_s": None,
-                }
-            ],
-            "workers": [
-                {
-                    "id": "host-1f2e3d4c",
-                    "group": "default",
-                    "address": "127.0.0.1:40002",
-                    "host": "host",
-                    "slots": 4,
-                    "running": 1,
-                    "started_at": TIME,
-                    "paused": None,
-                    "unreachable": [],
-                    "clock_ahead_s": None,
-                }
-            ],
+            "masters": [_MASTER],
+            "workers": [_WORKER],
             "group": {
                 "state": "Stable",
                 "generation": 3,
                 "leader": "host-1-5a6b7c8d",
                 "members": ["host-1-5a6b7c8d"],
             },
-            "partitions": [
-                {
-                    "index": 0,
-                    "owner": "host-1-5a6b7c8d",
-                    "epoch": 4294967312,
-                    "open_instances": 1,
-                    "pending_commands": 0,
-                }
-            ],
+            "partitions": [_PARTITION],
             "backlog": {
                 "pending_commands": 0,
                 "open_instances": 1,

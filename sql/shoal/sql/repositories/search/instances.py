@@ -25,12 +25,13 @@ from shoal.core.runs.filters import (
 )
 from shoal.core.runs.states import WorkflowState
 from shoal.sql.driver.connection import Connection
-from shoal.sql.errors import TooManyToSort
+from shoal.sql.errors import TooManyToSort, UnreadableRow
 from shoal.sql.repositories.search import conditions
 from shoal.sql.repositories.search.ranking import Found, Position, page_of_ranked
 from shoal.sql.repositories.search.scope import Scope, scope
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import instance_label, task_instance, workflow, workflow_instance
+from shoal.sql.statements.reading import leave_out
 from shoal.sql.statements.walks import Conditions, behind, is_unreadable, walk
 
 _C, _L = workflow_instance.c, instance_label.c
@@ -194,8 +195,10 @@ class InstanceSearch:
             )
             good = [row for row in rows if not is_unreadable(row)]
             if len(rows) < wanted or len(good) > most:
-                is_all = len(good) <= most
-                return [*[r for r in rows if is_unreadable(r)], *good[:most]], is_all
+                for row in rows if len(good) < len(rows) else ():
+                    if is_unreadable(row):
+                        leave_out(UnreadableRow("workflow instance", _id(row), "no time is in it"))
+                return good[:most], len(good) <= most
             wanted = 2 * wanted + most
 
     async def _ranked(
