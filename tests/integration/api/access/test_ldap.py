@@ -71,7 +71,7 @@ class Listener:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
-            with connection, suppress(OSError):  # whoever came may go as it likes
+            with connection, suppress(OSError):  # a client may go as it likes
                 connection.settimeout(60)
                 self.received.append(connection.recv(65536))
                 connection.sendall(self.answer)
