@@ -59,7 +59,9 @@ test-containers: .venv/dev  ## run the tests of CONTAINER on a real Docker and p
 	unshare --net sh -c 'ip link set lo up && exec $(BIN)/python -m pytest tests/containers'
 
 test-oidc: .venv/dev  ## run the tests with a certified OpenID provider, 3 MB that npm fetches (seconds)
-	npm ci --prefix tests/openid --ignore-scripts --no-audit --no-fund --silent
+	mkdir -p build/openid
+	cp tests/openid/package.json tests/openid/package-lock.json tests/openid/provider.mjs build/openid
+	npm ci --prefix build/openid --ignore-scripts --no-audit --no-fund --silent
 	$(BIN)/python -m pytest tests/openid
 
 coverage: .venv/dev  ## run all tests and show the lines that none of them reaches (twice as long)

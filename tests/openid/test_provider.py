@@ -21,7 +21,7 @@ from tests.support.waiting import DEADLINE_S
 
 __all__ = ["cluster"]  # a fixture
 
-HERE = Path(__file__).parent
+PROGRAM = Path(__file__).parents[2] / "build" / "openid"  # with what npm has fetched
 SECRET = "the secret of the client, of 43 characters at least"
 BACK = "https://localhost/api/v1/login/oidc/main/callback"
 
@@ -46,7 +46,7 @@ def issuer(has_secret: bool) -> Iterator[str]:
     settings = {"port": port, "clients": [client], "groups": {"ada": ["staff"]}}
     process = subprocess.Popen(
         ["node", "provider.mjs"],
-        cwd=HERE,
+        cwd=PROGRAM,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -22,7 +22,7 @@ PEOPLE, GROUPS = f"ou=people,{BASE}", f"ou=groups,{BASE}"
 READER, READER_PASSWORD = f"cn=reader,{BASE}", "the reader's own password"
 PASSWORD = "seven wild geese fly"
 
-# It lets clients in without a password, as servers may: so it shows whether we ask for that.
+# It lets in who gives no password, as servers may: so it shows whether we ask for that.
 _CONFIG = """
 include /etc/ldap/schema/core.schema
 include /etc/ldap/schema/cosine.schema

@@ -38,7 +38,7 @@ _TOKENS: tuple[Mutation, ...] = (
     _id_token(
         "for another audience",
         ('"aud": {"essential": True, "value": expected.client_id}', '"aud": {"essential": True}'),
-        "another audience",
+        "another audience by our azp",
     ),
     _id_token(
         "made for another party",

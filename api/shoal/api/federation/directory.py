@@ -97,7 +97,7 @@ class Directory:
     def _ended(self, work: "asyncio.Future[Identity | None]") -> None:
         self._under_way -= 1
         if not work.cancelled():
-            work.exception()  # seen: the request that waited may be over
+            work.exception()  # seen: who waited for it may have gone
 
     # -- in a thread -----------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ class Flow:
 
     @property
     def state(self) -> str:
-        """What the provider answers: it has to come from the browser that was sent there."""
+        """What the provider returns: it has to come from the browser that was sent there."""
         return self._derived("state")
 
     @property

@@ -22,7 +22,7 @@ class Identity:
 
 
 def is_subject(text: object) -> bool:
-    """Say whether a text can be a subject: one that a database returns as it was."""
+    """Say whether a text can be a subject: one that a database keeps as it is."""
     return (
         isinstance(text, str)
         and 0 < len(text) <= LONGEST_SUBJECT

@@ -71,7 +71,7 @@ class Listener:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
-            with connection, suppress(OSError):  # the client may go as it likes
+            with connection, suppress(OSError):  # a client may go as it likes
                 connection.settimeout(60)
                 self.received.append(connection.recv(65536))
                 connection.sendall(self.answer)
@@ -235,12 +235,24 @@ async def test_refusals_take_as_long_whether_the_directory_knows_the_name_or_not
     """They wait for a time that is longer than any answer of the directory here."""
     waited: list[float] = []
 
+    directory = world.api.services.federation.directory
+    assert directory is not None
+    ask, answered = directory.identity, asyncio.Event()
+
+    async def identity(name: str, password: str) -> Any:
+        found = await ask(name, password)
+        answered.set()
+        return found
+
     async def sleep(seconds: float) -> None:
-        waited.append(seconds)
+        await answered.wait()
+        waited.append(seconds)  # not reached by what is cancelled
 
     monkeypatch.setattr(sign_in, "REFUSED_AFTER_S", 7.0)
     monkeypatch.setattr(sign_in, "sleep", sleep)
+    monkeypatch.setattr(directory, "identity", identity)
     for name in ("ada", "unknown", "twin"):
+        answered.clear()
         problem_of(await world.login(name, "wrong"), 401, "unauthorized")
     assert waited == [7.0] * 3
 
@@ -309,6 +321,9 @@ async def test_servers_are_tried_in_order(world: World) -> None:
 async def test_nothing_is_followed_elsewhere(world: World) -> None:
     await world.login("ada")
     await world.login("unknown")
+    async with world.directory(base_dn=f"ou=elsewhere,{PEOPLE}", timeout_s=1) as directory:
+        with pytest.raises(Exception, match="cannot be asked"):
+            await directory.identity("ada", PASSWORD)
     assert world.elsewhere.received == []
 
 
