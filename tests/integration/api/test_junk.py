@@ -129,7 +129,7 @@ OTHER: tuple[str, ...] = (
     "/events",
     "/log",
 )
-OTHER += ("/me", "/users", "/groups", "/service-accounts")
+OTHER += ("/me", "/users", "/groups", "/service-accounts", "/audit", "/secrets-keys")
 NAMED = {
     "calendars": "days",
     "concurrency-groups": "gpu",

@@ -96,7 +96,7 @@ MUTATIONS = (
         Promise.AUDITED,
         "sql/shoal/sql/repositories/access/audit.py",
         ("        return inserted == len(rows)", "        return True"),
-        (f"{_SQL}test_many_link_at_once_and_each_entry_has_one_place",),
+        (f"{_SQL}test_nothing_is_linked_at_a_place_that_is_taken",),
     ),
     mutation(
         "the database lets entries be deleted",
