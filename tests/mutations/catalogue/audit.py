@@ -150,16 +150,6 @@ MUTATIONS = (
         ),
     ),
     mutation(
-        "a key is retired although something uses it",
-        Promise.NOTHING_LOST,
-        "api/shoal/api/operations/rotation.py",
-        ("        if unreadable:\n", "        if False:\n"),
-        (
-            "tests/integration/api/test_rotation.py::"
-            "test_value_that_no_key_opens_keeps_its_key_and_is_named",
-        ),
-    ),
-    mutation(
         "a master without the key takes work",
         Promise.SECRETS_STAY,
         "master/shoal/master/membership/secrets_keys.py",
