@@ -129,7 +129,7 @@ OTHER: tuple[str, ...] = (
     "/events",
     "/log",
 )
-OTHER += ("/me", "/users", "/groups", "/service-accounts", "-counts")
+OTHER += ("/me", "/users", "/groups", "/service-accounts", "-counts", "/audit", "/secrets-keys")
 OTHER += ("/masters", "/workers", "/worker-groups", "/partitions", "/takeovers")
 NAMED = {
     "calendars": "days",

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shoal.core.access.audit.chain import PRUNED, Verifier
+from shoal.core.access.audit.chain import GENESIS, PRUNED, Head, Verifier
 from shoal.core.access.audit.entries import NewEntry, Outcome
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import SqlError
-from shoal.sql.repositories.access.audit import EntryFilter
+from shoal.sql.repositories.access.audit import Audit, EntryFilter
 from tests.integration.sql.given import NOW
 
 
@@ -136,6 +136,24 @@ async def test_two_that_link_the_same_entries_do_not_both(database: Database) ->
     assert await link(database)
     async with database.unit_of_work() as uow:
         assert not await uow.audit.link(pending)
+
+
+async def test_nothing_is_linked_at_a_place_that_is_taken(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process has linked other entries since the head was read."""
+    await store(database, entry(1))
+    assert await link(database)
+    await store(database, entry(2), entry(3))
+
+    async def earlier(_: Audit) -> Head:
+        return Head(0, GENESIS)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Audit, "head", earlier)
+        assert not await link(database)
+    assert await link(database)
+    assert await findings(database) == []
 
 
 async def test_entry_that_commits_late_is_linked_behind_those_before_it(

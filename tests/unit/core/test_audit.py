@@ -68,6 +68,11 @@ def _deleted_and_renumbered(chain: Chain) -> None:
         link["position"] = position
 
 
+def _moved_away(chain: Chain) -> None:
+    for link in chain[3:]:
+        link["position"] += 10
+
+
 def _inserted(chain: Chain) -> None:
     chain.insert(3, {**chain[3], "entry": entry(99).document()})
     for position, link in enumerate(chain, 1):
@@ -108,6 +113,7 @@ def _begins_later(chain: Chain) -> None:
         _missing,
         _deleted,
         _deleted_and_renumbered,
+        _moved_away,
         _inserted,
         _swapped,
         _hash_changed,
