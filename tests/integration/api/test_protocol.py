@@ -86,7 +86,7 @@ async def test_id_of_a_request_is_in_its_answer_and_in_the_log(api: Api) -> None
 
 @pytest.mark.parametrize("given", ["", "a b", "x" * 129, "a\x1b[2J", "ä"])
 async def test_id_that_could_harm_a_log_is_replaced(api: Api, given: str) -> None:
-    headers = {"X-Request-Id": given.encode("latin-1")}
+    headers = {b"X-Request-Id": given.encode("latin-1")}
     one = await api.client.get(f"{PREFIX}/projects", headers=headers)
     other = await api.client.get(f"{PREFIX}/projects", headers=headers)
     ids = {one.headers["x-request-id"], other.headers["x-request-id"]}

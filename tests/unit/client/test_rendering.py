@@ -72,7 +72,7 @@ def instance(*tasks: InstanceTaskJson, state: str = "RUNNING") -> InstanceDetail
     counts: dict[str, int] = {}
     for task in tasks:
         counts[task["state"]] = counts.get(task["state"], 0) + 1
-    return {
+    found: dict[str, Any] = {
         "id": 7,
         "project": "p",
         "workflow": "w",
@@ -93,6 +93,7 @@ def instance(*tasks: InstanceTaskJson, state: str = "RUNNING") -> InstanceDetail
         "task_counts": counts,
         "tasks": list(tasks),
     }
+    return found  # type: ignore[return-value]  # put together from parts
 
 
 def test_every_state_has_a_look() -> None:
