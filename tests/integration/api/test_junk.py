@@ -129,12 +129,14 @@ OTHER: tuple[str, ...] = (
     "/events",
     "/log",
 )
-OTHER += ("/me", "/users", "/groups", "/service-accounts")
+OTHER += ("/me", "/users", "/groups", "/service-accounts", "/grants/{")
 NAMED = {
     "calendars": "days",
     "concurrency-groups": "gpu",
     "data-sources": "wh",
     "workflows": "daily",
+    "parameters": "x",
+    "secrets": "s",
 }
 
 
