@@ -45,6 +45,7 @@ from shoal.coordination.cluster.tree import TreeKeeper
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.starting import connect_when_there
+from shoal.core.definition.model import WorkflowSpec
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
@@ -131,6 +132,8 @@ async def open_services(
     await stack.enter_async_context(TreeKeeper(session, partitions))
     async with database.unit_of_work() as uow:
         await uow.partitions.ensure(partitions)
+        if not await uow.projects.list(limit=1):  # for what names no project
+            await uow.projects.ensure(WorkflowSpec.model_fields["project"].default)
         uid = await uow.cluster.uid()
         await uow.commit()
     clock = await stack.enter_async_context(ClusterClock(session, database.clocks))

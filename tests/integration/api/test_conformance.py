@@ -30,7 +30,15 @@ SEED = int(os.environ.get("SHOAL_CONFORMANCE_SEED", "1"))
 PASSWORD = "correct horse battery staple"
 # What is in use cannot be deleted, so each has one that is not.
 SPARE = "spare"
-IN_USE = ("deleteCalendar", "deleteConcurrencyGroup", "deleteWorkflow")
+# Nor are the things that others need.
+NAMED = {
+    **dict.fromkeys(("deleteCalendar", "deleteConcurrencyGroup", "deleteWorkflow"), SPARE),
+    "publish": SPARE,
+    "deleteGroup": "evil",  # which createGroup has made
+    "resetUserPassword": "forgetful",
+}
+SOURCE = {"kind": "mariadb", "host": "db", "port": 1, "user": "u", "password": "long enough"}
+BODY = {"putSecret": {"value": "long enough"}, "putDataSource": SOURCE}
 #: Of one's own account, which needs a session.
 OWN = {
     "login": {"name": "olga", "password": PASSWORD},
@@ -43,6 +51,7 @@ OWN = {
     "logout": None,
     "createServiceAccountToken": {"name": "t", "days": 1},
 }
+LAST = ("changePassword", "logout")  # which end the session
 LOGS = ("getLog", "downloadLog", "followLog")
 
 
@@ -70,7 +79,7 @@ async def test_answers_keep_to_the_description_and_every_operation_succeeds(
     url = str(live.client.base_url)
     report: Report = await asyncio.to_thread(run, description, url, good, EXAMPLES, SEED)
     assert not report.failures, "\n\n".join(report.failures[:20])
-    assert report.operations - report.succeeded == set()
+    assert not report.refused, "\n".join(report.refused)
 
 
 async def _good(api: Api, worker: FakeWorker, description: dict[str, Any]) -> Mapping[str, Good]:
@@ -85,6 +94,9 @@ async def _good(api: Api, worker: FakeWorker, description: dict[str, Any]) -> Ma
         await uow.groups.add("crew", "", now)
         await uow.groups.add_member("crew", someone)
         _, cookie = await session(uow, ada, now)
+        leaver = await account(uow, "leaver", now, password=hashed)
+        _, last = await session(uow, leaver, now)
+        await account(uow, "forgetful", now)
         made["session_id"], _ = await session(uow, ada, now)
         ids = {
             name: (await token(uow, who, now))[0]
@@ -104,16 +116,15 @@ async def _good(api: Api, worker: FakeWorker, description: dict[str, Any]) -> Ma
         for method, operation in operations.items():
             name, route = operation["operationId"], (method.upper(), path.removeprefix(PREFIX))
             given = in_path(route, made)
-            if name in IN_USE:
-                given["name"] = SPARE
+            given["name"] = NAMED.get(name, given["name"])
             if name in LOGS:
                 given["task_instance_id"] = ended["id"]
             if name in tokens:
                 given["token_id"] = ids[tokens[name]]
-            body = BODIES[route](made) if route in BODIES else None
+            body = BODY.get(name) or (BODIES[route](made) if route in BODIES else None)
             headers = bearer(api.services.token)
             if name in OWN:
-                headers, body = browser(cookie), OWN[name]
+                headers, body = browser(last if name in LAST else cookie), OWN[name]
             found[name] = Good(headers, given, body)
     return found
 

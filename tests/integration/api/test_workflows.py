@@ -140,7 +140,7 @@ async def test_projects(api: Api) -> None:
     page = (await api.client.get(f"{PREFIX}/projects?limit=1")).json()
     assert [item["name"] for item in page["items"]] == ["a"]
     page = (await api.client.get(f"{PREFIX}/projects?cursor={page['next']}")).json()
-    assert ([item["name"] for item in page["items"]], page["next"]) == (["p", "q"], None)
+    assert ([item["name"] for item in page["items"]], page["next"]) == (["default", "p", "q"], None)
     unknown = await api.client.put(f"{PREFIX}/projects/a", json={"desc": "x"})
     assert fields_of(problem_of(unknown, 422, "invalid-request")) == {"desc": "is no known field"}
 

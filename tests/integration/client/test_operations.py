@@ -126,3 +126,17 @@ def test_streams_are_opened(server: ScriptedServer) -> None:
     first, second = server.requests
     assert first.headers["last-event-id"] == "0"
     assert second.query == {"project": ["p"]}
+
+
+def test_project_that_is_missing_is_made_first_if_the_caller_may(server: ScriptedServer) -> None:
+    missing = problem(404, "not-found", "there is no project p")
+    server.answers(missing, Answer(201, {"name": "p"}), Answer(201, {"name": "s"}))
+    with ShoalClient(server.url, "t") as shoal:
+        assert shoal.put_secret("p", "s", "long enough") == {"name": "s"}
+        asked = [(one.method, one.path.removeprefix("/api/v1")) for one in server.requests]
+        put = ("PUT", "/projects/p/secrets/s")
+        assert asked == [put, ("PUT", "/projects/p"), put]
+        assert server.requests[1].headers["if-none-match"] == "*"
+        server.answers(missing, problem(403, "forbidden", "may not"))
+        with pytest.raises(ApiProblem, match="there is no project p"):
+            shoal.put_secret("p", "s", "long enough")

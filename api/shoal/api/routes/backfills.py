@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
 from fastapi import Body, Path, Query, Response
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.access.guard import needs
@@ -52,6 +53,14 @@ from shoal.sql import UnitOfWork
 from shoal.sql.repositories.definitions.backfill_planning import plan_of
 from shoal.sql.statements.reading import leave_out
 
+
+class _Request(StringConvertor):
+    """What can be asked of a backfill; ``/backfills/7/runs`` is another path, without POST."""
+
+    regex = "pause|resume|cancel|retry"
+
+
+register_url_convertor("backfill_request", _Request())
 router = strict_router("backfills")
 
 BackfillId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[7])]
@@ -218,7 +227,7 @@ async def list_backfill_runs(
 
 
 @router.post(
-    "/backfills/{backfill_id}/{request}",
+    "/backfills/{backfill_id}/{request:backfill_request}",
     summary="Pause, resume, cancel or retry a backfill",
     status_code=202,
     responses=documented(404, 409),

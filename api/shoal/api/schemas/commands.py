@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, field_validator
 
 from shoal.api.schemas.common import ONE_LINE, TIME, Instant, PriorityName, Strict, example
+from shoal.api.web.paging import MAX_ID
 from shoal.core.access.things import Thing
 from shoal.core.definition.fields import scalar_text
 from shoal.core.definition.labels import Labels
@@ -84,7 +85,7 @@ class CommandIn(Strict):
         default=None, ge=1, le=2**31 - 1, description="START: null is the newest one."
     )
     instance_id: StrictInt | None = Field(
-        default=None, ge=1, description="All but START: the instance it is about."
+        default=None, ge=1, le=MAX_ID, description="All but START: the instance it is about."
     )
     tasks: list[str] | None = Field(
         default=None,
@@ -102,6 +103,7 @@ class CommandIn(Strict):
     task_instance_id: StrictInt | None = Field(
         default=None,
         ge=1,
+        le=MAX_ID,
         description="KILL_TASK, FORCE_SUCCESS: instead of `instance_id` and `task`; the task's "
         "newest attempt.",
     )

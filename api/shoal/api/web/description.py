@@ -50,6 +50,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         _use_definition(description)
         _use_command_types(description["components"]["schemas"])
         _rename_pages(description)
+        _drop_nulls_of_parameters(description)
         _add_headers(description)
         _share_problems(description)
         app.openapi_schema = description
@@ -132,6 +133,18 @@ def _rename_pages(description: dict[str, Any]) -> None:
     moved = {_REF.format(model=old): _REF.format(model=new) for old, new in names.items()}
     for holder in _holders_of("$ref", description["paths"]):
         holder["$ref"] = moved.get(holder["$ref"], holder["$ref"])
+
+
+def _drop_nulls_of_parameters(description: dict[str, Any]) -> None:
+    """What may be left out is null in Python, but no query, header or path can say null."""
+    for operations in description["paths"].values():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", ()):
+                schema = parameter["schema"]
+                given = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
+                if len(given) == 1:
+                    del schema["anyOf"]
+                    parameter["schema"] = {**given[0], **schema}
 
 
 def _holders_of(key: str, value: Any) -> Iterator[dict[str, Any]]:
