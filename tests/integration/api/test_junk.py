@@ -129,7 +129,16 @@ OTHER: tuple[str, ...] = (
     "/events",
     "/log",
 )
-OTHER += ("/me", "/users", "/groups", "/service-accounts", "-counts", "/audit", "/secrets-keys", "/grants/{")
+OTHER += (
+    "/me",
+    "/users",
+    "/groups",
+    "/service-accounts",
+    "-counts",
+    "/audit",
+    "/secrets-keys",
+    "/grants/{",
+)
 OTHER += ("/masters", "/workers", "/worker-groups", "/partitions", "/takeovers")
 NAMED = {
     "calendars": "days",

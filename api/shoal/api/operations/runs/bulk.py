@@ -10,7 +10,7 @@ from shoal.api.access.callers import Caller
 from shoal.api.access.recording import Record, action_of_command
 from shoal.api.operations.commanding import new_command, same_request
 from shoal.api.operations.runs.previewing import Preview, preview
-from shoal.api.schemas.runs.views.bulk import MOST_ITEMS, BulkIn
+from shoal.api.schemas.runs.bulk import MOST_ITEMS, BulkIn
 from shoal.api.services import Services
 from shoal.api.web.errors import KeyReused
 from shoal.core.access.permissions import Permission

@@ -22,7 +22,7 @@ from shoal.api.operations.runs.bulk import (
 from shoal.api.operations.runs.previewing import Preview
 from shoal.api.routes.commands import IdempotencyKey
 from shoal.api.routes.runs.filters import Instances
-from shoal.api.schemas.runs.views.bulk import (
+from shoal.api.schemas.runs.bulk import (
     BulkIn,
     BulkItem,
     BulkOut,

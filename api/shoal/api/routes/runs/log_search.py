@@ -9,7 +9,7 @@ from shoal.api.operations.runs.log_search import Budget, LineSearch, matcher, se
 from shoal.api.routes.runs.filters import Text
 from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.routes.runs.tasks import TaskInstanceId
-from shoal.api.schemas.runs.views.log_search import HitOut, InstanceHits, LogHits, TaskHits
+from shoal.api.schemas.runs.log_search import HitOut, InstanceHits, LogHits, TaskHits
 from shoal.api.services import Shoal
 from shoal.api.web.errors import LogUnavailable, NoSuchThing
 from shoal.api.web.paging import MAX_ID, Cursor, decode_cursor, encode_cursor

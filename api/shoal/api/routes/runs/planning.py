@@ -13,7 +13,7 @@ from shoal.api.operations.runs.rendering import Start, planned, rendered
 from shoal.api.operations.runs.timeline import critical_path, seconds
 from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.routes.runs.tasks import TaskInstanceId
-from shoal.api.schemas.runs.views.planning import (
+from shoal.api.schemas.runs.planning import (
     MOST_RENDERED,
     Bar,
     Comparison,
