@@ -18,6 +18,7 @@ from shoal.api.operations.accounts import Browser, begin_session
 from shoal.api.schemas.platform.access import ACCOUNT_PATTERN
 from shoal.api.services import Services
 from shoal.api.web.errors import Unauthorized
+from shoal.core.access.audit.entries import NewEntry
 from shoal.core.access.pkce import challenge_of
 from shoal.core.access.principals import RESERVED_NAMES, PrincipalKind
 from shoal.core.access.records import Account
@@ -39,9 +40,12 @@ async def enter(services: Services, identity: Identity, rules: Rules, browser: B
     """
     async with services.database.unit_of_work() as uow:
         account = await _account(services, uow, identity, rules)
-        secret = await begin_session(services, uow, account.id, browser)
+        secret = await begin_session(
+            services, uow, account.id, account.name, browser, identity.issuer
+        )
         await uow.commit()
     services.identities.changed()
+    services.auditor.soon()
     return secret
 
 
@@ -68,9 +72,12 @@ async def enter_by_flow(
             raise SignInFailed(_OVER)
         secret = None
         if line is None:
-            secret = await begin_session(services, uow, account.id, browser)
+            secret = await begin_session(
+                services, uow, account.id, account.name, browser, identity.issuer
+            )
         await uow.commit()
     services.identities.changed()
+    services.auditor.soon()
     return secret
 
 
@@ -80,8 +87,11 @@ async def enter_by_code(services: Services, code: str, verifier: str, browser: B
         found = await uow.sign_ins.take(digest(code), challenge_of(verifier), services.clock())
         if found is None:
             raise SignInFailed(_OVER)
-        secret = await begin_session(services, uow, found, browser)
+        account = await uow.principals.named(found)
+        way = f"{account.issuer or 'provider'}, command line"
+        secret = await begin_session(services, uow, found, account.name, browser, way)
         await uow.commit()
+    services.auditor.soon()
     return secret
 
 
@@ -138,6 +148,18 @@ async def _made(services: Services, uow: UnitOfWork, identity: Identity, rules: 
             f"administrator can link it: shoal user link {name} {identity.issuer} "
             f"{identity.subject}"
         ) from None
+    await uow.audit.add(
+        [
+            NewEntry(
+                services.clock(),
+                "user.add",
+                principal_id=made.id,
+                principal=made.name,
+                object=made.name,
+                detail={"issuer": identity.issuer},
+            )
+        ]
+    )
     log.info("account made", name=name, issuer=identity.issuer)
     return made
 

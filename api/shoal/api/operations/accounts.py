@@ -48,9 +48,8 @@ async def signed_in(
     async with services.database.unit_of_work() as uow:
         if newer is not None:
             await uow.principals.rehash(found.principal_id, newer)
-        secret = await begin_session(services, uow, found.principal_id, Browser(address, agent))
-        begun = replace(entry, principal_id=found.principal_id, principal=name)
-        await uow.audit.add([begun])
+        browser = Browser(address, agent)
+        secret = await begin_session(services, uow, found.principal_id, name, browser)
         await uow.commit()
     services.auditor.soon()
     return secret, found.principal_id
@@ -65,9 +64,17 @@ class Browser:
 
 
 async def begin_session(
-    services: Services, uow: UnitOfWork, principal_id: int, browser: Browser
+    services: Services,
+    uow: UnitOfWork,
+    principal_id: int,
+    name: str,
+    browser: Browser,
+    way: str = "password",
 ) -> str:
-    """Begin a session, which is always a new one; return its secret."""
+    """Begin a session, which is always a new one, with its entry in the audit; return its secret.
+
+    ``way``: how the person has signed in.
+    """
     secret, now, settings = new_session(), services.clock(), services.settings
     expires_at = now + timedelta(hours=settings.session_hours)
     await uow.sessions.forget(now, now - timedelta(minutes=settings.session_idle_minutes))
@@ -79,7 +86,29 @@ async def begin_session(
         address=browser.address[:100],
         agent=browser.agent[:200],
     )
+    begun = NewEntry(
+        now,
+        "session.begin",
+        principal_id=principal_id,
+        principal=name,
+        address=browser.address,
+        detail={"way": way},
+    )
+    await uow.audit.add([begun])
     return secret
+
+
+def note_refused_session(services: Services, browser: Browser, way: str) -> None:
+    """Note in the audit that somebody could not sign in. No name: it may be a password."""
+    services.auditor.note(
+        NewEntry(
+            services.clock(),
+            "session.begin",
+            Outcome.REFUSED,
+            address=browser.address,
+            detail={"way": way},
+        )
+    )
 
 
 def set_session(services: Services, response: Response, secret: str) -> None:

@@ -139,6 +139,24 @@ async def test_person_gets_an_account_with_a_session_and_groups(world: World) ->
     assert await world.groups("ada") == ["analysts"]
 
 
+async def test_audit_says_who_signed_in_where_and_whose_account_was_made(world: World) -> None:
+    answer = await world.sign_in("sub-audited", preferred_username="audited")
+    assert answer.status_code == 200, answer.text
+    client = world.browser()
+    refused = await client.get(callback(END, {"state": "0" * 16, "code": "stolen"}))
+    assert refused.status_code == 400
+    await world.api.services.auditor.settle()
+    found = (await world.api.client.get(f"{PREFIX}/audit?limit=500")).json()["items"]
+    of_ada = {one["action"]: one for one in found if one["principal"] == "audited"}
+    assert of_ada["user.add"]["detail"] == {"issuer": world.provider.issuer}
+    assert of_ada["session.begin"]["detail"] == {"way": world.provider.issuer}
+    assert of_ada["session.begin"]["outcome"] == "done"
+    assert any(
+        one["action"] == "session.begin" and one["outcome"] == "refused" and not one["principal"]
+        for one in found
+    )
+
+
 async def test_cookies_are_for_this_browser_and_this_api_alone(world: World) -> None:
     client = world.browser()
     begun = await client.get(BEGIN)

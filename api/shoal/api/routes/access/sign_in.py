@@ -15,7 +15,7 @@ from shoal.api.federation import pages
 from shoal.api.federation.entering import enter, enter_by_code, enter_by_flow
 from shoal.api.federation.errors import SignInFailed
 from shoal.api.federation.flow import COOKIE, LASTS_S, CommandLine, Flow, new_flow
-from shoal.api.operations.accounts import Browser, set_session
+from shoal.api.operations.accounts import Browser, note_refused_session, set_session
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import LoginIn
 from shoal.api.schemas.platform.sign_in import Challenge, CodeIn, WayOut
@@ -81,6 +81,7 @@ async def login_by_directory(
     except ApiError as error:
         if not isinstance(error, Unauthorized):
             shoal.attempts.succeeded(key, browser.address)  # the password was not wrong
+        note_refused_session(shoal, browser, "ldap")
         await soonest
         raise
     finally:
@@ -102,7 +103,11 @@ async def login_by_code(
     require_no_other_page(request)
     browser = _browser(request)
     shoal.attempts.begin(body.code, browser.address)
-    secret = await enter_by_code(shoal, body.code, body.verifier, browser)
+    try:
+        secret = await enter_by_code(shoal, body.code, body.verifier, browser)
+    except ApiError:
+        note_refused_session(shoal, browser, "command line")
+        raise
     shoal.attempts.succeeded(body.code, browser.address)
     set_session(shoal, response, secret)
 
@@ -166,6 +171,7 @@ async def end(
     try:
         answer = await _ended(shoal, request, provider, state, code, iss, error)
     except ApiError as problem:
+        note_refused_session(shoal, _browser(request), provider)
         problem.headers["Set-Cookie"] = _without_flow()
         raise
     answer.delete_cookie(COOKIE, secure=True, httponly=True, samesite="lax")
