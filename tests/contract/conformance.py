@@ -44,6 +44,14 @@ RULES = {
     "uploadResource": "characters that no path may have",
     "createUser": "passwords that are tried first",
     "changePassword": "the same",
+    **dict.fromkeys(
+        ("publishDraft", "validateWorkflow", "planWorkflow", "importProject"),
+        "as publish; a text or a definition",
+    ),
+    "changeLabels": "the form of names and values of labels",
+    "searchLog": "a text or a pattern, which has to be one",
+    "searchLogs": "the same",
+    "putIdentity": "issuers and subjects without control characters",
     "createBackfill": "from and to, or dates; what fits the schedules of the workflow",
 }
 

@@ -75,6 +75,9 @@ async def test_answers_keep_to_the_description_and_every_operation_succeeds(
     live: Api, worker: FakeWorker
 ) -> None:
     description = described()
+    # Signing in elsewhere needs somewhere: see access/test_oidc.py and test_ldap.py.
+    for path in [one for one in description["paths"] if f"{PREFIX}/login/" in one]:
+        del description["paths"][path]
     good = await _good(live, worker, description)
     url = str(live.client.base_url)
     report: Report = await asyncio.to_thread(run, description, url, good, EXAMPLES, SEED)

@@ -67,6 +67,8 @@ _NAMES: dict[str, Any] = {
     "version": 1,
     "request": "pause",
     "user": "u",
+    "provider": "main",
+    "other_instance_id": 2,
     **dict.fromkeys(
         ("instance_id", "task_instance_id", "command_id", "schedule_id", "backfill_id"), 1
     ),

@@ -88,10 +88,10 @@ def test_renamed_workflow_keeps_its_runs_and_their_logs(here: Shoal) -> None:
 
 
 def test_project_is_exported_and_imported(here: Shoal) -> None:
-    here("calendar", "set", "giving/days", "2098-06-02")
-    workflow("given", "true", "project: giving", "schedules: [{cron: 0 6 * * *, calendar: days}]")
+    here("calendar", "set", "exported/days", "2098-06-02")
+    workflow("given", "true", "project: exported", "schedules: [{cron: 0 6 * * *, calendar: days}]")
     assert here("apply", ".").status == 0
-    Path("all.yaml").write_text(here("export", "--project", "giving").out)
+    Path("all.yaml").write_text(here("export", "--project", "exported").out)
     here("calendar", "set", "taking/other", "2098-06-02")
     tried = here("import", "all.yaml", "--project", "taking", "--dry-run")
     assert tried.out == "created  calendar days\ncreated  workflow given\n"

@@ -62,7 +62,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     _lost(
         "definitions make projects",
-        "api/shoal/api/routes/workflows.py",
+        "api/shoal/api/routes/workflows/published.py",
         ("            await uow.projects.require(project)\n", "            pass\n"),
         (
             "tests/integration/api/test_workflows.py::"

@@ -7,19 +7,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
-from shoal.api.schemas import (
-    authoring,
-    backfills,
-    commands,
-    concurrency,
-    data_sources,
-    definitions,
-    environments,
-    resources,
-    runs,
-    schedules,
-)
-from shoal.api.schemas.platform import access, cluster, health
+from shoal.api import schemas as schemas_room
+from shoal.api.schemas import commands
 from shoal.api.web.preconditions import ETAG
 from shoal.api.web.problems import MEDIA_TYPE, Problem, ProblemField, StaleProblem
 from shoal.core.definition.model import WorkflowSpec
@@ -73,26 +62,18 @@ def _add_models(schemas: dict[str, Any]) -> None:
 
 def _restore_examples(schemas: dict[str, Any]) -> None:
     """FastAPI drops every null, in examples too; but our answers have all their fields."""
-    for module in (
-        access,
-        authoring,
-        backfills,
-        cluster,
-        commands,
-        concurrency,
-        data_sources,
-        definitions,
-        environments,
-        health,
-        resources,
-        runs,
-        schedules,
-    ):
-        for model in vars(module).values():
-            if isinstance(model, type) and issubclass(model, BaseModel):
-                extra = model.model_config.get("json_schema_extra")
-                if isinstance(extra, dict) and "examples" in extra and model.__name__ in schemas:
-                    schemas[model.__name__]["examples"] = extra["examples"]
+    for model in _models(BaseModel):
+        extra = model.model_config.get("json_schema_extra")
+        if isinstance(extra, dict) and "examples" in extra and model.__name__ in schemas:
+            schemas[model.__name__]["examples"] = extra["examples"]
+
+
+def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """Yield the models of the API that derive from a class."""
+    for model in base.__subclasses__():
+        if model.__module__.startswith(f"{schemas_room.__name__}."):
+            yield model
+        yield from _models(model)
 
 
 def _use_definition(description: dict[str, Any]) -> None:

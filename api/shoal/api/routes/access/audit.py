@@ -93,7 +93,7 @@ async def get_head(shoal: Shoal) -> AuditHeadOut:
 
 @router.get("/audit-chain", summary="Export the audit")
 @needs(Permission.AUDIT_READ, audit="audit.export")
-async def list_links(
+async def get_links(
     shoal: Shoal,
     after: Annotated[
         int, Query(ge=0, le=2**62, description="A position: the next one is first.")

@@ -30,7 +30,7 @@ from shoal.api.schemas.definitions import PublishOut
 from shoal.api.services import Shoal
 from shoal.api.web.answers import answer
 from shoal.api.web.errors import FieldError, InvalidRequest, PreconditionFailed
-from shoal.api.web.legible import by_name, shown
+from shoal.api.web.legible import by_name, legible, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import ProblemField, documented
@@ -275,7 +275,8 @@ async def _newest(uow: UnitOfWork, project: str, name: str) -> int:
 
 async def _stored(uow: UnitOfWork, project: str, name: str, editor: str) -> DraftDetail:
     found = await uow.drafts.get(project, name, editor)
-    return DraftDetail.model_validate(_values(found))
+    with legible("draft", name):
+        return DraftDetail.model_validate(_values(found))
 
 
 def _values(found: DraftInfo) -> dict[str, object]:

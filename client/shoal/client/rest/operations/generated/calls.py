@@ -886,6 +886,16 @@ def get_keys() -> Call[types.KeysOut]:
     return Call("GET", "/secrets-keys")
 
 
+def get_links(
+    *, after: int | None = None, limit: int | None = None
+) -> Call[Sequence[types.AuditLinkOut]]:
+    """Export the audit.
+
+    Entries with their hashes, the oldest first: enough to verify them without trusting us.
+    """
+    return Call("GET", "/audit-chain", query={"after": after, "limit": limit})
+
+
 def get_liveness() -> Call[types.Live]:
     """Is the process there?.
 
@@ -1312,16 +1322,6 @@ def list_instances(
             "text": text,
         },
     )
-
-
-def list_links(
-    *, after: int | None = None, limit: int | None = None
-) -> Call[Sequence[types.AuditLinkOut]]:
-    """Export the audit.
-
-    Entries with their hashes, the oldest first: enough to verify them without trusting us.
-    """
-    return Call("GET", "/audit-chain", query={"after": after, "limit": limit})
 
 
 def list_masters(*, limit: int | None = None, cursor: str | None = None) -> Call[types.MasterPage]:
