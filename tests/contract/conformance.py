@@ -48,6 +48,7 @@ RULES = {
         ("publishDraft", "validateWorkflow", "planWorkflow", "importProject"),
         "as publish; a text or a definition",
     ),
+    "createBulk": "ids, or filters with their digest",
     "changeLabels": "the form of names and values of labels",
     "searchLog": "a text or a pattern, which has to be one",
     "searchLogs": "the same",
